@@ -1,5 +1,5 @@
 /** What moves by itself in a process, over the engine's connections: draining, the journal, fits, audits, retention. */
-import { createFitPool } from '../compute/fit-pool.js';
+import { createFitPool } from '../compute/run-threads.js';
 import type { Config } from '../config.js';
 import { dayMs } from '../domain/base/common.js';
 import type { Endpoints } from '../embedded/data-dir.js';

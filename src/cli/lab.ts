@@ -2,7 +2,7 @@
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { createFitPool } from '../compute/fit-pool.js';
+import { createFitPool } from '../compute/run-threads.js';
 import type { AnswerLog } from '../domain/base/answer-log.js';
 import {
   type AnswerTable,

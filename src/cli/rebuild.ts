@@ -1,6 +1,6 @@
 /** Restores Redis from ClickHouse, or compares the two. */
 import { refuseOtherVersion } from '../app/deployment-watch.js';
-import { createRebuildPool } from '../compute/rebuild-pool.js';
+import { createRebuildPool } from '../compute/run-threads.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {

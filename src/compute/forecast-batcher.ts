@@ -1,11 +1,5 @@
 import { createSlots } from '../concurrency.js';
-import type {
-  ForecastFailure,
-  ForecastOrder,
-  ForecastReply,
-  ForecastTask,
-  WhatIfTask,
-} from '../contracts/tasks.js';
+import type { ForecastFailure, ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
 import { ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 
@@ -15,13 +9,6 @@ export type ForecastResult = string | null | Error;
 /** Throws once nobody waits for the answer any more: queued work is not started then. */
 export type StillWanted = () => void;
 
-/** Computes forecasts off the front end's thread. @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
-export interface Forecaster {
-  forecast(order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ForecastResult[]>;
-  /** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND */
-  whatIf(task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted): Promise<string | null>;
-}
-
 export interface ForecastBatcherOptions {
   /** Tasks in flight at the same time, and those of one tenant among them. */
   readonly tasks: number;
@@ -30,7 +17,7 @@ export interface ForecastBatcherOptions {
   readonly maxLearners: number;
   readonly maxWaiting: number;
   /** @throws ApiError UNAVAILABLE, for all orders of the task */
-  readonly run: (task: ForecastTask) => Promise<Extract<ForecastReply, { readonly results: unknown }>>;
+  readonly run: (task: ForecastTask) => Promise<{ readonly results: Results }>;
 }
 
 interface Waiting extends Queued {
@@ -39,6 +26,8 @@ interface Waiting extends Queued {
   readonly resolve: (results: readonly ForecastResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
+
+type Results = Extract<ForecastReply, { readonly results: unknown }>['results'];
 
 /** Gathers orders into tasks; tenants take turns. */
 export function createForecastBatcher(options: ForecastBatcherOptions) {
@@ -58,7 +47,11 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
     const task = takeTask(queue, first, options.maxLearners).filter(isWanted);
     if (task.length === 0) return;
     slots.take(first.tenant);
-    await runTask(options, task);
+    const orders = JSON.stringify(task.map(({ order }) => order));
+    await options.run({ kind: 'predictions', orders }).then(
+      ({ results }) => settle(task, results),
+      (error) => rejectAll(task, error),
+    );
     slots.release(first.tenant);
     sendAll();
   };
@@ -76,7 +69,8 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
       }),
     stop: (): void => {
       stopped = true;
-      for (const { reject } of queue.takeAll(() => true)) reject(closing());
+      const waiting = queue.takeAll(() => true);
+      rejectAll(waiting, closing());
     },
   };
 }
@@ -109,22 +103,20 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
   }
 }
 
-async function runTask({ run }: ForecastBatcherOptions, task: readonly Waiting[]): Promise<void> {
-  try {
-    const orders = task.map(({ order }) => order);
-    const { results } = await run({ kind: 'predictions', orders: JSON.stringify(orders) });
-    let from = 0;
-    for (const { order, resolve, reject } of task) {
-      const own = results.slice(from, from + order.userIds.length).map(resultOf);
-      from += order.userIds.length;
-      // A defect is its learner's alone; what passes concerns the tenant, and so the order.
-      const passing = own.find((result) => result instanceof ApiError);
-      if (passing === undefined) resolve(own);
-      else reject(passing);
-    }
-  } catch (error) {
-    for (const { reject } of task) reject(error);
+function settle(task: readonly Waiting[], results: Results): void {
+  let from = 0;
+  for (const { order, resolve, reject } of task) {
+    const own = results.slice(from, from + order.userIds.length).map(resultOf);
+    from += order.userIds.length;
+    // A defect is its learner's alone; what passes concerns the tenant, and so the order.
+    const passing = own.find((result) => result instanceof ApiError);
+    if (passing === undefined) resolve(own);
+    else reject(passing);
   }
+}
+
+function rejectAll(orders: readonly Waiting[], error: unknown): void {
+  for (const { reject } of orders) reject(error);
 }
 
 function resultOf(result: string | null | ForecastFailure): ForecastResult {

@@ -35,11 +35,8 @@ interface LanesOptions {
   readonly now?: () => number;
 }
 
-interface Amount {
-  readonly items: number;
-  /** Bytes. */
-  readonly weight: number;
-}
+/** `weight` in bytes. */
+type Amount = { readonly items: number; readonly weight: number };
 
 export interface LaneLimits {
   /** Of a task. One request always goes, however large. */
@@ -62,6 +59,8 @@ const standardLimits: LaneLimits = {
 /** A batch of little text may have a thousand faults, each of which takes long to describe: it weighs as much as this. */
 const minBatchWeight = 64 * 1024;
 
+type Settle = (outcomes: Outcomes) => void;
+
 /** A request in a lane, or the part of it that the lane counts. */
 export interface Entry extends Queued, SentPart {
   /** On the clock of the lanes. */
@@ -72,30 +71,63 @@ export interface Entry extends Queued, SentPart {
   readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };
 }
 
-type Settle = (outcomes: Outcomes) => void;
-
-const createLane = (_: unknown, number: number) => ({
-  number,
-  queue: createFairQueue<Entry>(),
+class Lane {
+  readonly queue = createFairQueue<Entry>();
   /**
    * Tasks: two at most, one of batches and one of single answers, and never two with one tenant's requests, so that these
    * keep their order (docs/adr/0030-nobody-holds-up-others.md).
    */
-  inFlight: new Set<readonly Entry[]>(),
-  isScheduled: false,
-});
+  readonly inFlight = new Set<readonly Entry[]>();
+  isScheduled = false;
 
-type Lane = ReturnType<typeof createLane>;
+  constructor(
+    readonly number: number,
+    private readonly limits: LaneLimits,
+  ) {}
 
-const emptyLanes = (count: number): readonly Lane[] => Array.from({ length: count }, createLane);
+  /** Whether a request that came at `time` has no room. */
+  isFull(tenant: string, time: number): boolean {
+    const { maxQueued, maxQueueWaitMs, minQueued } = this.limits;
+    if (reaches(this.queue.all, maxQueued, 1)) return true;
+    const { items, weight } = this.queue.of(tenant);
+    const own = { items: items.length, weight };
+    const waited = time - (items[0]?.since ?? time);
+    return reaches(own, maxQueued, 0.5) || (waited > maxQueueWaitMs && reaches(own, minQueued, 1));
+  }
+
+  /** Whether a task with the request may be in flight beside what is. */
+  mayGo({ tenant, sent }: Entry): boolean {
+    const [task] = this.inFlight;
+    if (task === undefined) return true;
+    const isOtherKind = isSingle(sent) !== isSingle((task[0] as Entry).sent);
+    return this.inFlight.size === 1 && isOtherKind && !task.some((other) => other.tenant === tenant);
+  }
+
+  /** Empty where nothing may go. */
+  takeTask(): Entry[] {
+    const { maxTask } = this.limits;
+    let first: Entry | undefined;
+    let items = 0;
+    let weight = 0;
+    return this.queue.takeAll((entry) => {
+      const fits =
+        first === undefined ||
+        (items < maxTask.items && weight + entry.weight <= maxTask.weight && shareTask(first, entry));
+      if (!fits || !this.mayGo(entry)) return false;
+      first ??= entry;
+      items += 1;
+      weight += entry.weight;
+      return true;
+    });
+  }
+}
 
 export type Lanes = ReturnType<typeof createLanes>;
 
 export function createLanes(options: LanesOptions) {
   const { slotOf, limits = standardLimits, now = () => performance.now() } = options;
-  const { maxTask, maxQueued, maxQueueWaitMs, minQueued } = limits;
   let wanted = options.lanes;
-  let lanes = emptyLanes(wanted);
+  let lanes = makeLanes(wanted, limits);
   let isStopped = false;
   // Made once: with a stack of its own for each, refusing cost more than accepting.
   const refusal = unavailable('Too many answers wait to be counted; try again later');
@@ -119,9 +151,9 @@ export function createLanes(options: LanesOptions) {
   }
 
   function enqueue(lane: Lane, entry: Entry, mayRefuse: boolean): void {
-    if (mayRefuse && isFull(lane, entry.tenant, entry.since)) return void entry.settle(refusal);
+    if (mayRefuse && lane.isFull(entry.tenant, entry.since)) return void entry.settle(refusal);
     lane.queue.add(entry);
-    if (lane.isScheduled || !mayGo(lane, entry)) return;
+    if (lane.isScheduled || !lane.mayGo(entry)) return;
     lane.isScheduled = true;
     // Not at once: what the sockets deliver in this turn of the event loop shares the task.
     setImmediate(() => {
@@ -130,24 +162,9 @@ export function createLanes(options: LanesOptions) {
     });
   }
 
-  function isFull({ queue }: Lane, tenant: string, time: number): boolean {
-    if (reaches(queue.all, maxQueued, 1)) return true;
-    const { items, weight } = queue.of(tenant);
-    const own = { items: items.length, weight };
-    const waited = time - (items[0]?.since ?? time);
-    return reaches(own, maxQueued, 0.5) || (waited > maxQueueWaitMs && reaches(own, minQueued, 1));
-  }
-
-  function mayGo({ inFlight }: Lane, { tenant, sent }: Entry): boolean {
-    if (lanes.length !== wanted) return false;
-    const [task] = inFlight;
-    if (task === undefined) return true;
-    const isOtherKind = isSingle(sent) !== isSingle((task[0] as Entry).sent);
-    return inFlight.size === 1 && isOtherKind && !task.some((other) => other.tenant === tenant);
-  }
-
   function send(lane: Lane): void {
-    for (let task = takeTask(lane); task.length > 0; task = takeTask(lane)) {
+    if (lanes.length !== wanted) return;
+    for (let task = lane.takeTask(); task.length > 0; task = lane.takeTask()) {
       const entries = task;
       lane.inFlight.add(entries);
       const finish = (outcomeOf: (i: number) => Outcomes): void => {
@@ -165,22 +182,6 @@ export function createLanes(options: LanesOptions) {
     }
   }
 
-  function takeTask(lane: Lane): Entry[] {
-    let first: Entry | undefined;
-    let items = 0;
-    let weight = 0;
-    return lane.queue.takeAll((entry) => {
-      const fits =
-        first === undefined ||
-        (items < maxTask.items && weight + entry.weight <= maxTask.weight && shareTask(first, entry));
-      if (!fits || !mayGo(lane, entry)) return false;
-      first ??= entry;
-      items += 1;
-      weight += entry.weight;
-      return true;
-    });
-  }
-
   const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.takeAll(() => true));
 
   /**
@@ -190,7 +191,7 @@ export function createLanes(options: LanesOptions) {
   function regroup(): void {
     if (lanes.length === wanted || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
     const queued = takeQueued().sort((a, b) => a.since - b.since);
-    lanes = emptyLanes(wanted);
+    lanes = makeLanes(wanted, limits);
     for (const entry of queued) route(entry, false);
   }
 
@@ -199,10 +200,8 @@ export function createLanes(options: LanesOptions) {
      * Counts the events of a request in their order. Once an outcome is `counted`, the new mastery, the event id and the
      * row are committed together.
      *
-     * @param importId hash of the file being imported; null for live answers. An import's request is a task of its own,
-     * whose events must share a lane
-     * @throws ApiError INVALID_REQUEST for a body that holds no events, UNAVAILABLE where the lane is full, INTERNAL for a
-     * defect
+     * @param importId hash of the file being imported, whose events must share a lane; null for live answers
+     * @throws ApiError INVALID_REQUEST where a body holds no events, UNAVAILABLE where the lane is full, INTERNAL
      */
     track: (sent: SentEvents, importId: string | null): Promise<readonly EventOutcome[]> =>
       new Promise((resolve, reject) =>
@@ -217,15 +216,14 @@ export function createLanes(options: LanesOptions) {
       ),
     /** The single events that are not settled, those of a learner in their order. */
     *open(): Generator<Entry> {
-      for (const { inFlight, queue } of lanes) {
-        for (const task of inFlight) yield* task.filter(({ sent }) => isSingle(sent));
-        for (const entry of queue.items()) if (isSingle(entry.sent)) yield entry;
-      }
+      for (const { inFlight, queue } of lanes)
+        for (const entries of [...inFlight, queue.items()])
+          for (const entry of entries) if (isSingle(entry.sent)) yield entry;
     },
     /** The refusal where every lane is full for the tenant: asked first, refusing costs half as much. */
     full: (tenant: string): ApiError | null => {
       const time = now();
-      return lanes.every((lane) => isFull(lane, tenant, time)) ? refusal : null;
+      return lanes.every((lane) => lane.isFull(tenant, time)) ? refusal : null;
     },
     /** Requests in queues. */
     waiting: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
@@ -243,6 +241,9 @@ export function createLanes(options: LanesOptions) {
     },
   };
 }
+
+const makeLanes = (count: number, limits: LaneLimits): readonly Lane[] =>
+  Array.from({ length: count }, (_, number) => new Lane(number, limits));
 
 const stopping = () => unavailable('The service is stopping; try again later');
 
@@ -267,7 +268,6 @@ function laneOf(sent: SentEvents, lanes: number, slotOf: LanesOptions['slotOf'])
   return userId === null ? 0 : slotOf(sent.tenant, userId) % lanes;
 }
 
-/** The slots of a lane, a bit for each. */
 function slotsOf(lane: number, lanes: number): number {
   let slots = 0;
   for (let slot = lane; slot < slotCount; slot += lanes) slots |= 1 << slot;

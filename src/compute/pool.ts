@@ -1,10 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
-import type { Piscina } from 'piscina';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import {
   type ForecastReply,
-  type ForecastTask,
   type RetractionReply,
   type RetractionTask,
   slotCount,
@@ -19,16 +17,13 @@ import type { Logger } from '../telemetry.js';
 import { createForecastBatcher, type StillWanted } from './forecast-batcher.js';
 import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
-import { logThreadFailures, runLimited, runServed, startPool, TaskAborted } from './threads.js';
+import { ServingThreads, TaskAborted } from './threads.js';
 
-/** Of one tenant. */
-const maxWaitingForecasts = 1000;
 /**
  * Learners of one task, and tasks in flight: some are computed while others are read and sent (measured: 25 and 2 served a
  * fifth less). One tenant has half: with all of them, another's forecast took 250 ms beside its classes.
  */
-const maxForecastBatch = 8;
-const forecastTasks = { tasks: 6, tasksOfTenant: 3 };
+const forecastLimits = { maxLearners: 8, tasks: 6, tasksOfTenant: 3, maxWaiting: 1000 };
 const planLimits: LimiterOptions = {
   maxRunning: 4,
   maxRunningOfTenant: 2,
@@ -36,6 +31,7 @@ const planLimits: LimiterOptions = {
   maxQueueWaitMs: 15_000,
   refusal: 'Too many forecasts wait; try again later',
 };
+const tooLongForecast = 'Forecasting took too long; try again later';
 
 /** One of batches and one of single answers (lanes.ts). */
 const tasksOfLane = 2;
@@ -58,49 +54,41 @@ export function startCompute(
   const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
   const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
   // The thread takes all that are let in: each is read while others are computed, and long learners take turns there.
-  const allForecasts = forecastTasks.tasks + planLimits.maxRunning;
+  const allForecasts = forecastLimits.tasks + planLimits.maxRunning;
   const forecasting = startThread('forecast', settings, allForecasts, logger);
-  // Started when there is something to retract.
-  const retracting = startPool('retract', {
-    minThreads: 0,
-    maxThreads: 1,
-    // It holds a connection and models, which nobody needs while nothing is retracted.
-    idleTimeout: 60_000,
-    // Far more than the limiter of retractions lets in: Piscina's default queue has no bound.
-    maxQueue: 4,
-    workerData: settings,
-  });
-  logThreadFailures(retracting, logger);
+  // Started when there is something to retract; it holds a connection and models, which nobody needs otherwise.
+  const onDemand = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000, workerData: settings };
+  // The queue is for far more than the limiter of retractions lets in: Piscina's default has no bound.
+  const retracting = new ServingThreads('retract', { ...onDemand, maxQueue: 4 }, logger);
   const lanes = createLanes({
     lanes: laneCount || 1,
     slotOf: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
-    run: (task, lane) => track(tracking[lane] as Piscina, task, logger),
+    run: (task, lane) => track(tracking[lane] as ServingThreads, task, logger),
     onFailure: (error) => logger.error({ err: error }, 'answers failed'),
   });
   watchRepeats(lanes.open);
   const following = laneCount === 0 ? followLoad(tracking, lanes) : undefined;
   const forecasts = createForecastBatcher({
-    ...forecastTasks,
-    maxLearners: maxForecastBatch,
-    maxWaiting: maxWaitingForecasts,
-    run: (task) => forecast<ForecastReply>(forecasting, task),
+    ...forecastLimits,
+    run: (task) => forecasting.ask<ForecastReply>(task, tooLongForecast),
   });
   const limit = createLimiter(planLimits);
   return {
     track: lanes.track,
     trackOne: lanes.trackOne,
     full: lanes.full,
-    /** Requests with answers that wait for a task. */
     waiting: lanes.waiting,
     /** Replays a learner without one answer, and commits what comes out. @throws ApiError UNAVAILABLE */
     retract: (task: RetractionTask) =>
-      runServed<RetractionReply>(retracting, task, 'The replay took too long; try again later'),
-    threads: () => [...tracking, forecasting].reduce((sum, pool) => sum + pool.threads.length, 0),
+      retracting.ask<RetractionReply>(task, 'The replay took too long; try again later'),
+    threads: () => [...tracking, forecasting].reduce((sum, { workers }) => sum + workers.length, 0),
+    /** @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
     forecast: forecasts.forecast,
+    /** JSON of the result, null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
     whatIf: (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
-      limit(task.tenant, () => {
+      limit(task.tenant, async () => {
         stillWanted();
-        return whatIf(forecasting, { kind: 'what-if', ...task });
+        return planned(await forecasting.ask<WhatIfReply>({ kind: 'what-if', ...task }, tooLongForecast));
       }),
     close: async () => {
       clearInterval(following);
@@ -111,15 +99,52 @@ export function startCompute(
   };
 }
 
+/** A thread that stays and does several tasks at once. */
+const startThread = (name: 'track' | 'forecast', workerData: WorkerSettings, tasks: number, logger: Logger) =>
+  new ServingThreads(
+    name,
+    {
+      minThreads: 1,
+      maxThreads: 1,
+      concurrentTasksPerWorker: tasks,
+      // Piscina's own gives a thread nothing beside a task that can be aborted, as all of ours can.
+      loadBalancer: (_task, [thread]) => thread ?? null,
+      maxQueue: tasks,
+      workerData,
+    },
+    logger,
+  );
+
+/**
+ * A batch that was aborted may have been committed, so the caller is to try again with its event ids.
+ * @throws ApiError UNAVAILABLE, INTERNAL
+ */
+async function track(threads: ServingThreads, task: TrackTask, logger: Logger): Promise<TrackReply> {
+  try {
+    return await threads.run<TrackReply>(task, [task.bodies.buffer as ArrayBuffer]);
+  } catch (error) {
+    logger.error({ err: error }, 'a batch of answers failed');
+    if (error instanceof TaskAborted)
+      throw unavailable('Counting took too long; try again with the same event_id', error);
+    throw notCounted(error);
+  }
+}
+
+function planned(reply: Exclude<WhatIfReply, { readonly unavailable: string }>): string | null {
+  if ('data' in reply) return reply.data;
+  const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
+  throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
+}
+
 const lookMs = 1000;
 
 /** Lets the number of lanes follow which part of their time their threads were busy since the last look; 0 while one starts. */
-function followLoad(tracking: readonly Piscina[], lanes: Lanes): NodeJS.Timeout {
+function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.Timeout {
   const laneCount = createLaneLoad(tracking.length);
   let before: (EventLoopUtilization | undefined)[] = [];
   let count = 1;
   return setInterval(() => {
-    const after = tracking.map((pool) => pool.threads[0]?.performance.eventLoopUtilization());
+    const after = tracking.map(({ workers }) => workers[0]?.performance.eventLoopUtilization());
     const busy = after.map((now, i) => {
       const last = before[i];
       // With one figure alone it would return this thread's own.
@@ -135,15 +160,12 @@ function followLoad(tracking: readonly Piscina[], lanes: Lanes): NodeJS.Timeout 
 const saturated = 0.9;
 /** A lane is given up when the others could do its work without being busier than this. */
 const easy = 0.6;
-/** Looks in a row that have to say so: the next rush is not far. */
+/** Looks in a row that have to say so. */
 const quietLooks = 10;
 
 /**
- * How many lanes the load asks for. More lanes make smaller batches, which cost more: a lane is added only when the threads
- * have no time left.
- *
- * @returns called at even times with the parts of their time that the threads of the lanes were busy; returns how many lanes
- * there are to be
+ * How many lanes the load asks for. More lanes make smaller batches, which cost more.
+ * @returns called at even times with the parts of their time that the lanes' threads were busy; returns the number of lanes
  */
 export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => number {
   let quiet = 0;
@@ -156,49 +178,4 @@ export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => n
     quiet = 0;
     return lanes - 1;
   };
-}
-
-/**
- * A batch that was aborted may have been committed, so the caller is to try again with its event ids.
- * @throws ApiError UNAVAILABLE, INTERNAL
- */
-async function track(pool: Piscina, task: TrackTask, logger: Logger): Promise<TrackReply> {
-  try {
-    return await runLimited<TrackReply>(pool, task, [task.bodies.buffer as ArrayBuffer]);
-  } catch (error) {
-    logger.error({ err: error }, 'a batch of answers failed');
-    if (error instanceof TaskAborted)
-      throw unavailable('Counting took too long; try again with the same event_id', error);
-    throw notCounted(error);
-  }
-}
-
-const forecast = <Reply extends object>(pool: Piscina, task: ForecastTask | WhatIfTask) =>
-  runServed<Reply>(pool, task, 'Forecasting took too long; try again later');
-
-/** JSON of the result, null for a learner without answers. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
-async function whatIf(pool: Piscina, task: WhatIfTask): Promise<string | null> {
-  const reply = await forecast<WhatIfReply>(pool, task);
-  if ('data' in reply) return reply.data;
-  const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
-  throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
-}
-
-/** A pool of one thread, which stays and does several tasks at once; its queue is bounded. */
-function startThread(
-  entry: 'track' | 'forecast',
-  workerData: WorkerSettings,
-  tasks: number,
-  logger: Logger,
-): Piscina {
-  const pool = startPool(entry, {
-    minThreads: 1,
-    maxThreads: 1,
-    concurrentTasksPerWorker: tasks,
-    // Piscina's own gives a thread nothing beside a task that can be aborted, as all of ours can (threads.ts).
-    loadBalancer: (_task, [thread]) => thread ?? null,
-    maxQueue: tasks,
-    workerData,
-  });
-  return logThreadFailures(pool, logger);
 }

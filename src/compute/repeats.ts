@@ -11,8 +11,8 @@ const lookMs = 250;
 export type OpenEvent = Pick<Entry, 'sent' | 'since' | 'settle'>;
 
 /**
- * Refuses single events with CONFLICT that have waited for some seconds for an earlier one with their id. Events are counted
- * in order, so that happens only where a batch is stuck. A refused one is still counted or replayed, only nobody hears of it.
+ * Refuses single events with CONFLICT that have waited for some seconds for an earlier one with their id: a batch is stuck
+ * then. A refused one is still counted or replayed, only nobody hears of it.
  *
  * @param open the events that are not settled, those of a learner in their order
  * @param now milliseconds on their clock

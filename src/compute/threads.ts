@@ -1,60 +1,30 @@
+/** Worker threads: pools of Piscina. */
 import { EventEmitter } from 'node:events';
 import { Piscina } from 'piscina';
 import { unavailable } from '../errors.js';
 import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
 
+type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
+
 /**
  * Atomics are off: in Piscina's default mode an idle worker sleeps in Atomics.wait, and its Redis connection is not served
  * meanwhile, so replies, time-outs and reconnects would wait for the next task.
  */
-export const startPool = (
-  name: 'track' | 'forecast' | 'fit' | 'rebuild' | 'retract',
-  options: NonNullable<ConstructorParameters<typeof Piscina>[0]>,
+const startPool = (
+  name: 'track' | 'forecast' | 'retract' | 'fit' | 'rebuild',
+  options: PoolOptions,
 ): Piscina =>
   new Piscina({
-    filename: programPath('entry.cjs'),
-    name,
-    atomics: 'disabled',
-    recordTiming: false,
+    ...{ filename: programPath('entry.cjs'), name, atomics: 'disabled', recordTiming: false },
     ...options,
   });
-
-/** Without it a thread that cannot be started (no descriptors, no memory) ends the process. Its tasks end by their limit. */
-export const logThreadFailures = (pool: Piscina, logger: Logger): Piscina =>
-  pool.on('error', (error) => logger.error({ err: error }, 'a worker thread cannot be started'));
 
 /** A task that takes longer never ends. */
 const maxTaskMs = 15_000;
 
 /** A task took too long, or shared its thread with one that did: the thread was ended. */
 export class TaskAborted extends Error {}
-
-/** Aborted tasks of a pool: a task that fails while another is aborted lost its thread. */
-const aborted = new WeakMap<Piscina, number>();
-
-/** @throws TaskAborted, and what the task throws */
-export async function runLimited<Reply>(
-  pool: Piscina,
-  task: unknown,
-  transferList: ArrayBuffer[] = [],
-): Promise<Reply> {
-  // Not an AbortSignal: V8 keeps each of those until it collects all garbage, which it then does often.
-  const signal = new EventEmitter();
-  const before = aborted.get(pool);
-  const timer = setTimeout(() => {
-    aborted.set(pool, (aborted.get(pool) ?? 0) + 1);
-    signal.emit('abort');
-  }, maxTaskMs);
-  try {
-    return await pool.run(task, { signal, transferList });
-  } catch (error) {
-    if (aborted.get(pool) === before) throw error;
-    throw new TaskAborted('a task took too long: its thread was ended', { cause: error });
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
 
@@ -64,19 +34,77 @@ export function served<Reply extends object>(reply: Reply): Served<Reply> {
   return reply as Served<Reply>;
 }
 
-/**
- * As `runLimited`, for a caller that may try again.
- * @param tooLong message where the task was aborted
- * @throws ApiError UNAVAILABLE, and what the task throws
- */
-export async function runServed<Reply extends object>(
-  pool: Piscina,
-  task: unknown,
-  tooLong: string,
-): Promise<Served<Reply>> {
-  const reply = await runLimited<Reply>(pool, task).catch((error: unknown) => {
-    if (!(error instanceof TaskAborted)) throw error;
-    throw unavailable(tooLong, error);
+/** Threads that serve requests: every task settles in bounded time. */
+export class ServingThreads {
+  private readonly pool: Piscina;
+  /** Aborted tasks so far: a task that fails while another is aborted lost its thread. */
+  private aborted = 0;
+
+  constructor(name: 'track' | 'forecast' | 'retract', options: PoolOptions, logger: Logger) {
+    // Without a listener a thread that cannot be started (no descriptors, no memory) ends the process.
+    this.pool = startPool(name, options).on('error', (error) =>
+      logger.error({ err: error }, 'a worker thread cannot be started'),
+    );
+  }
+
+  get workers() {
+    return this.pool.threads;
+  }
+
+  /** @throws TaskAborted, and what the task throws */
+  async run<Reply>(task: unknown, transferList: ArrayBuffer[] = []): Promise<Reply> {
+    // Not an AbortSignal: V8 keeps each of those until it collects all garbage, which it then does often.
+    const signal = new EventEmitter();
+    const before = this.aborted;
+    const timer = setTimeout(() => {
+      this.aborted += 1;
+      signal.emit('abort');
+    }, maxTaskMs);
+    try {
+      return await this.pool.run(task, { signal, transferList });
+    } catch (error) {
+      if (this.aborted === before) throw error;
+      throw new TaskAborted('a task took too long: its thread was ended', { cause: error });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /**
+   * As `run`, for a caller that may try again.
+   * @param tooLong message where the task was aborted. @throws ApiError UNAVAILABLE, and what the task throws
+   */
+  async ask<Reply extends object>(task: unknown, tooLong: string): Promise<Served<Reply>> {
+    const reply = await this.run<Reply>(task).catch((error: unknown) => {
+      throw error instanceof TaskAborted ? unavailable(tooLong, error) : error;
+    });
+    return served(reply);
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+}
+
+/** Threads of one run: all stay until its end, for one takes longer to start than many a task to run. */
+export function startRunThreads(name: 'fit' | 'rebuild', threads: number, options: PoolOptions) {
+  const pool = startPool(name, { minThreads: threads, maxThreads: threads, ...options });
+  let failure: unknown;
+  // A thread that cannot be started would end the process, and what waits for it would wait for ever.
+  pool.on('error', (error) => {
+    failure = error;
+    void pool.destroy();
   });
-  return served(reply);
+  return {
+    threads,
+    /** @throws what the task throws, or why the threads cannot be started */
+    run: async <Reply>(task: object): Promise<Reply> => {
+      if (failure !== undefined) throw failure;
+      return pool.run(task).catch((error: unknown) => {
+        throw failure ?? error;
+      });
+    },
+    /** Ends them, whatever they do. */
+    close: () => pool.destroy(),
+  };
 }

@@ -10,6 +10,7 @@ export type Traffic = { open: number; closing: boolean; onIdle: () => void };
 
 /** What all requests of a route share. */
 interface Serving {
+  readonly match: Match;
   readonly gate: Gate;
   readonly log: RequestLog;
   readonly traffic: Traffic;
@@ -20,10 +21,7 @@ const json = { 'Content-Type': 'application/json' };
 const closes = { Connection: 'close' };
 const noBody = Buffer.alloc(0);
 
-/**
- * One request on the way to its answer. By callbacks: an answer that is counted waits for nothing but its body and its
- * batch, and promises took half of what it cost here.
- */
+/** One request on the way to its answer. By callbacks: promises took half of what a counted answer cost here (ADR 32). */
 export class Answering {
   private readonly since = performance.now();
   private readonly headers: Headers[];
@@ -32,15 +30,15 @@ export class Answering {
   constructor(
     private readonly serving: Serving,
     private readonly exchange: Exchange,
-    private readonly match: Match,
   ) {
     this.headers = [{ 'X-Request-Id': exchange.requestId }];
   }
 
   begin(): void {
-    this.serving.traffic.open += 1;
+    const { gate, match, traffic } = this.serving;
+    traffic.open += 1;
     try {
-      const admitted = this.serving.gate(this.exchange, this.match, this.headers);
+      const admitted = gate(this.exchange, match, this.headers);
       if (admitted instanceof Promise) this.later(admitted, (checked) => this.receive(checked));
       else this.receive(admitted);
     } catch (error) {
@@ -69,7 +67,7 @@ export class Answering {
   }
 
   private call(admitted: Admitted, body: Buffer) {
-    const ids = this.match.parameters.map(decodeParameter);
+    const ids = this.exchange.parameters.map(decodeParameter);
     const call = callOf(this.exchange, admitted, body, (reply) => this.respond(reply));
     return admitted.route.handle(call, ...ids);
   }
@@ -78,17 +76,17 @@ export class Answering {
     coming.then(next).catch((error) => this.fail(error));
   }
 
-  /** Whatever goes wrong becomes an answer; what is not meant for callers becomes INTERNAL, and a log line. */
+  /** What is not meant for callers becomes INTERNAL, and a log line. */
   private fail(error: unknown): void {
     if (error instanceof ClientGone) this.end(null);
     else this.respond(errorReply(error instanceof ApiError ? error : internal(error)));
   }
 
   private respond(reply: Reply): void {
-    const { log } = this.serving;
+    const { log, match } = this.serving;
     try {
-      if (reply.status >= 500 && reply.error) log.failed(this.exchange, this.match.route, reply.error);
-      if (reply.defects) log.partsFailed(this.exchange, this.match.route, reply.defects);
+      if (reply.status >= 500 && reply.error) log.failed(this.exchange, match.route, reply.error);
+      if (reply.defects) log.partsFailed(this.exchange, match.route, reply.defects);
       this.send(reply);
     } catch (error) {
       this.end(reply, error);
@@ -111,8 +109,8 @@ export class Answering {
   private end(reply: Reply | null, error?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
-    const { log, traffic, counts } = this.serving;
-    if (error !== undefined) log.failed(this.exchange, this.match.route, error);
+    const { match, log, traffic, counts } = this.serving;
+    if (error !== undefined) log.failed(this.exchange, match.route, error);
     else if (reply !== null) noteAnswer(counts, reply.status, performance.now() - this.since);
     reply?.onOver?.();
     traffic.open -= 1;

@@ -1,15 +1,13 @@
-/** Bytes of a body that arrives in several pieces, in memory that is bounded for all such bodies together. */
-
+/** Of all bodies together that arrive in several pieces. */
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
 /** Beyond it, a body is given up where others need its room: who sends a byte now and then keeps nobody out. */
 const maxWaitMs = 10_000;
 
-/** Those that have room, in the order in which they began. */
+/** In the order in which they began. */
 const holders = new Set<{ readonly since: number; readonly giveUp: () => void }>();
 
-/** @returns whether there is room for so many bytes more */
 function makeRoom(bytes: number): boolean {
   for (const { since, giveUp } of holders) {
     if (allBytes + bytes <= maxBytes || performance.now() - since < maxWaitMs) break;
@@ -21,7 +19,7 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * In one piece of memory, whose whole room is counted: a piece may be a single byte, for which its sender pays six, and an
+ * A body that arrives in pieces, in one piece of memory whose whole room is counted: a piece may be a single byte, and an
  * object for each of them would take a hundred.
  *
  * @param most bytes that are ever added
@@ -62,7 +60,7 @@ export function createArrivingBody(most: number, onGivenUp: () => void) {
       bytes.set(piece, size);
       size += piece.length;
     },
-    /** What has come; for the taker to keep, for here it is forgotten. */
+    /** What has come; it is forgotten here. */
     take: (): Buffer => {
       const all = bytes.subarray(0, size);
       forget();

@@ -3,7 +3,7 @@ import { singleFlights } from '../concurrency.js';
 import type { Grant } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
 
-/** How long a look-up is trusted: a revoked key works at most this long. */
+/** A revoked key works at most this long. */
 const trustedMs = 2000;
 /** Of the keys that work and of the others, each: made-up keys push out nobody who has one. */
 const maxRemembered = 10_000;
@@ -18,10 +18,10 @@ interface LookUp {
   readonly until: number;
 }
 
-/** Keys seen last, in front of the digests, each of which costs more than all other checks of a head. A power of 2. */
+/** Keys seen last, in front of the digests: one costs more than all other checks of a head. A power of 2. */
 const lastKeys = 1024;
 
-/** Which place a key has is known to nobody outside, so that no time reveals what stands there. */
+/** The secret keeps outsiders from knowing a key's place, so that no time reveals what stands there. */
 function placeOf(secret: number, key: string): number {
   let mixed = secret;
   for (let i = 0; i < key.length; i++) mixed = Math.imul(mixed ^ key.charCodeAt(i), 0x01000193);
@@ -39,9 +39,8 @@ function isSame(one: string, other: string): boolean {
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 /**
- * Knows callers by the hash of their key; keys are only ever stored and looked up as SHA-256 digests. What was looked up
- * lately is kept under a digest made with a secret of this process: tables compare such names byte by byte, which reveals
- * nothing about a key or the digest in store. The keys seen last, if they work, are compared in constant time before.
+ * Keys are only ever stored and looked up as SHA-256 digests. What was looked up lately is kept under a digest made with a
+ * secret of this process: tables compare such names byte by byte, which reveals nothing about a key or the digest in store.
  *
  * @param now monotonic clock in milliseconds: a clock that is set back would keep a revoked key alive
  */
@@ -66,10 +65,7 @@ export function createAuthenticator(keys: Keys, now: () => number) {
   });
 
   return {
-    /**
-     * At once for a key that was looked up lately, as nearly all are: waiting would cost more than the look.
-     * @throws ApiError UNAUTHORIZED, or UNAVAILABLE where the key cannot be looked up
-     */
+    /** At once for a key that was looked up lately. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
     authenticate: (key: string | null): Grant | Promise<Grant> => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
       const place = placeOf(placeSecret, key);
@@ -93,9 +89,8 @@ function granted(grant: Grant | null): Grant {
 /** Name under which a key is stored; the key itself never is. */
 export const hashKey = (key: string): string => hash('sha256', key);
 
-/** As much of it as people are shown. */
+/** What people are shown of it. */
 export const shortHash = (keyHash: string): string => keyHash.slice(0, 12);
 
-/** The error of a caller without a key that works here. */
 export const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

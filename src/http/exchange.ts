@@ -1,8 +1,8 @@
 /**
  * One request and its one answer over uWebSockets.js: with response-stream.ts the only module that touches HttpResponse.
  *
- * Hazards: request data is gone after the handler's first await, so everything is read at once; a response that is neither
- * answered nor aborted, or touched after its end, kills the process below JavaScript; every write is corked.
+ * Hazards: request data is gone after the handler's first await, so everything is read at once. A response that is neither
+ * answered nor aborted, or touched after its end, kills the process. Every write is corked.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -34,47 +34,47 @@ const drainedBytes = 16 * 1024 * 1024;
 /** Each piece costs as much as a thousand bytes: half a megabyte sent byte by byte would stop everybody else for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** A class, for each method of an object that is written out is made again with every request. */
+/** A class: methods of an object literal would be made again with every request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
   /** Query as it was sent, without the question mark; empty where the route reads none. */
   readonly query: string;
+  /** Those of the path, still percent-encoded. */
+  readonly parameters: string[] = [];
   readonly requestId: string;
   /** Why the request's framing is refused, or null. */
   readonly framingProblem: string | null;
   private readonly headers: readonly string[];
   /**
-   * Turn of the event loop in which it came. Nothing is answered in that turn: else a client that sends thousands of requests
-   * at once has them all handled in it, while others wait. An unanswered one ends the connection at the next. And a
-   * small body comes with its head: after the turn it is received.
+   * Turn of the event loop in which it came. Nothing is answered in it: thousands of requests that a client sends at once would
+   * all be handled before others', while the next request ends a connection with an unanswered one. And a small body comes
+   * with its head: after the turn it is received.
    */
   private readonly turn = turnNow();
-  /** Whether the whole body is there. */
+  /** Whether the whole body is there, though perhaps not kept. */
   private received: boolean;
   /** Bytes dropped since an early answer; 0 before one. */
   private draining = 0;
-  /** The body or why there is none; null until either is known. */
+  /** Null until it is known. */
   private body: Buffer | Error | null = null;
   private take: TakeBody = nothing;
 
-  /** @param bodyLimit most bytes of body that are kept; null where the route has no body */
-  constructor(
-    res: HttpResponse,
-    req: HttpRequest,
-    { route }: Match,
-    bodyLimit: number | null,
-    unread: UnreadAnswers,
-  ) {
+  constructor(res: HttpResponse, req: HttpRequest, { route, parameters }: Match, unread: UnreadAnswers) {
     super(res, unread);
     const { headers, framingProblem } = readHeaders(req);
     // Each question to uWebSockets.js makes a text.
     this.method = route === null || route.method === 'GET' ? req.getMethod().toUpperCase() : route.method;
     this.query = route?.query ? (req.getQuery() ?? '') : '';
+    while (this.parameters.length < parameters)
+      this.parameters.push(req.getParameter(this.parameters.length) ?? '');
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
-    this.received = bodyLimit === null;
-    if (bodyLimit !== null) this.receiveBody(bodyLimit);
+    // A refused body is received as well, so that the client sees the answer: nothing of it is kept.
+    const sendsBody = this.header('content-length') || this.header('transfer-encoding');
+    const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
+    this.received = limit === null;
+    if (limit !== null) this.receiveBody(limit);
     res.onAborted(() => {
       this.finish();
       this.settleBody(new ClientGone());
@@ -86,7 +86,6 @@ export class Exchange extends OpenResponse {
     return headerOf(this.headers, name);
   }
 
-  /** Lower-case. */
   headerNames(): readonly string[] {
     return this.headers.filter((_, i) => i % 2 === 0);
   }
@@ -96,7 +95,7 @@ export class Exchange extends OpenResponse {
     return this.done ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }
 
-  /** Hands the body over, once: at once where it is there, else when it is known to fit or not. */
+  /** Hands the body over, once, as soon as it is known to fit or not. */
   onBody(take: TakeBody): void {
     if (this.body === null) this.take = take;
     else take(this.body);
@@ -127,14 +126,13 @@ export class Exchange extends OpenResponse {
     await this.sendPieces(pieces, () => !this.received);
   }
 
-  /** The first one counts. */
   private settleBody(body: Buffer | Error): void {
     if (this.body !== null) return;
     this.body = body;
     this.take(body);
   }
 
-  /** Collects the body, never more than the limit; it is settled once it is known to fit or not. */
+  /** Collects the body, never more than the limit. */
   private receiveBody(limit: number): void {
     let arriving: ArrivingBody | null = null;
     let size = 0;
@@ -183,11 +181,9 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Answers at once and completely, also while the body is still arriving, then drops what follows and closes.
-   *
-   * uWebSockets.js has no call for this: its end() goes on reading for ever, or closes at once, so that the client's kernel
-   * drops the answer with the reset. So the whole answer goes out as the last header line, and the response stays open until
-   * the rest of the body has been read. Until then the connection takes no further request.
+   * Answers while the body may still be arriving, then drops what follows and closes. With end() uWebSockets.js would read on
+   * for ever, or close at once, so that the client's kernel drops the answer with the reset. So the whole answer goes out as
+   * the last header line, and the response stays open until the rest of the body has been read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
     // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
@@ -222,7 +218,7 @@ export class Exchange extends OpenResponse {
 let turn = 0;
 let isCounted = false;
 
-/** The same for all requests of one turn of the event loop. */
+/** Number of the event loop's turn. */
 function turnNow(): number {
   if (!isCounted) {
     isCounted = true;
@@ -239,7 +235,7 @@ export const tooLarge = (limit: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
 function writeHead(res: HttpResponse, { status, headers }: Head): void {
-  // Nearly all answers are 200, which stands there without a word.
+  // Nearly all answers are 200, which is the default.
   if (status !== 200) res.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
 }
@@ -272,7 +268,7 @@ const idShape = /^[A-Za-z0-9._:-]{1,128}$/;
 const idPrefix = randomBytes(6).toString('hex');
 let idCounter = 0;
 
-/** The caller's request id where it is a plain one, else one of ours. */
+/** The caller's request id where it is plain text, else one of ours. */
 function requestIdOf(sent: string | null): string {
   if (sent !== null && idShape.test(sent)) return sent;
   idCounter += 1;

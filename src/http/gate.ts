@@ -1,10 +1,11 @@
+/** Admission: the key, its quota, and what else the head of a request says. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
+import { singleFlights } from '../concurrency.js';
 import type { Grant } from '../contracts/access.js';
 import { parseIfMatch } from '../contracts/preconditions.js';
 import { ApiError } from '../errors.js';
 import { type Authenticator, unauthorized } from './auth.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
-import type { QuotaGate } from './quota.js';
 import {
   type Call,
   checkEncoding,
@@ -15,7 +16,7 @@ import {
   type Route,
 } from './route.js';
 
-/** What the checks of a request's head let pass. */
+/** A request whose head has passed. */
 export interface Admitted {
   readonly route: Route;
   /** Null where the route asks for no key. */
@@ -28,10 +29,8 @@ export type Gate = ReturnType<typeof createGate>;
 
 export function createGate(auth: Authenticator, quota: QuotaGate) {
   /**
-   * Takes the head of a request through all its checks, in the contract's order; at once unless Redis has to be asked for
-   * the key or its quota.
-   * @param headers gets those that belong to the answer whatever it will be
-   * @throws ApiError
+   * Checks a request's head, in the contract's order; at once unless Redis has to be asked for the key or its quota.
+   * @param headers gets those that belong to the answer whatever it will be. @throws ApiError
    */
   return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
@@ -53,16 +52,12 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
   }
 }
 
-/** Whether a path's answers are in the envelope, and ask for a key. */
-export const isApi = (path: string): boolean => path === '/api/v1' || path.startsWith('/api/v1/');
-
 function routeOf({ route, allow }: Match): Route {
   if (route !== null) return route;
   if (allow === null) throw new ApiError('NOT_FOUND', 'There is nothing at this path');
   throw new ApiError('METHOD_NOT_ALLOWED', `This path takes ${allow}`, { headers: { Allow: allow } });
 }
 
-/** @throws ApiError */
 function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted {
   const { scope } = route;
   if (grant !== null && scope !== null && !grant.scopes.includes(scope))
@@ -109,17 +104,14 @@ export function isLoopbackHost(host: string): boolean {
 
 const authority = /^(?:\[([\da-f:.]+)\]|([a-z\d.]+?)\.?)(?::\d{0,5})?$/i;
 
-/** The same of a Host header. Of another name a page on the web may have said that it is this machine. */
+/** The same of a Host header: a page on the web may have given another name this machine's address. */
 export function isLoopbackAuthority(header: string): boolean {
   const [, literal, name] = authority.exec(header) ?? [];
   if (literal !== undefined) return isIPv6(literal) && isLoopbackHost(literal);
   return name !== undefined && isLoopbackHost(name);
 }
 
-/**
- * Lets a request with the development key pass that was made on this machine and went through no proxy.
- * @throws ApiError UNAUTHORIZED
- */
+/** A request with the development key has to come from this machine, through no proxy. @throws ApiError UNAUTHORIZED */
 function checkLocal(exchange: Exchange): void {
   const isProxied = exchange.headerNames().some((name) => /^(forwarded$|via$|x-forwarded-)/.test(name));
   const isLocal = isLoopbackHost(exchange.peer()) && isLoopbackAuthority(exchange.header('host') ?? '');
@@ -127,4 +119,85 @@ function checkLocal(exchange: Exchange): void {
   throw unauthorized(
     'The development key works on the machine itself only, without a proxy: make another one with npm run keys -- create',
   );
+}
+
+const windowSeconds = 60;
+/** Up to this quota every request is counted in Redis; above, a process takes a thousandth at a time. */
+const exactUpTo = 10_000;
+const leaseShare = 1000;
+
+type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number; endsInMs: number }> };
+
+interface Lease {
+  left: number;
+  readonly endsAt: number;
+  /** Taken from the window by all processes when this lease was taken, itself included. */
+  readonly taken: number;
+}
+
+export type QuotaGate = ReturnType<typeof createQuotaGate>;
+
+/**
+ * Fixed windows of 60 s that open with a key's first request. Large quotas are taken from Redis in small leases before they
+ * are used: most requests cost no round trip, and no quota is exceeded.
+ */
+export function createQuotaGate(counter: Counter, now: () => number) {
+  const leases = new Map<string, Lease>();
+
+  const renew = async (grant: Grant, quota: number, amount: number): Promise<Lease> => {
+    const { taken, endsInMs } = await counter.take(grant.keyHash, amount);
+    const left = Math.max(0, Math.min(amount, quota - (taken - amount)));
+    return { left, endsAt: now() + endsInMs, taken };
+  };
+
+  /** Requests that find a lease spent share the next one. */
+  const renewShared = singleFlights(async (keyHash: string, grant: Grant, quota: number): Promise<void> => {
+    leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
+  });
+
+  /** A lease serves while something is left of it, and a spent window until it ends. */
+  const leaseOf = (grant: Grant, quota: number): Lease | null => {
+    const held = leases.get(grant.keyHash);
+    const serves = held !== undefined && now() < held.endsAt && (held.left > 0 || held.taken >= quota);
+    return serves ? held : null;
+  };
+
+  /** Call it the moment a lease is found to serve: after an await others may have spent it. @throws ApiError RATE_LIMITED */
+  const take = (lease: Lease, quota: number): Headers => {
+    const allowed = lease.left > 0;
+    if (allowed) lease.left -= 1;
+    const seconds = Math.max(1, Math.ceil((lease.endsAt - now()) / 1000));
+    const remaining = Math.max(0, quota - lease.taken) + lease.left;
+    // Structured fields of draft-ietf-httpapi-ratelimit-headers.
+    const headers = {
+      'RateLimit-Policy': `"default";q=${quota};w=${windowSeconds}`,
+      RateLimit: `"default";r=${remaining};t=${seconds}`,
+    };
+    if (allowed) return headers;
+    throw new ApiError('RATE_LIMITED', `This key may make ${quota} requests per ${windowSeconds} s`, {
+      headers: { ...headers, 'Retry-After': `${seconds}` },
+    });
+  };
+
+  const passLater = async (grant: Grant, quota: number): Promise<Headers> => {
+    if (quota <= exactUpTo) return take(await renew(grant, quota, 1), quota);
+    for (;;) {
+      const held = leaseOf(grant, quota);
+      if (held !== null) return take(held, quota);
+      await renewShared(grant.keyHash, grant, quota);
+    }
+  };
+
+  return {
+    /**
+     * Takes one request from the key's quota; at once where a lease holds some.
+     * @returns headers that say where the key stands. @throws ApiError RATE_LIMITED, UNAVAILABLE
+     */
+    pass: (grant: Grant): Headers | Promise<Headers> => {
+      const quota = grant.requestsPerMinute;
+      if (quota === null) return {};
+      const held = quota > exactUpTo ? leaseOf(grant, quota) : null;
+      return held === null ? passLater(grant, quota) : take(held, quota);
+    },
+  };
 }

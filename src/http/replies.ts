@@ -104,7 +104,7 @@ function refusedBatch(errors: readonly IndexedError[]): Reply {
   return errorReply(new ApiError(code, message, { details, headers, cause: ours }));
 }
 
-/** What is at fault where the error itself does not say. */
+/** The field at fault where the error itself does not say. */
 const fields: Partial<Record<ErrorCode, string>> = {
   IDEMPOTENCY_KEY_REUSED: '/event_id',
   LIMIT_EXCEEDED: '/skill_id',

@@ -7,8 +7,7 @@ import type { Route } from './route.js';
 
 /** Counts for one route. */
 export interface RouteFigures {
-  readonly path: string;
-  readonly method: string;
+  readonly labels: { readonly method: string; readonly route: string };
   readonly statuses: Map<number, number>;
   /** By `latencyBounds`, and one more for what took longer. */
   readonly buckets: number[];
@@ -24,21 +23,24 @@ const unavailableEveryMs = 1000;
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
 export function createRequestLog(figures: Figures, logger: Logger) {
-  const routes: RouteFigures[] = [];
+  const routes = new Map<string, RouteFigures>();
   let defects = 0;
   let nextAt = 0;
   let unlogged = 0;
-  const answered = () => routes.filter(({ statuses }) => statuses.size > 0);
-  figures.add('http_requests_total', () => answered().flatMap(statusSamples));
-  figures.add('http_request_duration_seconds', () => answered().flatMap(latencySamples));
+  const samples = (of: (route: RouteFigures) => Sample[]) => () =>
+    [...routes.values()].filter(({ statuses }) => statuses.size > 0).flatMap(of);
+  figures.add('http_requests_total', samples(statusSamples));
+  figures.add('http_request_duration_seconds', samples(latencySamples));
   figures.add('defects_total', () => defects);
   return {
     /** @param path template of the route; a fixed word where there is none, never what the caller sent */
     countsOf: (method: string, path: string): RouteFigures => {
-      const buckets = [...latencyBounds, Number.POSITIVE_INFINITY].map(() => 0);
-      const route = { method, path, statuses: new Map<number, number>(), buckets, seconds: 0 };
-      routes.push(route);
-      return route;
+      const name = `${method} ${path}`;
+      const labels = { method, route: path };
+      const buckets = Array<number>(latencyBounds.length + 1).fill(0);
+      const counts = routes.get(name) ?? { labels, statuses: new Map(), buckets, seconds: 0 };
+      routes.set(name, counts);
+      return counts;
     },
     failed: (exchange: Exchange, route: Route | null, error: unknown): void => {
       const line = { ...placeOf(exchange, route), err: error };
@@ -72,11 +74,10 @@ export function noteAnswer(route: RouteFigures, status: number, ms: number): voi
   buckets[bucket] = (buckets[bucket] as number) + 1;
 }
 
-const statusSamples = ({ method, path, statuses }: RouteFigures): Sample[] =>
-  [...statuses].map(([status, value]) => ({ value, labels: { method, route: path, status: `${status}` } }));
+const statusSamples = ({ labels, statuses }: RouteFigures): Sample[] =>
+  [...statuses].map(([status, value]) => ({ value, labels: { ...labels, status: `${status}` } }));
 
-function latencySamples({ method, path, buckets, seconds }: RouteFigures): Sample[] {
-  const labels = { method, route: path };
+function latencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
   let count = 0;
   const sampleOf = (part: string, value: number, more = {}): Sample => ({
     metricName: `http_request_duration_seconds_${part}`,

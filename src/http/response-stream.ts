@@ -1,9 +1,7 @@
 /**
- * Answers that the socket does not take at once. Beside exchange.ts nothing else touches HttpResponse.
- *
- * uWebSockets.js keeps without bound what it has to write or to end. Hence `tryEnd` for a whole body, of which it takes what
- * the socket takes; of an answer in pieces the next one waits until the socket is writable. A request on a connection whose
- * answer is not over ends the connection: uWebSockets.js does that by itself.
+ * Answers that the socket does not take at once. uWebSockets.js keeps without bound what it has to write or to end. Hence
+ * `tryEnd` for a whole body, of which it takes what the socket takes; of an answer in pieces the next one waits until the
+ * socket is writable. It ends a connection by itself on which a request comes before the last answer is over.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Figures } from '../services/read/figures.js';
@@ -33,7 +31,6 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
   return {
     /**
      * Beyond the bound the answers that began first are cut: one that is read is through long before.
-     * @param cut ends the answer and its connection
      * @returns forgets the bytes, however often it is called; `cut` has to call it as well
      */
     keep: (bytes: number, cut: () => void): (() => void) => {
@@ -58,7 +55,7 @@ export const nothing = (): void => undefined;
 export class OpenResponse {
   /** Answered or aborted: the response must not be touched any more. */
   done = false;
-  /** Gives back the memory that is counted for it, however often it is called. */
+  /** Gives back the memory that is counted for it; may be called again. */
   protected forget = nothing;
   /** Called when it is done, by whomever. */
   private wake = nothing;

@@ -22,7 +22,7 @@ export interface Call<Query = unknown> {
   readonly ifMatch: IfMatch;
   /** @throws ClientGone */
   readonly stillWanted: () => void;
-  /** For a handler that returns nothing: a promise for each answer costs more than all checks before it. */
+  /** For a handler that returns nothing: a promise costs more than all checks before it. */
   readonly respond: (reply: Reply) => void;
 }
 
@@ -85,7 +85,7 @@ export const route = <Path extends string, Query extends TObject>(
   handle: handle as Route['handle'],
 });
 
-/** What the router finds for a request. */
+/** What the router finds for a method and a path. */
 export interface Match {
   /** Null for an unknown path, or for a known one under another method. */
   readonly route: Route | null;
@@ -93,8 +93,8 @@ export interface Match {
   readonly allow: string | null;
   /** Whether the path is served, or not found, without a key. */
   readonly keyless: boolean;
-  /** Path parameters, still percent-encoded. */
-  readonly parameters: readonly string[];
+  /** How many the path has. */
+  readonly parameters: number;
 }
 
 /** The media type of a body, if the route takes it. @throws ApiError UNSUPPORTED_MEDIA_TYPE */
@@ -156,32 +156,34 @@ function createQueryReader(schema: TObject) {
     names,
     /** @throws ApiError INVALID_REQUEST */
     read: (query: string): unknown => {
-      const values: Record<string, unknown> = parseQuery(query, names);
+      const texts = textsOf(query, names);
+      const values: Record<string, unknown> = {};
       for (const [name, { type, default: otherwise }] of fields) {
-        const text = values[name] ?? otherwise;
-        if (typeof text === 'string' && (type === 'integer' || type === 'number'))
-          values[name] = plainDecimal.test(text) ? Number(text) : Number.NaN;
-        else if (text !== undefined) values[name] = text;
+        const value = texts.get(name) ?? otherwise;
+        const isNumber = type === 'integer' || type === 'number';
+        if (typeof value === 'string' && isNumber)
+          values[name] = plainDecimal.test(value) ? Number(value) : Number.NaN;
+        else if (value !== undefined) values[name] = value;
       }
       return checked(check, values, 'query');
     },
   };
 }
 
-/** Query values by name. An empty or repeated one is an error if its name is asked for. */
-function parseQuery(query: string, names: readonly string[]): Record<string, string> {
-  const values: Record<string, string> = {};
+/** An empty or repeated value is an error if its name is asked for. */
+function textsOf(query: string, names: readonly string[]): Map<string, string> {
+  const texts = new Map<string, string>();
   for (const part of query.split('&')) {
-    const equals = part.indexOf('=');
-    const name = decodeQueryText(equals < 0 ? part : part.slice(0, equals));
+    const [encoded = '', ...rest] = part.split('=');
+    const name = decodeQueryText(encoded);
     if (name === null || !names.includes(name)) continue;
-    const value = equals < 0 ? '' : decodeQueryText(part.slice(equals + 1));
-    if (value === null) throw badQuery(name, 'is not percent-encoded UTF-8');
-    if (value === '') throw badQuery(name, 'must not be empty');
-    if (values[name] !== undefined) throw badQuery(name, 'must be given once');
-    values[name] = value;
+    const text = decodeQueryText(rest.join('='));
+    if (text === null) throw badQuery(name, 'is not percent-encoded UTF-8');
+    if (text === '') throw badQuery(name, 'must not be empty');
+    if (texts.has(name)) throw badQuery(name, 'must be given once');
+    texts.set(name, text);
   }
-  return values;
+  return texts;
 }
 
 const badQuery = (name: string, message: string): ApiError =>

@@ -9,11 +9,12 @@ import {
   us_socket_local_port,
 } from 'uWebSockets.js';
 import { within } from '../lifecycle.js';
+import { groupedBy } from '../lists.js';
 import type { Figures } from '../services/read/figures.js';
 import type { Logger } from '../telemetry.js';
 import { Answering, type Traffic } from './answering.js';
 import { Exchange } from './exchange.js';
-import { type Gate, isApi } from './gate.js';
+import type { Gate } from './gate.js';
 import { createRequestLog } from './request-log.js';
 import { createUnreadAnswers } from './response-stream.js';
 import type { Match, Route } from './route.js';
@@ -58,19 +59,9 @@ export async function startServer(options: ServerOptions) {
   const log = createRequestLog(figures, logger);
   const unread = createUnreadAnswers(figures, options.maxUnread);
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
-  register(app, routes, (found, method, path) => {
-    const serving = { gate, log, traffic, counts: log.countsOf(method, path ?? 'unknown') };
-    const parameterCount = found.route?.path.match(/:\w+/g)?.length ?? 0;
-    return (res, req) => {
-      const match = {
-        route: found.route,
-        allow: found.allow,
-        keyless: found.keyless || !isApi(path ?? req.getUrl()),
-        parameters: parametersOf(req, parameterCount),
-      };
-      const exchange = new Exchange(res, req, match, bodyLimitOf(found.route, req), unread);
-      new Answering(serving, exchange, match).begin();
-    };
+  register(app, routes, (match, method, path) => {
+    const serving = { match, gate, log, traffic, counts: log.countsOf(method, path) };
+    return (res, req) => new Answering(serving, new Exchange(res, req, match, unread)).begin();
   });
   const socket = await listen(app, options);
   return {
@@ -90,10 +81,7 @@ export async function startServer(options: ServerOptions) {
 
 const tellEveryMs = 5000;
 
-/**
- * Without a bound a process runs out of file descriptors, and then uWebSockets.js can neither take a connection nor
- * refuse it: it waits without a word, and the service's own as well.
- */
+/** Without a bound a process runs out of file descriptors: uWebSockets.js can then neither take a connection nor refuse it. */
 function boundConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,
@@ -124,39 +112,32 @@ function boundConnections(
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
-/** @param handlerOf gets what was found, the method that answers are counted under, and the path; null: any */
+const calls = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const;
+
+/** @param handlerOf gets what was found, and the method and path under which answers are counted */
 function register(
   app: TemplatedApp,
   routes: readonly Route[],
-  handlerOf: (found: Omit<Match, 'parameters'>, method: string, path: string | null) => Handler,
+  handlerOf: (match: Match, method: string, path: string) => Handler,
 ): void {
-  for (const path of new Set(routes.map((route) => route.path))) {
-    const here = routes.filter((route) => route.path === path);
+  for (const [path, here] of groupedBy(routes, (route) => route.path)) {
     const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     const keyless = here.every(({ scope }) => scope === null);
+    const parameters = path.match(/:\w+/g)?.length ?? 0;
     for (const route of here) {
-      const handler = handlerOf({ route, allow, keyless }, route.method, path);
+      const handler = handlerOf({ route, allow, keyless, parameters }, route.method, path);
       app[calls[route.method]](path, handler);
       if (route.method === 'GET') app.head(path, handler);
     }
-    app.any(path, handlerOf({ route: null, allow, keyless }, 'other', path));
+    app.any(path, handlerOf({ route: null, allow, keyless, parameters: 0 }, 'other', path));
   }
-  app.any('/*', handlerOf({ route: null, allow: null, keyless: false }, 'any', null));
-}
-
-const calls = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const;
-
-/** A refused body is received as well, so that the client sees the answer: nothing of it is kept. */
-function bodyLimitOf(route: Route | null, req: HttpRequest): number | null {
-  if (route?.body) return route.body.limit;
-  const sendsBody = req.getHeader('content-length') !== '' || req.getHeader('transfer-encoding') !== '';
-  return sendsBody ? 0 : null;
-}
-
-function parametersOf(req: HttpRequest, count: number): string[] {
-  const parameters: string[] = [];
-  while (parameters.length < count) parameters.push(req.getParameter(parameters.length) ?? '');
-  return parameters;
+  // What is below the API is not found with a key alone.
+  for (const [path, keyless] of [
+    ['/api/v1', false],
+    ['/api/v1/*', false],
+    ['/*', true],
+  ] as const)
+    app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
 }
 
 /** uWebSockets.js shares a port between processes by default. */

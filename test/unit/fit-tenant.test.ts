@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createStagePool } from '../../src/compute/fit-pool.js';
+import { createFitPool } from '../../src/compute/run-threads.js';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
@@ -59,7 +59,7 @@ for (const withDifficulty of [false, true]) {
   const kind = withDifficulty ? 'with' : 'without';
   test(`threads fit what one thread fits, ${kind} difficulties`, { timeout: 60_000 }, async (t) => {
     const input = inputOf(makeLog(120, 8, 48, withDifficulty));
-    const pool = createStagePool({ threads: 3, beside: false });
+    const pool = createFitPool({ threads: 3, beside: false, redisUrl: '', clickhouseUrl: '' });
     t.after(() => pool.close());
     const [here, there] = await Promise.all([fitTenant(input, runHere), fitTenant(input, pool)]);
     assert.deepEqual(there, here);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { createFitPool } from '../../src/compute/fit-pool.js';
+import { createFitPool } from '../../src/compute/run-threads.js';
 
 /** As one for which the machine has no descriptors left. */
 class BrokenWorker extends Worker {

@@ -37,9 +37,8 @@ import type { NewSkill } from './known-skills.js';
 import type { LearnerWork, PlannedEvent } from './read-events.js';
 import { figuresOf, resultOf, rowFigures } from './results.js';
 
-/** Which skills a learner may begin. */
+/** How many skills a learner may begin, and which not. */
 export interface SkillRoom {
-  /** How many. */
   readonly skills: number;
   /** Skills that the tenant does not know and has no room for. */
   readonly refused: ReadonlySet<string>;
@@ -135,7 +134,6 @@ class Draft {
     return { outcome: 'counted', data: this.count(planned) };
   }
 
-  /** Why the skill may not be begun, or null. */
   private limitOf({ skillId }: TrackEvent): string | null {
     const { room } = this.context;
     if (room === undefined) return null;
@@ -144,7 +142,7 @@ class Draft {
     return room.refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
   }
 
-  /** Counts one answer. @returns its result */
+  /** @returns JSON of the result */
   private count({ event, skill, id, item }: PlannedEvent): string {
     const { model, findItem } = this.context;
     const { tenant, userId, itemId, skillId } = event;
@@ -196,7 +194,6 @@ class Draft {
     return skills;
   }
 
-  /** The learner with the baseline, once there are answers enough for one. */
   private withBaseline(learner: LearnerState, { occurredAt }: TrackEvent): LearnerState {
     if (!lacksBaseline(learner)) return learner;
     const { model, all } = this.context;
@@ -242,7 +239,6 @@ const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions):
   expected: sigmoid(logit(conditions.pCorrect) - conditions.itemDifficulty),
 });
 
-/** What the batch made, each with its key. */
 function changedOf<Key, Value>(
   keys: readonly Key[],
   before: readonly (Value | null)[],

@@ -47,7 +47,6 @@ export interface LearnerWork extends LearnerQuery {
   readonly eventIds: Buffer[];
   readonly itemTexts: string[];
   readonly itemIds: Buffer[];
-  /** In order of arrival. */
   readonly events: PlannedEvent[];
 }
 
@@ -114,11 +113,7 @@ function orError<Value>(read: () => Value): Value | ApiError {
 }
 
 /** What a body's events have in common. */
-interface Origin {
-  readonly tenant: string;
-  readonly idempotencyKey: string | null;
-  readonly receivedAt: number;
-}
+type Origin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotencyKey: string | null };
 
 /** @param i of the body. @param isText whether its bytes are known to be UTF-8. @throws ApiError INVALID_REQUEST */
 function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): Iterable<ReadEvent> {
@@ -203,7 +198,7 @@ function invalidEvent(problems: readonly Problem[]): ApiError {
   return invalid(`Invalid learning event: ${where ?? 'not an event'}`, problems);
 }
 
-/** The learners of some events, in the order of their first ones. */
+/** In the order of the learners' first events. */
 export function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
   const works = new Map<string, LearnerWork>();
   for (const { place, event } of events) {

@@ -110,7 +110,7 @@ class Batch {
   /**
    * Counts the answers of some learners in one step, or of none: then one half after the other, for who wrote a learner of
    * the one may go on doing so, and is not to hold up the other. In the end such a learner is alone, read and written
-   * within a millisecond; of others that wanted the same one has always come through.
+   * within a millisecond.
    *
    * @param tries there were before, of each of these learners
    */
@@ -156,7 +156,6 @@ class Batch {
     return again;
   }
 
-  /** Notes the results of a learner's answers, and what they say about their items. */
   private settle({ work, outcomes, itemAnswers, modelVersion }: LearnerPlan): void {
     for (const delta of itemAnswers) this.tools.items.count(work.tenant, modelVersion, delta);
     work.events.forEach(({ place }, i) => {
@@ -165,10 +164,7 @@ class Batch {
     });
   }
 
-  /**
-   * A learner whose record cannot be read fails alone: nothing is written yet, so the others are planned again, one
-   * by one.
-   */
+  /** A learner whose record cannot be read fails alone: nothing is written yet, so all are planned again, one by one. */
   private async planEach(
     client: RedisClient,
     session: WatchedLearners,

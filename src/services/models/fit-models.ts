@@ -2,7 +2,7 @@
  * Fits and publishes models, tenant by tenant. A run that dies leaves the old version in force or the new one; what
  * it had not finished is found by the next run.
  */
-import type { FitThreads } from '../../compute/fit-pool.js';
+import type { FitThreads } from '../../compute/run-threads.js';
 import { decodeModel, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
 import { type FitReport, fitTenant, holdOut } from '../../domain/fit/tenant.js';

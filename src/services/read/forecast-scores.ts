@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Forecaster, ForecastResult, StillWanted } from '../../compute/forecast-batcher.js';
+import type { ForecastResult, StillWanted } from '../../compute/forecast-batcher.js';
+import type { Compute } from '../../compute/pool.js';
 import { checked, orNull } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
@@ -18,6 +19,8 @@ const LocaleName = Type.Enum([...locales], { default: defaults.locale });
 
 export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
 export type PredictionQuery = Static<typeof PredictionQuery>;
+
+type Forecaster = Pick<Compute, 'forecast' | 'whatIf'>;
 
 /** JSON of the prediction result. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function forecastScores(

@@ -4,7 +4,7 @@
  * learner that is known to be there; everything may be written twice.
  */
 
-import type { RebuildThreads } from '../../compute/rebuild-pool.js';
+import type { RebuildThreads } from '../../compute/run-threads.js';
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { StartError } from '../../lifecycle.js';
 import { groupedBy } from '../../lists.js';
