@@ -21,6 +21,8 @@ export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
 /** 0 to `count` - 1: all partitions, for instance. */
 export const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
+export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
 
 /** Numbers ids in the order in which they come, behind those that are given. */

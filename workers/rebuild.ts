@@ -1,7 +1,7 @@
 /** Piscina entry: replays learners, and writes what comes out or compares it with what is stored. */
 import { workerData } from 'node:worker_threads';
 import { type AttemptRow, decodeAttemptRow } from '../src/contracts/attempt-row.js';
-import { learnerName } from '../src/contracts/learner-name.js';
+import { type LearnerPlace, learnerName } from '../src/contracts/learner-name.js';
 import type {
   CompareReply,
   CompareTask,
@@ -9,7 +9,7 @@ import type {
   RestoreReply,
   RestoreTask,
 } from '../src/contracts/rebuild-tasks.js';
-import { groupedBy } from '../src/lists.js';
+import { groupedBy, sumOf } from '../src/lists.js';
 import {
   encodeFirstAnswer,
   fingerprintFrom,
@@ -30,8 +30,7 @@ const maxNames = 10;
 export default (task: RestoreTask | CompareTask): Promise<RebuildReply<RestoreReply | CompareReply>> =>
   refusalAsValue<RestoreReply | CompareReply>(task.kind === 'restore' ? restore(task) : compare(task));
 
-const nameOf = ({ tenant, userId }: { tenant: string; userId: string }): string =>
-  learnerName(tenant, userId);
+const nameOf = ({ tenant, userId }: LearnerPlace): string => learnerName(tenant, userId);
 
 /** @param idsFrom Unix second from which on event ids are wanted */
 function replayed(learner: StoredLearner, partitions: number, idsFrom = Number.POSITIVE_INFINITY) {
@@ -56,28 +55,23 @@ async function restore({ rows, partitions, idsFrom }: RestoreTask): Promise<Rest
 
 const countsOf = (learners: readonly { readonly answers: number }[]) => ({
   learners: learners.length,
-  answers: learners.reduce((sum, { answers }) => sum + answers, 0),
+  answers: sumOf(learners.map(({ answers }) => answers)),
 });
 
 /** What is stored is read after the rows: it may only be ahead of them. */
 async function compare({ rows, partitions, waiting, known }: CompareTask): Promise<CompareReply> {
   const learners = Array.from(withWaiting(learnersOf(rows), waiting), (one) => replayed(one, partitions));
   const dumps = await readDumps(await redis(), learners);
-  const found = learners.map(({ tenant, userId, states }, i) => {
-    return { tenant, userId, what: differenceOf(states, dumps[i] ?? null) };
-  });
   const names = new Set(learners.map(nameOf));
   const alone = known.filter((learner) => !names.has(nameOf(learner)));
-  return {
-    ...countsOf(learners),
-    differing: [
-      ...found.flatMap(({ what, ...learner }) =>
-        what === null || what === 'behind' ? [] : [{ learner: nameOf(learner), what }],
-      ),
-      ...alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' })),
-    ],
-    behind: found.flatMap(({ what, ...learner }) => (what === 'behind' ? [learner] : [])),
-  };
+  const differing = alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' }));
+  const behind: LearnerPlace[] = [];
+  for (const [i, { tenant, userId, states }] of learners.entries()) {
+    const what = differenceOf(states, dumps[i] ?? null);
+    if (what === 'behind') behind.push({ tenant, userId });
+    else if (what !== null) differing.push({ learner: learnerName(tenant, userId), what });
+  }
+  return { ...countsOf(learners), differing, behind };
 }
 
 /** The learners with their waiting rows, which may be among the stored ones as well; then those without stored rows. */

@@ -7,9 +7,9 @@ import type {
   RetractionTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
-import { dayOf } from '../src/domain/base/common.js';
+import { dayOf, monthOf } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/params.js';
-import { type ReplayedStates, type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
+import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
@@ -46,16 +46,11 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
   return status === 'done' ? { status, skillId: answer.event.skillId } : { status };
 }
 
-interface History {
-  readonly from: ReplayedStates | null;
-  /** In order, without gaps, up to the learner's last. */
-  readonly rows: readonly AttemptRow[];
-  /** Those that the state has: their commit began in a month that is dropped. */
-  readonly covered: readonly AttemptRow[];
-}
-
-/** Null where a row is missing. */
-function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask): History | null {
+/**
+ * @returns what the rows follow on; the rows in order, without gaps, up to the learner's last; and those that are `covered` by
+ * the state, for their commit began in a month that is dropped. Null where a row is missing
+ */
+function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
   const bySeq = new Map<number, AttemptRow>();
   for (const line of [...waiting, ...stored.split('\n')]) {
     if (line === '') continue;
@@ -78,7 +73,7 @@ function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask): His
 async function retractionOf(
   client: RedisClient,
   { tenant, userId, eventId, version }: RetractionTask,
-  { from, rows }: History,
+  { from, rows }: NonNullable<ReturnType<typeof historyOf>>,
   place: number,
   answer: AttemptRow,
 ): Promise<Retraction> {
@@ -116,9 +111,4 @@ function encodeRewritten(rewritten: RewrittenRow<AttemptRow>): string {
   const { eventFingerprint } = row.figures;
   const place = { learnerSeq, baselineTotal, eventFingerprint, learnerVersion };
   return encodeAttemptRow(row.event, rowFigures(effect, advice, place), conditions);
-}
-
-function monthOf(ms: number): number {
-  const date = new Date(ms);
-  return 100 * date.getUTCFullYear() + date.getUTCMonth() + 1;
 }

@@ -1,5 +1,5 @@
 /** A queue with its worker over connections of their own, which are replaced where the worker makes no progress. */
-import { type Job, Queue, type QueueOptions, Worker, type WorkerOptions } from 'bullmq';
+import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
 import { singleFlight } from '../concurrency.js';
 import { queuePrefix } from '../contracts/jobs.js';
@@ -39,18 +39,14 @@ export function connectQueues(url: string, logger: Logger, stopped: () => boolea
   return client;
 }
 
-/** @param options besides what all queues have in common */
 export const openQueue = <Data>(
   name: string,
   connection: Redis | Cluster,
-  options: Partial<QueueOptions> = {},
-): Queue<Data> =>
-  new Queue<Data>(name, {
-    connection,
-    prefix: queuePrefix,
-    streams: { events: { maxLen: 100 } },
-    ...options,
-  });
+  defaultJobOptions: JobsOptions = {},
+): Queue<Data> => {
+  const streams = { events: { maxLen: 100 } };
+  return new Queue<Data>(name, { connection, prefix: queuePrefix, streams, defaultJobOptions });
+};
 
 export type Consumer<Data, Result> = ReturnType<typeof openConsumer<Data, Result>>;
 
@@ -114,12 +110,6 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
 
 export type WatchedConsumer = ReturnType<typeof startWatched>;
 
-/** Since the start. */
-export interface StallCounts {
-  readonly stalls: number;
-  readonly restarts: number;
-}
-
 interface WatchOptions<Watched> {
   /** As logs name it: "the pipeline". */
   readonly name: string;
@@ -136,14 +126,16 @@ interface WatchOptions<Watched> {
   readonly lookMs?: number;
 }
 
+/** Since the start. */
+export type StallCounts = Readonly<Record<'stalls' | 'restarts', number>>;
+
 /** Looks without a change for so long are a stall: it is reported within 30 s. */
 const stallMs = 20_000;
 const replyMs = 5000;
 
 /**
  * Starts a consumer and looks again and again whether it moves while work waits. One that does not is restarted with new
- * connections, again and again until something moves. Looks are counted, not time: while the whole process or machine stands
- * still nothing is counted.
+ * connections, until something moves. Looks are counted, not time: a machine that stood still makes no stall.
  */
 export function startWatched<Watched extends Pick<Consumer<never, never>, 'close'>>({
   name,

@@ -1,5 +1,4 @@
 /** Drains the outbox: one job per group of partitions, started again and again while rows wait, tried until it succeeds. */
-
 import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
@@ -9,7 +8,7 @@ import {
   drainShards,
   type FixedBatch,
 } from '../contracts/jobs.js';
-import { indices } from '../lists.js';
+import { indices, sumOf } from '../lists.js';
 import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
@@ -71,14 +70,18 @@ function startConsumer(
   isRestart: boolean,
   ended: () => void,
 ): Pick<Consumer<never, never>, 'close'> {
-  const inTurn = createTurns();
+  /** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits for the first. */
+  const turns = new Map<number, Promise<DrainResult>>();
   const consumer = openConsumer<DrainJobData, DrainResult>({
     ...{ redisUrl, logger, openQueue: openDrainQueue },
     work: async (job, token, signal) => {
       const { v, shard, batch } = job.data;
       if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
       const save = (fixed: FixedBatch): Promise<void> => keepBatch(consumer, job, token, fixed);
-      return inTurn(shard, () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal }));
+      const run = () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal });
+      const turn = turns.get(shard)?.then(run, run) ?? run();
+      turns.set(shard, turn);
+      return turn;
     },
     worker: {
       concurrency: drainShards,
@@ -90,13 +93,10 @@ function startConsumer(
   });
   const { connection, queue, worker, stopping } = consumer;
   const sweep = createSweep(outbox, partitions, (shard) => armShard(queue, shard));
-  const unlessStopping = (log: (error: unknown) => void) => (error: unknown) => {
-    if (!stopping.aborted) log(error);
-  };
   const look = (): Promise<void> =>
-    sweep(performance.now()).catch(
-      unlessStopping((err) => logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later')),
-    );
+    sweep(performance.now()).catch((err: unknown) => {
+      if (!stopping.aborted) logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later');
+    });
   const timer = setInterval(look, sweepMs);
   worker.on('completed', () => {
     ended();
@@ -108,11 +108,14 @@ function startConsumer(
     ended();
     logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
   });
-  const freed = isRestart ? freeShards(queue, connection) : Promise.resolve();
-  freed
-    .catch(unlessStopping((err) => logger.warn({ err }, 'the jobs of the pipeline could not be freed')))
-    .then(() => worker.run())
-    .catch((err: unknown) => logger.debug({ err }, 'drain worker'));
+  const begin = async (): Promise<void> => {
+    const freed = isRestart ? freeShards(queue, connection) : Promise.resolve();
+    await freed.catch((err: unknown) => {
+      if (!stopping.aborted) logger.warn({ err }, 'the jobs of the pipeline could not be freed');
+    });
+    await worker.run();
+  };
+  begin().catch((err: unknown) => logger.debug({ err }, 'drain worker'));
   return {
     close: (closeMs) => {
       clearInterval(timer);
@@ -121,17 +124,13 @@ function startConsumer(
   };
 }
 
-type DrainJob = Job<DrainJobData, DrainResult>;
-
 export const openDrainQueue = (connection: Redis | Cluster): Queue<DrainJobData> =>
   openQueue(drainQueueName, connection, {
-    defaultJobOptions: {
-      attempts: unlimited,
-      backoff: { type: 'custom' },
-      removeOnComplete: true,
-      removeOnFail: true,
-      stackTraceLimit: 1,
-    },
+    attempts: unlimited,
+    backoff: { type: 'custom' },
+    removeOnComplete: true,
+    removeOnFail: true,
+    stackTraceLimit: 1,
   });
 
 /** Milliseconds before the next attempt: doubling, capped, with up to a fifth more so that shards part. */
@@ -163,19 +162,14 @@ export function createSweep(
     await Promise.all(
       armedAt.map(async (before, shard) => {
         const backlog = await outbox.backlog(partitionsOf(shard, partitions));
-        const rows = backlog.reduce((total, { length, due }) => total + length + due, 0);
-        if (rows === 0 || now - before < restBefore(rows)) return;
+        const rows = sumOf(backlog.map(({ length, due }) => length + due));
+        const rest = rows >= eagerRows ? 0 : rows < busyRows ? restMs : busyRestMs;
+        if (rows === 0 || now - before < rest) return;
         armedAt[shard] = now;
         await arm(shard);
       }),
     );
   };
-}
-
-/** Milliseconds from one block to the next. */
-function restBefore(rows: number): number {
-  if (rows >= eagerRows) return 0;
-  return rows < busyRows ? restMs : busyRestMs;
 }
 
 /**
@@ -208,7 +202,7 @@ return 1
 
 async function keepBatch(
   { connection, queue }: Pick<Consumer<DrainJobData, DrainResult>, 'connection' | 'queue'>,
-  job: DrainJob,
+  job: Job<DrainJobData, DrainResult>,
   token: string,
   batch: FixedBatch,
 ): Promise<void> {
@@ -216,15 +210,4 @@ async function keepBatch(
   const data = JSON.stringify({ ...job.data, batch });
   const kept = await connection.eval(keepScript, 2, `${key}:lock`, key, token, data);
   if (kept !== 1) throw new Error('the job was given to another worker meanwhile');
-}
-
-/** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits for the first. */
-function createTurns(): <T>(shard: number, run: () => Promise<T>) => Promise<T> {
-  const last = new Map<number, Promise<unknown>>();
-  return (shard, run) => {
-    const before = last.get(shard) ?? Promise.resolve();
-    const turn = before.then(run, run);
-    last.set(shard, turn);
-    return turn;
-  };
 }

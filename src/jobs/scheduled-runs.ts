@@ -137,10 +137,7 @@ async function setSchedule(
   everyMs: number,
 ): Promise<void> {
   await queue.setGlobalConcurrency(1);
-  if (everyMs === 0) {
-    await queue.removeJobScheduler(name);
-    return;
-  }
+  if (everyMs === 0) return void (await queue.removeJobScheduler(name));
   const opts = {
     ...{ attempts, backoff: { type: 'exponential', delay: firstRetryMs }, stackTraceLimit: 1 },
     ...{ removeOnComplete: true, removeOnFail: true },
@@ -160,11 +157,8 @@ async function free(queue: Queue<object>): Promise<void> {
  */
 async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;
-  const [found, active, paused] = await Promise.all([
-    queue.getJobScheduler(queue.name),
-    queue.getActiveCount(),
-    queue.isPaused(),
-  ]);
+  const scheduler = queue.getJobScheduler(queue.name);
+  const [found, active, paused] = await Promise.all([scheduler, queue.getActiveCount(), queue.isPaused()]);
   // Setting the schedule again moves the next run, also of a queue that gives out none.
   if (paused) return 'paused';
   const next = found?.next ?? 0;

@@ -1,7 +1,7 @@
 /** The comparisons of an audit (ADR 23). Each one reads ClickHouse between two looks at Redis. */
 import { isBefore } from '../../contracts/outbox-ids.js';
 import { type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
-import { groupedBy } from '../../lists.js';
+import { distinct, groupedBy, sumOf } from '../../lists.js';
 import { type AuditStore, noCounts, type PartitionLook } from '../../store/audit/audit-store.js';
 import type {
   AuditWarehouse,
@@ -31,7 +31,7 @@ export interface Finding {
   readonly mismatch: Mismatch | null;
 }
 
-/** One comparison, which is repeated until each of its findings is certain. */
+/** A comparison, which is repeated until each of its findings is certain. */
 export interface Check {
   readonly title: string;
   look(): Promise<Finding[]>;
@@ -48,7 +48,7 @@ const inSomeLooks = 'they differ in some looks only';
 
 /**
  * Reads ClickHouse between two looks at Redis.
- * @returns also what makes the comparison worthless for each partition, or null; and the last day that was archived before
+ * @returns also what makes the comparison worthless for each partition, or null
  */
 async function readBetweenLooks<Read>(
   { store, warehouse, signal }: Scope,
@@ -125,13 +125,13 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   return {
     title: 'accepted and stored answers',
     look,
-    undecided: (findings) => {
-      const reasons = findings.map(({ name, mismatch, obstacle }) => {
-        const where = mismatch === null ? name : `partition ${mismatch.partition}`;
-        return `accepted and stored answers of ${where}: ${obstacle ?? inSomeLooks}`;
-      });
-      return [...new Set(reasons)];
-    },
+    undecided: (findings) =>
+      distinct(
+        findings.map(({ name, mismatch, obstacle }) => {
+          const where = mismatch === null ? name : `partition ${mismatch.partition}`;
+          return `accepted and stored answers of ${where}: ${obstacle ?? inSomeLooks}`;
+        }),
+      ),
     totals: () => balanceOf(balances.values()),
   };
 }
@@ -164,7 +164,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
 /** Rows whose tenant and day cannot be read may be the missing ones. */
 function unreadableObstacle({ unreadable }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
-  const lost = missing.reduce((sum, { expected, found }) => sum + expected - found, 0);
+  const lost = sumOf(missing.map(({ expected, found }) => expected - found));
   return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
 }
 
@@ -187,17 +187,14 @@ export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check =
 });
 
 /** Learners who were erased and answer again have numbers twice until their earlier rows are deleted. */
-async function surplusNumbers(
-  store: AuditStore,
-  { partition, tenant, numbers }: DoubledDay,
-): Promise<number> {
-  const learners = numbers.map(([userId]) => ({ tenant, userId }));
-  const ends = await store.endOfHistory(partition, learners);
+async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DoubledDay) {
+  const userIds = numbers.map(([userId]) => userId);
+  const ends = await store.endsOfHistory(partition, tenant, userIds);
   const surplus = numbers.map(([, ids], i) => {
     const end = ends[i] ?? null;
     return Math.max(0, ids.filter(([ms, seq]) => end === null || !isBefore({ ms, seq }, end)).length - 1);
   });
-  return surplus.reduce((sum, n) => sum + n, 0);
+  return sumOf(surplus);
 }
 
 /**
@@ -213,7 +210,7 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
       warehouse.rollupSums(days, signal),
     );
     const raw = await warehouse.rawSums(days, before, signal);
-    stored = raw.reduce((sum, { attempts }) => sum + attempts, 0);
+    stored = sumOf(raw.map(({ attempts }) => attempts));
     const boundsOf = createBounds(raw, before, after);
     const obstacle = obstacles.find((one) => one !== null) ?? null;
     const rawDays = raw.map(({ tenant, day }) => tenantDay(tenant, day));

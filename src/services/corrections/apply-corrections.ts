@@ -1,6 +1,6 @@
 /**
- * Applies corrections, for the drain that holds their partitions: everything before them in the outbox is stored. Many are
- * applied together, each step in one statement. A step may be repeated, so that the process may be killed after any.
+ * Applies erasures and retractions, for the drain that holds their partitions: everything before them in the outbox is stored.
+ * Many are applied together, each step in one statement. A step may be repeated, so that the process may be killed after any.
  */
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
@@ -25,8 +25,8 @@ export interface ApplyOptions {
 }
 
 /**
- * Applies what is due in the partitions, or leaves it for a later run where it is too young or too much. May be repeated
- * after any step, also by another process. Errors are those of Redis and ClickHouse: try again.
+ * Applies what is due in the partitions, or leaves it for a later run where it is too young or too much. Errors are those of
+ * Redis and ClickHouse: try again.
  */
 export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
@@ -68,10 +68,7 @@ const rowsOf = ({ rows }: { readonly rows: CorrectedRows }): CorrectedRows => ro
 const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 
-/**
- * Learners, whom answers wait for, and bytes of their names: a statement of at most 256 KB (max_query_size) has them
- * twenty times, with a backslash before every quote.
- */
+/** Learners of a statement, and bytes of their names: its 256 KB (max_query_size) have them twenty times, escaped. */
 const together = 100;
 const togetherBytes = 5000;
 

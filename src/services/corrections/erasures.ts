@@ -88,6 +88,8 @@ interface FinishOptions {
 export function createErasureFinisher({ store, warehouse, logger, now }: FinishOptions) {
   return async (signal?: AbortSignal): Promise<number> => {
     let done = 0;
+    const isApplied = ({ before, requestedAt }: OpenErasure): boolean =>
+      before !== null && now() - requestedAt >= forecastMs;
     for (let left = (await store.open()).filter(isApplied); left.length > 0 && !signal?.aborted; ) {
       const some = oneStatement(left);
       done += await finish(some);
@@ -98,33 +100,26 @@ export function createErasureFinisher({ store, warehouse, logger, now }: FinishO
     return done;
   };
 
-  function isApplied(erasure: OpenErasure): erasure is AppliedErasure {
-    return erasure.before !== null && now() - erasure.requestedAt >= forecastMs;
-  }
-
   /** @returns of how many nothing is left */
-  async function finish(some: readonly AppliedErasure[]): Promise<number> {
+  async function finish(some: readonly OpenErasure[]): Promise<number> {
     const rows = some.map((erasure) => erasure.rows);
     const marked = await store.removeMarks(rows);
     await store.forgetSkills(rows);
     await removeLate(rows);
     const left = await warehouse.prove(rows);
-    const isDone = (erasure: AppliedErasure, i: number): boolean =>
-      !marked.has(erasure.rows) && Object.values(left[i] ?? {}).every((n) => n === 0);
-    const receipts = some.flatMap((erasure, i) =>
-      isDone(erasure, i) ? [receiptOf(erasure, left[i] ?? {})] : [],
-    );
-    if (receipts.length > 0) await warehouse.keep(receipts);
-    for (const [i, erasure] of some.entries()) {
-      const { id, before } = erasure;
-      if (!isDone(erasure, i)) {
-        logger.debug({ erasure: id, after: left[i] }, 'an erasure is not done yet');
-        continue;
-      }
+    const ended = some.flatMap((erasure, i) => {
+      const after = left[i] ?? {};
+      if (!marked.has(erasure.rows) && Object.values(after).every((n) => n === 0))
+        return [{ erasure, after }];
+      logger.debug({ erasure: erasure.id, after }, 'an erasure is not done yet');
+      return [];
+    });
+    if (ended.length > 0) await warehouse.keep(ended.map(({ erasure, after }) => receiptOf(erasure, after)));
+    for (const { erasure } of ended) {
       await store.close(erasure);
-      logger.info({ erasure: id, before }, 'an erasure is done');
+      logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
     }
-    return receipts.length;
+    return ended.length;
   }
 
   async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
@@ -132,8 +127,9 @@ export function createErasureFinisher({ store, warehouse, logger, now }: FinishO
     await warehouse.removeLate(rows);
   }
 
-  function receiptOf({ rows, ...erasure }: AppliedErasure, after: Counts): ErasureReceipt {
-    return { ...erasure, tenant: rows.tenant, doneAt: now(), after, proof: warehouse.proofOf(rows) };
+  function receiptOf({ rows, before, ...erasure }: OpenErasure, after: Counts): ErasureReceipt {
+    const { tenant } = rows;
+    return { ...erasure, before: before ?? {}, tenant, doneAt: now(), after, proof: warehouse.proofOf(rows) };
   }
 
   async function lookAgain(): Promise<void> {
@@ -146,8 +142,4 @@ export function createErasureFinisher({ store, warehouse, logger, now }: FinishO
       for (const one of some) await store.noteLook(one, one.looks + 1 === looksAfter.length);
     }
   }
-}
-
-interface AppliedErasure extends OpenErasure {
-  readonly before: Counts;
 }

@@ -11,7 +11,7 @@ export interface RetractionPorts extends MasteryPorts {
   readonly histories: StoredHistories;
   /** Replays the learner without the answer, and commits what comes out. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
-  /** Each holds a whole history, perhaps several times: who waits must not have read it yet. */
+  /** Each holds a whole history: who waits must not have read it yet. */
   readonly limit: Limiter;
 }
 
@@ -73,7 +73,7 @@ async function readTask(
 ): Promise<RetractionTask> {
   const { version, attempts } = await findLearner(ports, tenant, userId);
   if (attempts > maxAnswers)
-    throw tooLate(`Answers of learners with more than ${maxAnswers} are not taken back`);
+    throw new ApiError('TOO_LATE', `Answers of learners with more than ${maxAnswers} are not taken back`);
   const waiting: string[] = [];
   for await (const page of ports.waiting.of(tenant, userId))
     waiting.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
@@ -83,11 +83,10 @@ async function readTask(
   return { tenant, userId, eventId, version, attempts, waiting, ...history };
 }
 
-const tooLate = (message: string): ApiError => new ApiError('TOO_LATE', message);
-
 const refusals = {
   absent: () => new ApiError('NOT_FOUND', 'No answer of this user_id that is stored has this event_id'),
-  archived: () => tooLate('The answer, or one that is written with it, is kept as part of a sum alone'),
+  archived: () =>
+    new ApiError('TOO_LATE', 'The answer, or one that is written with it, is kept as part of a sum alone'),
   full: () => unavailable('Too many answers wait to be stored; try again later'),
   lost: () => unavailable('The state store came back empty and has to be rebuilt first'),
 };

@@ -5,7 +5,6 @@ import type { Outbox, OutboxBatch } from '../../store/outbox/outbox.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptWarehouse } from '../../warehouse/ingest/attempt-warehouse.js';
 
-/** Where a block comes from and goes to. */
 export interface DrainPlaces {
   readonly outbox: Outbox;
   readonly warehouse: AttemptWarehouse;
@@ -19,7 +18,7 @@ export interface DrainTask {
   partitions: readonly number[];
   /** What an earlier attempt of this job fixed. */
   batch: FixedBatch | null;
-  /** Keeps the batch for later attempts; resolves when it is kept. */
+  /** Resolves when later attempts find the batch. */
   save(batch: FixedBatch): Promise<void>;
   /** Fewer rows than usual, for what was refused in one block. */
   maxRows?: number;
@@ -38,9 +37,8 @@ export interface DrainResult {
 const maxRounds = 5;
 
 /**
- * Makes sure of a block that was tried before. ClickHouse notes a token before it moves the part into place: one
- * that was killed in between takes every repeat for a double and stores nothing. So what is missing goes in under
- * new tokens, and the rollups are compared with the table and computed again where they differ.
+ * Makes sure of a block that was tried before. ClickHouse notes a token before it moves the part into place: one that was
+ * killed in between takes every repeat for a double. So what is missing goes in under new tokens, and rollups are repaired.
  *
  * @param present how many rows were there before
  * @param refused rows that are not to be stored, each as `partition\tms\tseq`
@@ -65,7 +63,7 @@ export async function completeBlock(
   }
 }
 
-/** @param round makes another token of the same rows. @returns how many rows were there already */
+/** @returns how many rows were there already */
 export async function insertMissing(
   { outbox, warehouse }: DrainPlaces,
   read: OutboxBatch,
@@ -82,7 +80,7 @@ export async function insertMissing(
 export const tokenOfRanges = (read: OutboxBatch): string =>
   hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
 
-/** @param round 0 for the first try */
+/** @param round makes another token of the same rows; 0 for the first try */
 export const tokenOfRows = (chunks: readonly Buffer[], round: number): string =>
   hash([`round ${round}`, ...chunks]);
 

@@ -1,13 +1,11 @@
 /**
- * Moves the journal's facts from Redis into ClickHouse, at least once.
- *
- * Rows are inserted, and only then removed from Redis: who is killed in between leaves them for the next run, and a
- * row that was inserted twice shows once, because each table has a natural key. So this needs none of the outbox'
- * fixed ranges and tokens, and no look at whether Redis was replaced: a Redis that lost its last second has some rows
- * again, which are repeated, and an empty one has none. (A deduplication token would even do harm: ClickHouse notes
- * it before it moves the part into place, and a kill in between would refuse every repeat.)
+ * Moves the journal's facts from Redis into ClickHouse, at least once: rows are removed from Redis when they are inserted. Who
+ * is killed in between leaves them for the next run, and a row that was inserted twice shows once, because each table has a
+ * natural key. Hazard: a deduplication token would do harm. ClickHouse notes it before it moves the part into place, and a
+ * kill in between would refuse every repeat.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
+import { groupedBy } from '../../lists.js';
 import type { Journal, JournalEntry } from '../../store/outbox/journal.js';
 import type { Logger } from '../../telemetry.js';
 import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
@@ -30,6 +28,7 @@ interface JournalDrainOptions {
  */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
+
   return async (signal?: AbortSignal): Promise<number> => {
     let moved = 0;
     for (;;) {
@@ -44,24 +43,22 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
 
   /** Kinds do not wait for one another: each has its table, and may meet an error of its own. */
   async function store(entries: readonly JournalEntry[]): Promise<void> {
-    const unknown = entries.filter(({ kind }) => !isKnown(kind));
-    const kinds = journalKinds.map((kind) => ({
-      kind,
-      rows: entries.filter((entry) => entry.kind === kind),
-    }));
-    const outcomes = await Promise.allSettled([
-      ...kinds.map(({ kind, rows }) => storeKind(kind, rows)),
-      ...unknown.map((entry) => park({ entry, reason: 'unknown kind' })),
-    ]);
+    const kinds = groupedBy(entries, ({ kind }) => kind);
+    const outcomes = await Promise.allSettled(
+      [...kinds].map(([kind, own]) =>
+        isKnown(kind)
+          ? storeKind(kind, own)
+          : parkAll(own.map((entry) => ({ entry, reason: 'unknown kind' }))),
+      ),
+    );
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 
   async function storeKind(kind: JournalKind, entries: readonly JournalEntry[]): Promise<void> {
-    if (entries.length === 0) return;
     const refused = await insert(kind, entries);
     const aside = new Set(refused.map(({ entry }) => entry));
     await journal.remove(entries.filter((entry) => !aside.has(entry)));
-    for (const one of refused) await park(one);
+    await parkAll(refused);
   }
 
   /** One bad row refuses its block: halves are tried until it stands alone. */
@@ -76,11 +73,14 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     return [...first, ...(await insert(kind, entries.slice(middle)))];
   }
 
-  async function park({ entry, reason }: Refused): Promise<void> {
-    const key = await journal.park(entry, reason);
-    const { kind, source, id } = entry;
-    if (key === null) throw new Error(`no more rows can be parked of ${source}: what is refused waits there`);
-    logParked({ kind, source, id, parked: key, reason }, 1);
+  async function parkAll(refused: readonly Refused[]): Promise<void> {
+    for (const { entry, reason } of refused) {
+      const { kind, source, id } = entry;
+      const parked = await journal.park(entry, reason);
+      if (parked === null)
+        throw new Error(`no more rows can be parked of ${source}: what is refused waits there`);
+      logParked({ kind, source, id, parked, reason }, 1);
+    }
   }
 }
 
@@ -89,4 +89,4 @@ interface Refused {
   readonly reason: string;
 }
 
-const isKnown = (kind: string): boolean => journalKinds.some((known) => known === kind);
+const isKnown = (kind: string): kind is JournalKind => journalKinds.some((known) => known === kind);

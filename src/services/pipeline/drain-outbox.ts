@@ -1,13 +1,12 @@
 /**
  * Moves one block of attempts from the outbox into ClickHouse, exactly once.
  *
- * The block is fixed (in the job's data) before it is inserted, and removed from the outbox after. An attempt
- * that dies in between is repeated with the same rows under the same token, which ClickHouse counts once and
- * which completes rollups that a killed insert left out. That is trusted only where it holds. Rows are looked up
- * first where it may not:
- * - Rows older than this process' view of Redis. A Redis that lost its last second may have got back rows that
- *   were inserted and removed, and forgotten the job with their token. Only a restarted or replaced Redis loses
- *   anything, which changes the epoch, and only rows added before the epoch was first seen can have come back.
+ * The block is fixed (in the job's data) before it is inserted, and removed from the outbox after. An attempt that dies in
+ * between is repeated with the same rows under the same token, which ClickHouse counts once. Rows are looked up first where
+ * that may not hold:
+ * - Rows older than this process' view of Redis: a Redis that lost its last second may have got back rows that were
+ *   inserted and removed, and forgotten the job with their token. Only a restarted or replaced Redis loses anything,
+ *   which changes the epoch, and only rows added before the epoch was first seen can have come back.
  * - Blocks older than the window of tokens.
  * - Ranges that no longer hold as many rows as when they were fixed.
  * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
@@ -26,7 +25,7 @@ import {
   insertMissing,
   tokenOfRanges,
 } from './complete-block.js';
-import { createIsolation, ParkedFull } from './isolate-rows.js';
+import { BlockRefused, createIsolation, drainRefused, ParkedFull } from './isolate-rows.js';
 
 /** The window is 10,000 blocks: to pass it in a minute, two shards would have to insert 83 blocks a second each. */
 const tokenTrustMs = 60_000;
@@ -52,36 +51,66 @@ export interface DrainOptions extends DrainPlaces {
 /** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
 export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
-  const isolation = createIsolation(options);
-  const move = createMove(options, isolation);
-  const drain = isolation.over(async (task) => {
+  const { parkUnreadable, storeByRow } = createIsolation(options);
+  const move = createMove(options);
+
+  async function drain(task: DrainTask): Promise<DrainResult> {
     const { batch, partitions, maxRows = limits.maxRows, signal } = task;
     const read = await (batch ? outbox.read(batch.ranges) : outbox.next(partitions, { ...limits, maxRows }));
-    await isolation.parkUnreadable(read);
-    if (batch?.byRow === true && read.rows > 0) return isolation.storeByRow(read, signal);
+    await parkUnreadable(read);
+    if (batch?.byRow === true && read.rows > 0) return storeByRow(read, signal);
     const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
     // Behind the rows, which no correction that fails holds up.
     await applyCorrections(partitions, signal);
     return moved;
-  });
+  }
+
+  async function drainAll(task: DrainTask): Promise<DrainResult> {
+    try {
+      return await drain(task);
+    } catch (error) {
+      if (error instanceof BlockRefused) return drainRefused(task, error, drain, storeByRow);
+      throw error;
+    }
+  }
+
   return (task) =>
-    drain(task).catch(async (error: unknown) => {
+    drainAll(task).catch(async (error: unknown) => {
       if (error instanceof ParkedFull) {
         // What waits for room must not be all that the next attempt looks at.
-        await task.save(nothing);
+        await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
       }
       throw error;
     });
 }
 
-const nothing: FixedBatch = { ranges: [], rows: 0, fixedAt: 0, verify: false };
 const noneRefused: ReadonlySet<string> = new Set();
 
 /** Fixes a block that was read, inserts it and removes it from the outbox. */
-function createMove(places: DrainPlaces, isolation: ReturnType<typeof createIsolation>) {
+function createMove(places: DrainPlaces) {
   const { outbox, warehouse } = places;
-  const fix = createFix(places);
+  const watch = createEpochWatch();
+
+  /** Keeps the ranges in the job's data, and whether the token of their rows can be trusted. */
+  async function fix(
+    task: DrainTask,
+    { ranges, rows }: OutboxBatch,
+    epoch: OutboxEpoch,
+  ): Promise<FixedBatch> {
+    const { signal } = task;
+    const { since, settledAt } = watch(epoch);
+    if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal });
+    const oldest = Math.min(...ranges.map(({ from }) => parseId(from).ms));
+    const verify =
+      task.verify ||
+      oldest <= since ||
+      // Rows that waited for long may be those of a job that was lost or taken away.
+      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(ranges, signal)) > 0);
+    const batch = { ranges, rows, fixedAt: epoch.ms, verify };
+    await task.save(batch);
+    return batch;
+  }
 
   /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
@@ -89,7 +118,7 @@ function createMove(places: DrainPlaces, isolation: ReturnType<typeof createIsol
       throw new Error('Redis was replaced meanwhile: the block is tried again');
   }
 
-  /** @param verify some rows may be there. @returns how many were */
+  /** @param verify some rows may be there. @returns how many were. @throws ContentRefused */
   async function insert(read: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
     if (verify && (await warehouse.countPresent(read.ranges, signal)) > 0)
       return insertMissing(places, read, noneRefused, 0, signal);
@@ -101,39 +130,21 @@ function createMove(places: DrainPlaces, isolation: ReturnType<typeof createIsol
     const { signal } = task;
     const epoch = await outbox.epoch();
     const batch = task.batch ?? (await fix(task, read, epoch));
-    const verify = batch.verify || read.rows !== batch.rows || isOld(batch, epoch);
+    const isOld = Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
+    const verify = batch.verify || read.rows !== batch.rows || isOld;
     const present = await insert(read, verify, signal).catch(async (error: unknown) => {
       if (!(error instanceof ContentRefused)) throw error;
       await checkEpoch(epoch);
-      return isolation.judge(read, error, signal);
+      const stored = await warehouse.countPresent(read.ranges, signal);
+      if (stored < read.rows) throw new BlockRefused(read, error.reason, stored > 0);
+      // A rollup refuses what the table has taken.
+      return stored;
     });
     if (verify || present > 0 || task.batch !== null)
       await completeBlock(places, read, present, noneRefused, signal);
     await checkEpoch(epoch);
     await outbox.trim(read.ranges);
     return { rows: read.rows, present };
-  };
-}
-
-const isOld = ({ fixedAt }: FixedBatch, epoch: OutboxEpoch): boolean =>
-  Math.abs(epoch.ms - fixedAt) > tokenTrustMs;
-
-/** Keeps the ranges in the job's data, and whether the token of their rows can be trusted. */
-function createFix({ warehouse }: DrainPlaces) {
-  const watch = createEpochWatch();
-  return async (task: DrainTask, read: OutboxBatch, epoch: OutboxEpoch): Promise<FixedBatch> => {
-    const { signal } = task;
-    const { since, settledAt } = watch(epoch);
-    if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal });
-    const oldest = Math.min(...read.ranges.map(({ from }) => parseId(from).ms));
-    const verify =
-      task.verify ||
-      oldest <= since ||
-      // Rows that waited for long may be those of a job that was lost or taken away.
-      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(read.ranges, signal)) > 0);
-    const batch = { ranges: read.ranges, rows: read.rows, fixedAt: epoch.ms, verify };
-    await task.save(batch);
-    return batch;
   };
 }
 

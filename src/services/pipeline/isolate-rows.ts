@@ -1,15 +1,14 @@
 /**
  * Isolates the rows of a block that ClickHouse refuses, and parks them, so that they hold up no others.
  *
- * The refused block is drained again partition by partition, a refused part in two halves, until an entry is refused alone.
- * Of that the rows are stored one by one, and those that are refused are parked. Each part is fixed in the job's data
- * before it is inserted, as any other block: so a process that dies on the way, or sleeps while the job is given away,
- * leaves what it would leave of any block, and everything that makes a block count once holds here too.
+ * The refused block is drained again partition by partition, in smaller blocks, until an entry is refused alone. Its rows
+ * are stored one by one, and those that are refused are parked. Each smaller block is fixed in the job's data before it is
+ * inserted, as any other: what makes a block count once holds here too, also for a process that dies or sleeps on the way.
  *
  * A refused block left nothing in the table, so it may be cut elsewhere. Where some of it is stored all the same, by an
- * earlier attempt before the cause came up, ClickHouse is asked before each part.
+ * earlier attempt before the cause came up, ClickHouse is asked before each smaller block.
  */
-import { entryIdOf, type OutboxId } from '../../contracts/outbox-ids.js';
+import { entryIdOf } from '../../contracts/outbox-ids.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
 import type { RefusedRow } from '../../store/outbox/parked.js';
 import type { Logger } from '../../telemetry.js';
@@ -24,7 +23,7 @@ import {
 } from './complete-block.js';
 
 /** A block that is to be drained in smaller ones. */
-class BlockRefused extends Error {
+export class BlockRefused extends Error {
   constructor(
     readonly block: OutboxBatch,
     reason: string,
@@ -44,6 +43,75 @@ export class ParkedFull extends Error {
   }
 }
 
+type StoreByRow = ReturnType<typeof createIsolation>['storeByRow'];
+
+/**
+ * Drains a refused block in smaller ones.
+ * @throws ParkedFull where refused rows have to wait; the other partitions are drained before
+ */
+export async function drainRefused(
+  task: DrainTask,
+  { block, verify }: BlockRefused,
+  drain: DrainShard,
+  storeByRow: StoreByRow,
+): Promise<DrainResult> {
+  const done = { rows: 0, present: 0 };
+  const full: number[] = [];
+  // One after the other: most have nothing that is refused.
+  for (const { partition, rows } of block.ranges) {
+    const own = { ...task, partitions: [partition], batch: null, verify };
+    try {
+      const { rows: stored, present } = await drainPartition(own, rows, drain, storeByRow);
+      done.rows += stored;
+      done.present += present;
+    } catch (error) {
+      if (!(error instanceof ParkedFull)) throw error;
+      full.push(partition);
+    }
+  }
+  if (full.length > 0) throw new ParkedFull(full);
+  return done;
+}
+
+/** Goes through so many rows, with half as many after a block that is refused, with twice as many after one that is stored. */
+async function drainPartition(
+  task: DrainTask,
+  rows: number,
+  drain: DrainShard,
+  storeByRow: StoreByRow,
+): Promise<DrainResult> {
+  const done = { rows: 0, present: 0 };
+  let [left, maxRows, verify] = [rows, rows, task.verify === true];
+  while (left > 0) {
+    task.signal?.throwIfAborted();
+    const outcome = await drain({ ...task, maxRows, verify }).catch(asRefused);
+    let stored: DrainResult;
+    if (!(outcome instanceof BlockRefused)) {
+      if (outcome.rows === 0) break;
+      stored = outcome;
+      left -= outcome.rows;
+      maxRows = Math.min(2 * maxRows, left);
+    } else {
+      const { block } = outcome;
+      verify ||= outcome.verify;
+      maxRows = Math.max(1, block.rows >> 1);
+      if (block.entries > 1) continue;
+      // Whoever takes the job over goes row by row too.
+      await task.save({ ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true });
+      stored = await storeByRow(block, task.signal);
+      left -= block.rows;
+    }
+    done.rows += stored.rows;
+    done.present += stored.present;
+  }
+  return done;
+}
+
+function asRefused(error: unknown): BlockRefused {
+  if (error instanceof BlockRefused) return error;
+  throw error;
+}
+
 /** Reason of an entry that holds no row. */
 const noRow = 'NO_ROW';
 
@@ -57,21 +125,6 @@ export function createIsolation(places: DrainPlaces) {
       if (!(await outbox.park(partition, id, noRow))) throw new ParkedFull([partition]);
       logParked({ partition, id, reason: noRow }, 1);
     }
-  }
-
-  /**
-   * Looks what became of a refused block.
-   * @returns how many rows are stored, where all are and it is a rollup that refuses them
-   * @throws BlockRefused for what is to be cut
-   */
-  async function judge(
-    block: OutboxBatch,
-    { reason }: ContentRefused,
-    signal: DrainTask['signal'],
-  ): Promise<number> {
-    const present = await warehouse.countPresent(block.ranges, signal);
-    if (present === block.rows) return present;
-    throw new BlockRefused(block, reason, present > 0);
   }
 
   /**
@@ -92,15 +145,15 @@ export function createIsolation(places: DrainPlaces) {
     // A rollup may refuse what the table has taken.
     for (const name of await warehouse.presentRows(ranges, signal)) reasons.delete(name);
     await completeBlock(places, entry, before.size, new Set(reasons.keys()), signal);
-    const refused = rows.flatMap(({ name, id, row }): RefusedRow[] => {
+    const refused = rows.flatMap(({ name, ms, seq, row }): RefusedRow[] => {
       const reason = reasons.get(name);
-      return reason === undefined ? [] : [{ id: `${id.ms}-${id.seq}`, row, reason }];
+      return reason === undefined ? [] : [{ id: `${ms}-${seq}`, row, reason }];
     });
-    const [{ partition }, { id }] = [ranges[0], rows[0]] as [{ partition: number }, ReadRow];
-    const stored = { partition, id: entryIdOf(id), rows: rows.map(({ row }) => row) };
-    if (!(await outbox.parkRows(stored, refused))) throw new ParkedFull([partition]);
-    const [first] = refused;
-    if (first !== undefined) logParked({ partition, id: first.id, reason: first.reason }, refused.length);
+    const [first] = rows as [(typeof rows)[number]];
+    const stored = { partition: first.partition, id: entryIdOf(first), rows: rows.map(({ row }) => row) };
+    if (!(await outbox.parkRows(stored, refused))) throw new ParkedFull([first.partition]);
+    for (const { id, reason } of refused.slice(0, 1))
+      logParked({ partition: first.partition, id, reason }, refused.length);
     return { rows: rows.length - refused.length, present: 0 };
   }
 
@@ -115,98 +168,21 @@ export function createIsolation(places: DrainPlaces) {
     }
   }
 
-  /** Drains as the given function does, and isolates what it calls refused. @throws ParkedFull */
-  function over(drain: DrainShard): DrainShard {
-    return async (task) => {
-      try {
-        return await drain(task);
-      } catch (error) {
-        if (error instanceof BlockRefused) return isolate(task, error);
-        throw error;
-      }
-    };
-
-    /** One partition after the other: most have nothing that is refused. */
-    async function isolate(task: DrainTask, { block, verify }: BlockRefused): Promise<DrainResult> {
-      const done = { rows: 0, present: 0, passed: 0 };
-      const full: number[] = [];
-      for (const { partition, rows } of block.ranges) {
-        const own = { ...task, partitions: [partition], batch: null, verify };
-        await drainParts(own, done, rows, rows).catch((error: unknown) => {
-          if (!(error instanceof ParkedFull)) throw error;
-          full.push(partition);
-        });
-      }
-      if (full.length > 0) throw new ParkedFull(full);
-      return { rows: done.rows, present: done.present };
-    }
-
-    /** Goes through so many rows, in parts of at most `maxRows`; what comes behind them may be taken in. */
-    async function drainParts(task: DrainTask, done: Progress, rows: number, maxRows: number): Promise<void> {
-      for (const end = done.passed + rows; done.passed < end; ) {
-        task.signal?.throwIfAborted();
-        const { passed } = done;
-        await drainPart({ ...task, maxRows }, done);
-        if (done.passed === passed) return;
-      }
-    }
-
-    async function drainPart(task: DrainTask, done: Progress): Promise<void> {
-      try {
-        add(done, await drain(task));
-      } catch (error) {
-        if (!(error instanceof BlockRefused)) throw error;
-        const { block, verify } = error;
-        if (block.entries > 1) {
-          const again = { ...task, verify: task.verify === true || verify };
-          return drainParts(again, done, block.rows, block.rows >> 1);
-        }
-        // Whoever takes the job over goes row by row too.
-        await task.save({ ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true });
-        add(done, await storeByRow(block, task.signal), block.rows);
-      }
-    }
-  }
-
-  return { parkUnreadable, judge, storeByRow, over };
+  return { parkUnreadable, storeByRow };
 }
 
-interface Progress extends DrainResult {
-  /** Rows that are gone from the outbox. */
-  passed: number;
-}
-
-function add(done: Progress, { rows, present }: DrainResult, passed = rows): void {
-  done.rows += rows;
-  done.present += present;
-  done.passed += passed;
-}
-
-/** A row as it was read from the outbox. */
-interface ReadRow {
-  /** As `partition\tms\tseq`. */
-  readonly name: string;
-  readonly id: OutboxId;
-  /** With the outbox columns and the line feed, and without. */
-  readonly line: Buffer;
-  readonly row: Buffer;
-}
-
-const lineFeed = 0x0a;
-const outboxColumns = /^(\d+)\t(\d+)\t(\d+)\t/;
-
-function rowsOf({ chunks }: OutboxBatch): ReadRow[] {
-  const bytes = Buffer.concat(chunks);
-  const rows: ReadRow[] = [];
-  for (let from = 0; from < bytes.length; ) {
-    const line = bytes.subarray(from, bytes.indexOf(lineFeed, from) + 1);
-    from += line.length;
-    const [columns = '', , ms, seq] = outboxColumns.exec(line.toString('latin1')) ?? [];
-    const id = { ms: Number(ms), seq: Number(seq) };
-    rows.push({ name: columns.slice(0, -1), id, line, row: line.subarray(columns.length, -1) });
-  }
-  return rows;
-}
+/** The rows of a batch, each by its name `partition\tms\tseq`, with and without the outbox columns. They may be any bytes. */
+const rowsOf = ({ chunks }: OutboxBatch) =>
+  Buffer.concat(chunks)
+    .toString('latin1')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => {
+      const [partition, ms, seq] = line.split('\t', 3).map(Number) as [number, number, number];
+      const name = `${partition}\t${ms}\t${seq}`;
+      const row = Buffer.from(line.slice(name.length + 1), 'latin1');
+      return { name, partition, ms, seq, line: Buffer.from(`${line}\n`, 'latin1'), row };
+    });
 
 /** When a whole block is refused, thousands are parked for one reason: one line a second is logged, with their number. */
 const logEveryMs = 1000;

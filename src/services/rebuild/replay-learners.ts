@@ -1,4 +1,4 @@
-/** The learners' part: pages of rows, read one after the other and replayed side by side, to be written or compared. */
+/** Learners: pages of rows, read one after the other and replayed side by side, to be written or compared. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';

@@ -1,11 +1,10 @@
 /** What the audit reads of Redis: one partition at a time, in steps of a millisecond or less. */
-
 import { rowColumns } from '../../contracts/attempt-row.js';
-import { type LearnerPlace, learnerHash } from '../../contracts/learner-name.js';
-import { firstRowOf, lastRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
+import { learnerHash } from '../../contracts/learner-name.js';
+import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
 import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { dayOf } from '../../domain/base/common.js';
-import { indices } from '../../lists.js';
+import { indices, inParts } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -40,11 +39,8 @@ export function createAuditStore(client: RedisClient, partitions: number) {
      * Where the last history of each learner ended who was erased in the last days, in their order; null for others.
      * Older rows are no longer the learner's: most are about to be deleted.
      */
-    endOfHistory: async (
-      partition: number,
-      learners: readonly LearnerPlace[],
-    ): Promise<(OutboxId | null)[]> => {
-      const hashes = learners.map(({ tenant, userId }) => learnerHash(tenant, userId));
+    endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
+      const hashes = userIds.map((userId) => learnerHash(tenant, userId));
       return (await findErased(client, partition, hashes)).map((one) => one?.below ?? null);
     },
     /** Redis' clock. The id changes when a server restarts: what was read before and after does not fit together. */
@@ -52,7 +48,6 @@ export function createAuditStore(client: RedisClient, partitions: number) {
     /** Forgets the counts of the days up to this one: they are no longer compared. */
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       whileRedisServes(pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay)),
-    /** Keeps the result where all processes find it. */
     keep: (record: AuditRecord): Promise<unknown> =>
       whileRedisServes(client.set(auditKey, JSON.stringify(record))),
   };
@@ -88,19 +83,13 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   const outbox = outboxKey(partition);
   const { last, due, now, ...facts } = await factsOf(client, partition);
   const { counts } = facts;
-  const waiting = await goThrough(
-    client,
-    outbox,
-    last,
-    signal,
-    ({ tenant, arrived, occurred, isCorrect }) => {
-      add(counts, tenantDay(tenant, arrived), 'waiting');
-      add(counts, tenantDay(tenant, occurred), 'attempts');
-      if (isCorrect) add(counts, tenantDay(tenant, occurred), 'correct');
-    },
-  );
-  const parked = await goThrough(client, parkedKey(outbox), '+', signal, ({ tenant, arrived }) =>
-    add(counts, tenantDay(tenant, arrived), 'parked'),
+  const waiting = await goThrough(client, outbox, last, signal, (row) => {
+    add(counts, tenantDay(row.tenant, row.arrived), 'waiting');
+    add(counts, tenantDay(row.tenant, row.occurred), 'attempts');
+    if (row.isCorrect) add(counts, tenantDay(row.tenant, row.occurred), 'correct');
+  });
+  const parked = await goThrough(client, parkedKey(outbox), '+', signal, (row) =>
+    add(counts, tenantDay(row.tenant, row.arrived), 'parked'),
   );
   // A stream that is not there yet gives its first entry an id of this millisecond or later.
   const absent = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
@@ -139,15 +128,9 @@ return {
 
 async function factsOf(client: RedisClient, partition: number) {
   const outbox = outboxKey(partition);
+  const keys = [acceptedKey(partition), removedKey(partition), outbox, parkedKey(outbox)] as const;
   const [accepted, removed, last, parkedMark, due, [seconds, micros]] = await whileRedisServes(
-    lookAtPartition(
-      client,
-      acceptedKey(partition),
-      removedKey(partition),
-      outbox,
-      parkedKey(outbox),
-      dueKey(partition),
-    ),
+    lookAtPartition(client, ...keys, dueKey(partition)),
   );
   const counts: DayCounts = new Map();
   let [prunedThrough, removedInAll] = [-1, 0];
@@ -163,7 +146,7 @@ async function factsOf(client: RedisClient, partition: number) {
 }
 
 const pairsOf = (flat: readonly string[]): [string, number][] =>
-  flat.flatMap((name, i) => (i % 2 === 0 ? [[name, Number(flat[i + 1])]] : []));
+  inParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
 /** Field that says up to which day the counts of a partition were forgotten. No tenant is empty. */
 const prunedField = ':pruned';

@@ -1,5 +1,4 @@
 /** Keeps answers that are on their way to ClickHouse apart from the months that are archived. Months are as 202601. */
-
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row.js';
 import { monthOf } from '../../domain/base/common.js';
@@ -19,10 +18,14 @@ export type RetentionFence = ReturnType<typeof createRetentionFence>;
 export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
   const all = indices(partitions);
 
+  /** Whether neither rows nor corrections of before are left. @param ends last ids, by partition */
   async function passed(ends: readonly string[]): Promise<boolean> {
-    const keys = all.flatMap((partition) => [outboxKey(partition), dueKey(partition)]);
     const heads = await Promise.all(
-      keys.map((key, i) => redis.xrange(key, '-', ends[Math.floor(i / 2)] ?? '-', 'COUNT', 1)),
+      all.flatMap((partition) =>
+        [outboxKey(partition), dueKey(partition)].map((key) =>
+          redis.xrange(key, '-', ends[partition] ?? '-', 'COUNT', 1),
+        ),
+      ),
     );
     return heads.every((head) => head.length === 0);
   }

@@ -1,4 +1,4 @@
-/** Corrections in Redis, for the drain that applies them. Everything before them in the outbox is stored. */
+/** Corrections in Redis, for the drain that applies them: everything before them in the outbox is stored. */
 import {
   type CorrectedRows,
   decodeCorrection,
@@ -24,9 +24,7 @@ export interface DueCorrection extends PendingCorrection {
   readonly plan: { readonly removal: Removal; readonly ageMs: number } | null;
 }
 
-export interface PlannedCorrection extends DueCorrection {
-  readonly plan: NonNullable<DueCorrection['plan']>;
-}
+export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<DueCorrection['plan']> };
 
 export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 
@@ -45,64 +43,46 @@ export const createCorrectionStore = (client: RedisClient) => ({
     return firstOfLearners(some.length > dueAtOnce ? await dueIn(client, partition, maxOpenErasures) : some);
   },
   /** Keeps what an erasure removes, unless that is kept already: a repeat would not count what is deleted. */
-  plan: async ({ partition, id, text }: DueCorrection, removal: Removal): Promise<void> => {
-    await whileRedisServes(keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)));
-  },
-  /** Removes the parked ones of the rows. */
+  plan: ({ partition, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
+    whileRedisServes(keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal))),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
   /** Counts what was removed, notes it in the erasure's record, and removes the correction: in one step, once. */
-  settle: async ({ partition, id, text, rows, erasureId, plan }: PlannedCorrection): Promise<void> => {
+  settle: ({ partition, id, text, rows, erasureId, plan }: PlannedCorrection): Promise<unknown> => {
     const { answers, before } = plan.removal;
-    const removed = Object.entries(answers).flatMap(([day, n]) => [
-      acceptedField(rows.tenant, Number(day)),
-      n,
-    ]);
-    const prefix = partitionPrefix(partition);
-    await whileRedisServes(
-      settleCorrection(client, prefix, id, text, erasureId ?? '', JSON.stringify(before), ...removed),
-    );
+    const days = Object.entries(answers).map(([day, n]) => [acceptedField(rows.tenant, Number(day)), n]);
+    const args = [id, text, erasureId ?? '', JSON.stringify(before)] as const;
+    return whileRedisServes(settleCorrection(client, partitionPrefix(partition), ...args, ...days.flat()));
   },
 });
 
 async function dueIn(client: RedisClient, partition: number, atMost: number): Promise<DueCorrection[]> {
-  const prefix = partitionPrefix(partition);
-  const read = () => whileRedisServes(readDue(client, prefix, atMost));
+  const read = () => whileRedisServes(readDue(client, partitionPrefix(partition), atMost));
   // On the replicas where that is asked for: a failover must not forget what ClickHouse has applied.
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
-  const [now, head, atHead, ...found] = await readReplicated(client, partition, read, isAny);
+  const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
   const due: DueCorrection[] = [];
   for (let i = 0; i < found.length; i += 3) {
     const [id, text, plan] = found.slice(i, i + 3) as [string, string, string];
     // A Redis that took over may have got back rows of before.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
-    due.push(erasureOf({ partition, id, text }, plan, Number(now)));
+    due.push(dueOf({ partition, id, text }, plan, Number(now)));
   }
-  const rewrite = atHead === '' ? null : rewriteOf({ partition, id: head, text: atHead }, Number(now));
-  return rewrite === null ? due : [...due, rewrite];
+  if (rewrite !== '') due.push(dueOf({ partition, id: head, text: rewrite }, '', Number(now)));
+  return due;
 }
 
-/** @param plan as it is kept: since when, and what; '' for none */
-function erasureOf(pending: PendingCorrection, plan: string, now: number): DueCorrection {
+/** @param kept since when the plan of an erasure is kept, and what; '' for none. A rewrite is its own plan. */
+function dueOf(pending: PendingCorrection, kept: string, now: number): DueCorrection {
   const correction = decodeCorrection(pending.text);
-  if (correction.kind !== 'erase') throw new Error('what is due is no erasure');
-  const [, since, removal] = /^(\d+) (.*)$/.exec(plan) ?? [];
-  return {
-    ...pending,
-    rows: rowsOf(pending, correction),
-    erasureId: correction.erasureId,
-    plan: removal === undefined ? null : { removal: JSON.parse(removal), ageMs: now - Number(since) },
-  };
-}
-
-/** Its plan is in itself: the rows are written again, but for one answer. Null for anything else, which nobody writes there. */
-function rewriteOf(pending: PendingCorrection, now: number): DueCorrection | null {
-  const correction = decodeCorrection(pending.text);
-  if (correction.kind !== 'rewrite') return null;
-  const plan = {
-    removal: { answers: { [correction.takenBackDay]: 1 }, before: {} },
-    ageMs: now - parseId(pending.id).ms,
-  };
-  return { ...pending, rows: rowsOf(pending, correction), erasureId: null, plan };
+  const rows = rowsOf(pending, correction);
+  if (correction.kind === 'rewrite') {
+    // Its rows are written again, but for one answer.
+    const removal = { answers: { [correction.takenBackDay]: 1 }, before: {} };
+    return { ...pending, rows, erasureId: null, plan: { removal, ageMs: now - parseId(pending.id).ms } };
+  }
+  const [, since, removal] = /^(\d+) (.*)$/.exec(kept) ?? [];
+  const plan = removal === undefined ? null : { removal: JSON.parse(removal), ageMs: now - Number(since) };
+  return { ...pending, rows, erasureId: correction.erasureId, plan };
 }
 
 function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
@@ -137,7 +117,7 @@ local function standsIn(stream, id, text)
 end
 `;
 
-/** KEYS: the partition's prefix. ARGV: outbox id, the erasure, its removal. Does nothing for an erasure that is not due. */
+/** KEYS: the partition's prefix. ARGV: outbox id, the erasure, its removal. */
 const keepPlan = defineScript(1)<[prefix: string, id: string, text: string, removal: string], null>(`
 ${nowLua}
 ${standsInLua}

@@ -8,7 +8,8 @@ import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalRowOf, lastOfEnded } from '../../contracts/journal.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
-import { byPartition, inParts } from '../../lists.js';
+import { byPartition, groupedBy, indices, inParts } from '../../lists.js';
+import { forgetLearners } from '../catalogue/known-skills.js';
 import { listImportMarks } from '../learners/import-store.js';
 import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -72,39 +73,21 @@ export async function findErased(
 ): Promise<(ErasedLearner | null)[]> {
   const key = endedKey(partition);
   if ((await whileRedisServes(client.exists(key))) === 0) return hashes.map(() => null);
-  const found: (ErasedLearner | null)[] = [];
-  for (const part of inParts(hashes, chunk)) {
-    const texts = await whileRedisServes(client.hmget(key, ...part));
-    for (const [i, hash] of part.entries()) {
-      const text = texts[i] ?? null;
-      found.push(text === null ? null : decode(partition, hash, text));
-    }
-  }
-  return found;
+  const found: (string | null)[] = [];
+  for (const part of inParts(hashes, chunk))
+    found.push(...(await whileRedisServes(client.hmget(key, ...part))));
+  return hashes.map((hash, i) => (found[i] ? decode(partition, hash, found[i]) : null));
 }
 
-/** All of a partition. @throws ApiError UNAVAILABLE */
-export async function listErased(client: RedisClient, partition: number): Promise<ErasedLearner[]> {
+async function listErased(client: RedisClient, partition: number): Promise<ErasedLearner[]> {
   const all = new Map<string, ErasedLearner | null>();
   for (let cursor = '0'; ; ) {
     const [next, flat] = await whileRedisServes(client.hscan(endedKey(partition), cursor, 'COUNT', chunk));
-    for (let i = 0; i < flat.length; i += 2) {
-      const [hash, text] = flat.slice(i, i + 2) as [string, string];
+    for (const [hash, text] of inParts(flat, 2) as [string, string][])
       all.set(hash, decode(partition, hash, text));
-    }
     if (next === '0') return [...all.values()].filter((one) => one !== null);
     cursor = next;
   }
-}
-
-/** Notes that ClickHouse was asked, or forgets the learner. One who was erased again meanwhile stays as they are. */
-export async function noteLook(
-  client: RedisClient,
-  { partition, hash, text, looks }: ErasedLearner,
-  forget: boolean,
-): Promise<void> {
-  const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
-  await whileRedisServes(replaceErased(client, partitionPrefix(partition), hash, text, next));
 }
 
 /** KEYS: the partition's prefix. ARGV: the learner's hash, what stands there, what is to stand there or '' to forget. */
@@ -114,8 +97,32 @@ if redis.call('HGET', erased, ARGV[1]) ~= ARGV[2] then return end
 if ARGV[3] == '' then redis.call('HDEL', erased, ARGV[1]) else redis.call('HSET', erased, ARGV[1], ARGV[3]) end
 `);
 
-/** Journal entries of histories that an erasure has ended. @throws ApiError UNAVAILABLE */
-export async function lateAmong(
+/** Its functions throw ApiError UNAVAILABLE. */
+export const createErasedLearners = (client: RedisClient, partitions: number) => ({
+  /** Who was erased in the last days. */
+  erased: async (): Promise<ErasedLearner[]> =>
+    (await Promise.all(indices(partitions).map((partition) => listErased(client, partition)))).flat(),
+  /** Notes that ClickHouse was asked, or forgets the learner. One who was erased again meanwhile stays as they are. */
+  noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
+    const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
+    await whileRedisServes(replaceErased(client, partitionPrefix(partition), hash, text, next));
+  },
+  /** Journal entries of histories that an erasure has ended. */
+  lateAmong: (entries: readonly JournalEntry[]) => lateAmong(client, partitions, entries),
+  /** Removes goals, forecasts and retractions of the ended histories that wait for ClickHouse, parked ones too. */
+  removeWaiting: (rows: readonly CorrectedRows[]) => removeWaiting(client, partitions, rows),
+  /** Removes the learners' marks of imports. @returns those of whom some have to stay, because their imports run */
+  removeMarks: (rows: readonly CorrectedRows[]) => removeMarks(client, rows),
+  /** Forgets which of their tenants' rare skills the learners answered. */
+  forgetSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
+    for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
+      const userIds = own.map(({ userId }) => userId);
+      await forgetLearners(client, tenant, userIds);
+    }
+  },
+});
+
+async function lateAmong(
   client: RedisClient,
   partitions: number,
   entries: readonly JournalEntry[],
@@ -140,11 +147,7 @@ export async function lateAmong(
   return late;
 }
 
-/**
- * Removes goals, forecasts and retractions of the ended histories that wait for ClickHouse, parked ones too.
- * @throws ApiError UNAVAILABLE
- */
-export async function removeWaiting(
+async function removeWaiting(
   client: RedisClient,
   partitions: number,
   rows: readonly CorrectedRows[],
@@ -157,8 +160,10 @@ export async function removeWaiting(
     return one !== undefined && row !== null && row.at <= lastOfEnded(kind, one);
   };
   // Forecasts of a class may be in the stream of any of its learners.
-  const forecasts = Array.from({ length: partitions }, (_, partition) => forecastsKey(partition));
-  const streams = [...[...byPartition(rows).keys()].map(journalKey), ...forecasts];
+  const streams = [
+    ...[...byPartition(rows).keys()].map(journalKey),
+    ...indices(partitions).map(forecastsKey),
+  ];
   for (const stream of [...streams, ...streams.map(parkedKey)]) {
     for await (const page of streamPages(client, stream)) {
       const ids = page.filter(([, fields]) => isOver(fields)).map(([id]) => id);
@@ -167,15 +172,7 @@ export async function removeWaiting(
   }
 }
 
-/**
- * Removes the learners' marks of imports.
- * @returns those of whom some have to stay, because their imports run
- * @throws ApiError UNAVAILABLE
- */
-export async function removeMarks(
-  client: RedisClient,
-  rows: readonly CorrectedRows[],
-): Promise<Set<CorrectedRows>> {
+async function removeMarks(client: RedisClient, rows: readonly CorrectedRows[]): Promise<Set<CorrectedRows>> {
   const held = new Set<CorrectedRows>();
   for (const [partition, own] of byPartition(rows)) {
     const marks = await listImportMarks(client, partition);

@@ -4,23 +4,14 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type CorrectedRows, type Counts, encodeCorrection, rowsOf } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import { groupedBy } from '../../lists.js';
-import { forgetLearners } from '../catalogue/known-skills.js';
+import { indices } from '../../lists.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
-import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
-import {
-  type ErasedLearner,
-  lateAmong,
-  listErased,
-  noteLook,
-  removeMarks,
-  removeWaiting,
-} from './erased-learners.js';
+import { createErasedLearners } from './erased-learners.js';
 
 /** An erasure that is not done. */
 export interface OpenErasure {
@@ -47,10 +38,7 @@ export const maxOpenErasures = 10_000;
 const maxErased = 100_000;
 
 /** What one process does every so many seconds: take masked rows off the disk, look for late rows. */
-const turns = {
-  purge: ['st:purged', 86_400],
-  look: ['st:erased:looked', 3600],
-} as const;
+const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
 /** An id begins with the number of the partition, which has its record. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
@@ -64,9 +52,6 @@ export function createErasureStore(
   partitions: number,
   onUnreadable: OnUnreadable = refuseUnreadable,
 ) {
-  const inEach = async <One>(read: (partition: number) => Promise<One[]>): Promise<One[]> =>
-    (await Promise.all(Array.from({ length: partitions }, (_, partition) => read(partition)))).flat();
-
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
     const own = Object.fromEntries(Object.entries(stored).filter(([id]) => !id.startsWith('@')));
@@ -74,6 +59,7 @@ export function createErasureStore(
   }
 
   return {
+    ...createErasedLearners(client, partitions),
     /** Erases the learner's states and orders the rest, in one step. */
     begin: async (tenant: string, userId: string): Promise<BegunErasure> => {
       const partition = partitionOf(tenant, userId, partitions);
@@ -96,28 +82,12 @@ export function createErasureStore(
       return text === null ? null : decode(id, partition, text);
     },
     /** All that are not done. */
-    open: () => inEach(openIn),
+    open: async (): Promise<OpenErasure[]> => (await Promise.all(indices(partitions).map(openIn))).flat(),
     /** Forgets an erasure that is done, and whose it was. */
-    close: async ({ id, rows: { tenant, userId, partition } }: OpenErasure): Promise<void> => {
-      await whileRedisServes(
-        closeErasure(client, partitionPrefix(partition), id, learnerName(tenant, userId)),
-      );
-    },
+    close: ({ id, rows: { tenant, userId, partition } }: OpenErasure): Promise<unknown> =>
+      whileRedisServes(closeErasure(client, partitionPrefix(partition), id, learnerName(tenant, userId))),
     takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
-      takeTurn(client, ...(turns[turn] as readonly [string, number])),
-    removeMarks: (rows: readonly CorrectedRows[]) => removeMarks(client, rows),
-    removeWaiting: (rows: readonly CorrectedRows[]) => removeWaiting(client, partitions, rows),
-    /** Forgets which of their tenants' rare skills the learners answered. */
-    forgetSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
-      for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
-        const userIds = own.map(({ userId }) => userId);
-        await forgetLearners(client, tenant, userIds);
-      }
-    },
-    /** Who was erased in the last days. */
-    erased: () => inEach((partition) => listErased(client, partition)),
-    noteLook: (learner: ErasedLearner, forget: boolean) => noteLook(client, learner, forget),
-    lateAmong: (entries: readonly JournalEntry[]) => lateAmong(client, partitions, entries),
+      takeTurn(client, turns[turn][0], turns[turn][1]),
   };
 }
 

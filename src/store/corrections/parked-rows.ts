@@ -21,7 +21,7 @@ import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { findErased } from './erased-learners.js';
 
-/** A stream that rows are moved back into stays below what refuses answers: half of the outbox' bound. */
+/** Half of the outbox' bound: a stream that rows are moved back into stays below what refuses answers. */
 const outboxRoom = 125_000;
 /** Entries of a step of a redrive; those of the outbox have many rows each. */
 const pageRows = 200;
@@ -58,12 +58,13 @@ end
 return removed
 `);
 
-const column = (name: (typeof rowColumns)[number]): number => rowColumns.indexOf(name);
+type Column = (typeof rowColumns)[number];
+const column = (name: Column): number => rowColumns.indexOf(name);
 
 /** A parked row of the outbox, as far as it can be read: what ClickHouse refused may be no row. */
 function readParked([id, fields]: TextEntry) {
   const values = (fieldOf(fields, 'r') ?? '').split('\t');
-  const of = (name: (typeof rowColumns)[number]): string => unescapeText(values[column(name)] ?? '');
+  const of = (name: Column): string => unescapeText(values[column(name)] ?? '');
   const day = Math.floor(Number(of('received_at')) / 86_400);
   return {
     ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
@@ -73,7 +74,6 @@ function readParked([id, fields]: TextEntry) {
   };
 }
 
-/** A parked row, as it is listed. */
 export interface ParkedEntry {
   /** Stream that it was in, and its id there. */
   readonly stream: string;
@@ -88,8 +88,7 @@ export interface ParkedEntry {
 /** @returns streams that may have parked rows: of one partition, or of all and of the catalogues */
 export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
   const partitions = Number((await redis.hget(metaKey, 'partitions')) ?? 0);
-  const all = indices(partitions);
-  const wanted = partition === null ? all : all.filter((one) => one === partition);
+  const wanted = indices(partitions).filter((one) => partition === null || one === partition);
   const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
   return partition === null ? [...streams, catalogueJournalKey] : streams;
 }
@@ -108,15 +107,13 @@ export async function* parkedEntries(redis: RedisClient, stream: string): AsyncG
   }
 }
 
-/** Column of the tenant, by the kind of the journal's rows. */
-const tenantColumns: ReadonlyMap<string, number> = new Map(
-  journalKinds.map((kind) => [kind, (journalColumns[kind] as readonly string[]).indexOf('tenant')]),
-);
 const tenantShape = /^[A-Za-z0-9._~-]{1,128}$/;
 
-/** Of a row that may be anything, only what can be a tenant. @param kind null: an answer */
+/** Of a row that may be anything, only what can be a tenant. @param kind of the journal's row; null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
-  const tenant = row?.split('\t')[kind === null ? column('tenant') : (tenantColumns.get(kind) ?? 0)];
+  const known = journalKinds.find((one) => one === kind);
+  const columns: readonly string[] = known === undefined ? rowColumns : journalColumns[known];
+  const tenant = row?.split('\t')[columns.indexOf('tenant')];
   return tenant !== undefined && tenantShape.test(tenant) ? tenant : null;
 }
 

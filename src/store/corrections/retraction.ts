@@ -12,7 +12,7 @@ import { defineScript, nowLua } from '../redis/script.js';
 
 export interface Retraction {
   readonly partition: number;
-  /** Of the state that it was computed from. */
+  /** Of the learner's record that it was computed from. */
   readonly expectedVersion: number;
   readonly correction: RewriteCorrection;
   readonly answer: TakenBackAnswer;

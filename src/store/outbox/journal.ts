@@ -2,7 +2,7 @@
  * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals and catalogues
  * append to theirs in the same step as the change; served forecasts are appended here.
  */
-import { groupedBy } from '../../lists.js';
+import { groupedBy, indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamLengths } from '../redis/reads.js';
@@ -10,7 +10,6 @@ import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
 import { parkEntry } from './parked.js';
 
-/** One fact on its way. */
 export interface JournalEntry {
   /** Where it waits: the stream's key. */
   readonly source: string;
@@ -31,7 +30,7 @@ export interface JournalFacts {
 
 export type Journal = ReturnType<typeof createJournal>;
 
-/** Entries of one stream at a time: a fraction of a millisecond of Redis, which answers learners meanwhile. */
+/** Of one stream: a fraction of a millisecond of Redis. */
 const pageRows = 500;
 
 /**
@@ -40,7 +39,8 @@ const pageRows = 500;
  * @param redis a connection whose commands wait for a reconnect or fail; both are safe here
  */
 export function createJournal(redis: RedisClient, partitions: number) {
-  const sources = [catalogueJournalKey, ...partitionSources(partitions)];
+  const all = indices(partitions);
+  const sources = [catalogueJournalKey, ...all.map(journalKey), ...all.map(forecastsKey)];
 
   /**
    * The oldest entries of every source, each source's in their order; removes nothing.
@@ -54,18 +54,16 @@ export function createJournal(redis: RedisClient, partitions: number) {
     for (const source of sources.filter((_, i) => (lengths[i] ?? 0) > 0)) {
       if (bytes >= maxBytes) break;
       const found = await redis.xrangeBuffer(source, '-', '+', 'COUNT', pageRows);
-      for (const entry of found.map((one) => readEntry(source, one))) {
-        entries.push(entry);
-        bytes += entry.row.length;
-      }
+      const own = found.map((entry) => readEntry(source, entry));
+      entries.push(...own);
+      bytes += sumOf(own.map(({ row }) => row.length));
     }
-    return { entries, more: entries.length < sum(lengths) };
+    return { entries, more: entries.length < sumOf(lengths) };
   }
 
-  /** Removes these entries and no others. Doing it again does nothing. */
   async function remove(entries: readonly JournalEntry[]): Promise<void> {
     const bySource = groupedBy(entries, ({ source }) => source);
-    // By their ids, not up to the last one: a Redis that was replaced meanwhile may have given lower ids since.
+    // Not up to the last id: a Redis that was replaced meanwhile may have given lower ids since.
     await Promise.all([...bySource].map(([source, own]) => redis.xdel(source, ...own.map(({ id }) => id))));
   }
 
@@ -79,10 +77,11 @@ export function createJournal(redis: RedisClient, partitions: number) {
 
   async function facts(): Promise<JournalFacts> {
     const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
+    const parked = lengths.splice(sources.length);
     return {
-      journalLength: sum(lengths.slice(0, sources.length)),
-      parked: sum(lengths.slice(sources.length)),
-      fullyParked: lengths.slice(sources.length).filter((length) => length >= parkedBound).length,
+      journalLength: sumOf(lengths),
+      parked: sumOf(parked),
+      fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
 
@@ -103,9 +102,8 @@ return rows - kept
 `);
 
 /**
- * Notes forecasts that were served, in one command. It stands beside the answer, never in its way: callers do not
- * wait for it before they answer, and it does not reject. What there is no room for, or what Redis does not take, is
- * lost and counted: a forecast that is not scored one day is no loss to the learner.
+ * Notes forecasts that were served, in one command. Callers do not wait for it before they answer, and it does not reject:
+ * what there is no room for, or what Redis does not take, is lost and counted.
  *
  * @param partition the learner's; a bulk of learners may go to any one of theirs, for rows say whose they are
  * @param rows of contracts/journal.ts
@@ -128,17 +126,9 @@ export async function noteForecasts(
   }
 }
 
-const partitionSources = (partitions: number): string[] =>
-  Array.from({ length: partitions }, (_, partition) => [
-    journalKey(partition),
-    forecastsKey(partition),
-  ]).flat();
-
 const readEntry = (source: string, [id, fields]: StreamEntry): JournalEntry => ({
   source,
   id: id.toString('latin1'),
   kind: fieldOf(fields, 'k')?.toString() ?? '',
   row: fieldOf(fields, 'r') ?? Buffer.alloc(0),
 });
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);

@@ -1,16 +1,17 @@
 /** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
 import { firstRowOf } from '../../contracts/outbox-ids.js';
+import { sumOf } from '../../lists.js';
 import { fieldOf } from '../redis/reads.js';
 
 /** As ioredis gives it: id, then names and values of the fields. */
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
-/** A rewrite (contracts/corrections.ts): it holds up what is behind it. */
+/** A rewrite (contracts/corrections.ts). */
 export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
 
 export interface RowsEntry {
   readonly id: string;
-  /** Encoded rows in their order; none where it holds nothing of ours. */
+  /** Encoded rows; none where it holds nothing of ours. */
   readonly lines: readonly Buffer[];
 }
 
@@ -45,7 +46,7 @@ export function encodePage(
   entries: readonly RowsEntry[],
   skip?: ReadonlySet<string>,
 ): { readonly rows: number; readonly bytes: Buffer } {
-  const bytes = Buffer.allocUnsafe(entries.reduce((size, entry) => size + sizeOf(entry), 0));
+  const bytes = Buffer.allocUnsafe(sumOf(entries.map(sizeOf)));
   let rows = 0;
   let at = 0;
   for (const { id, lines } of entries) {
@@ -63,4 +64,4 @@ export function encodePage(
 }
 
 const sizeOf = ({ lines }: RowsEntry): number =>
-  lines.reduce((size, { length }) => size + maxPrefix + maxSeq + length + 1, 0);
+  sumOf(lines.map(({ length }) => maxPrefix + maxSeq + length + 1));

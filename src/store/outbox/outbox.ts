@@ -1,13 +1,12 @@
 /**
- * The outbox in Redis: one stream per partition, of an entry for each commit (watched-learners.ts), read and
- * trimmed here. How many rows wait stands beside it, for the length of a stream counts entries.
+ * The outbox in Redis: a stream per partition, of an entry for each commit (watched-learners.ts), read and trimmed here. How
+ * many rows wait stands beside it: the length of a stream counts entries.
  */
-
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js';
-import { indices } from '../../lists.js';
+import { indices, sumOf } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { streamLengths, textsOf } from '../redis/reads.js';
@@ -16,16 +15,15 @@ import { defineScript } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
-/** Rows of the outbox as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
+/** Rows as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
 export interface OutboxBatch {
-  /** One per partition that has rows here, with the first and last id that were read. */
+  /** One per partition that has rows here. */
   ranges: OutboxRange[];
   rows: number;
-  /** Entries that these rows are of. */
   entries: number;
-  /** Whole lines, each ending in a line feed, in the order of the outbox. */
+  /** Whole lines, each ending in a line feed. */
   chunks: Buffer[];
-  /** Entries between the rows that hold no row at all, which no table could take. */
+  /** Entries between the rows that hold no row. */
   unreadable: { partition: number; id: string }[];
 }
 
@@ -45,7 +43,6 @@ export interface PartitionBacklog {
   due: number;
 }
 
-/** Identity of the Redis data in use, and its clock. */
 export interface OutboxEpoch {
   /** Changes whenever a Redis server was restarted or replaced, so that acknowledged writes may be gone. */
   id: string;
@@ -77,7 +74,7 @@ if redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1]) > 0 then redis.call('DECR
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 `);
 
-/** Entries asked for at a time: a fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
+/** A fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageEntries = 100;
 
 /**
@@ -142,12 +139,12 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
       streamLengths(redis, all.map(outboxKey).map(parkedKey)),
       epochOf(redis),
     ]);
-    const heads = waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms]));
+    const oldest = Math.min(ms, ...waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms])));
     return {
-      outboxLength: sum(waiting.map(({ length }) => length)),
-      erasuresDue: sum(waiting.map(({ due }) => due)),
-      oldestPendingSeconds: heads.length === 0 ? 0 : Math.max(0, (ms - Math.min(...heads)) / 1000),
-      parked: sum(parked),
+      outboxLength: sumOf(waiting.map(({ length }) => length)),
+      erasuresDue: sumOf(waiting.map(({ due }) => due)),
+      oldestPendingSeconds: (ms - oldest) / 1000,
+      parked: sumOf(parked),
       fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
@@ -166,7 +163,6 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
 }
 
 const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
   const [first] = await redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1);
@@ -182,9 +178,8 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .map(({ partition }) => partition);
 
 /**
- * Appends the range's entries to the batch, page by page, up to the first rewrite; `rows` is a bound, `-` and `+` are the
- * stream's ends. They are safe on the replicas where that is asked for: ClickHouse must not know of answers that a failover
- * takes back.
+ * Appends the range's entries to the batch, page by page, up to the first rewrite; `rows` is a bound. They are safe on the
+ * replicas where that is asked for: ClickHouse must not know of answers that a failover takes back.
  */
 const readRange = (
   redis: Redis | Cluster,
@@ -194,7 +189,7 @@ const readRange = (
   skip?: ReadonlySet<string>,
 ): Promise<void> =>
   readReplicated(redis, partition, async () => {
-    let bytes = sum(batch.chunks.map((chunk) => chunk.length));
+    let bytes = sumOf(batch.chunks.map((chunk) => chunk.length));
     let start = from;
     for (let left = rows; left > 0 && bytes < maxBytes; ) {
       const count = Math.min(pageEntries, left);
@@ -204,7 +199,7 @@ const readRange = (
       add(batch, partition, entries, page);
       batch.unreadable.push(...unreadable.map((id) => ({ partition, id })));
       if (isCut || found.length < count) return;
-      // Redis is quicker than we are: its next page may be there at once and be read before all else that waits in the loop.
+      // Redis' next page may be there at once, and be read before all else that waits in the loop.
       await nextTurn();
       bytes += page.bytes.length;
       left -= taken;
@@ -257,10 +252,7 @@ function after(id: string): string {
   return `${ms}-${seq + 1}`;
 }
 
-/**
- * Rows that wait, and corrections among them: as many as there are entries, or more. A count that is too high, since a
- * drain that stood still has trimmed what another had, ends where the outbox is empty.
- */
+/** As many as there are entries, or more. A count that a late trim left too high ends where the outbox is empty. */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
@@ -269,7 +261,7 @@ async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }
 
-/** Redis gives each server process a new run_id; a failover shows as another server's. */
+/** A server process has a run_id of its own. */
 export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
   const seen = await Promise.all(servers.map(identityOf));
@@ -297,8 +289,8 @@ return { id, time[1] .. string.format('%03d', math.floor(time[2] / 1000)) }
 
 /** Of each partition that has its marker: others are new, or have to be rebuilt. @throws ApiError UNAVAILABLE */
 export async function lastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
-  const asked = Array.from({ length: partitions }, (_, partition) => lastRow(client, partition));
-  return (await Promise.all(asked)).flatMap((row) => row ?? []);
+  const asked = indices(partitions).map((partition) => lastRow(client, partition));
+  return (await Promise.all(asked)).filter((row) => row !== null);
 }
 
 async function lastRow(client: RedisClient, partition: number): Promise<LastRow | null> {

@@ -7,16 +7,14 @@ import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-/** An entry of the outbox with its rows, without their outbox columns. */
 export interface StoredEntry {
   partition: number;
   id: string;
+  /** Without their outbox columns. */
   rows: readonly Buffer[];
 }
 
-/** A row that ClickHouse refuses. */
 export interface RefusedRow {
-  /** As text (contracts/outbox-ids.ts). */
   id: string;
   /** Without its outbox columns. */
   row: Buffer;

@@ -7,6 +7,7 @@ import {
   journalFields,
   learnerRowPrefix,
 } from '../../contracts/journal.js';
+import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
@@ -55,7 +56,7 @@ export async function* waitingRecords(
   partitions: number,
 ): AsyncGenerator<readonly ExportRecord[]> {
   // Forecasts of a class of learners may wait in any partition.
-  const forecasts = Array.from({ length: partitions }, (_, each) => forecastsKey(each));
+  const forecasts = indices(partitions).map(forecastsKey);
   const sources: [string, readonly Kind[]][] = [
     [journalKey(partitionOf(tenant, userId, partitions)), ['goal', 'taken_back']],
     ...forecasts.map((key): [string, readonly Kind[]] => [key, ['forecast']]),
@@ -70,12 +71,11 @@ export async function* waitingRecords(
         });
 }
 
-/** Entries looked at in a step: about a millisecond of Redis, which answers learners meanwhile. */
+/** About a millisecond of Redis. */
 const pageEntries = 500;
 
 /**
  * The rows of one learner in a stream, newest first, a page at a time, without what is appended meanwhile.
- *
  * @param prefix what the learner's rows begin with, after the leading fields
  * @param leading number of fields before it
  */

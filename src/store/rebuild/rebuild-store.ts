@@ -2,7 +2,7 @@
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { unescapeText } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
-import { groupedBy, indices } from '../../lists.js';
+import { groupedBy, indices, sumOf } from '../../lists.js';
 import { learnerField } from '../learners/learner-codec.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import type { OtherVersion } from '../redis/deployment.js';
@@ -25,7 +25,6 @@ import { createFactsRestore } from './restored-facts.js';
 
 /** JSON of the `Checkpoint`, while a rebuild runs. */
 const checkpointKey = 'st:rebuild';
-/** Its lock. */
 export const rebuildLockKey = 'st:rebuild:lock';
 
 /** What belongs to no partition, with a key that is there where it is. */
@@ -33,11 +32,10 @@ const sharedKeys = { keys: apiKeysKey, catalogues: catalogueRevisionsKey, models
 export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
-/** Where a rebuild stands, so that a later run goes on there. */
+/** Where a rebuild stands. */
 export interface Checkpoint {
   /** By which version (`keptNow`) learners are restored: no other one goes on with it. */
   readonly kept: string;
-  /** What is restored. */
   readonly partitions: readonly number[];
   readonly shared: readonly SharedState[];
   /** Event ids that arrived at this Unix second or later are remembered. */
@@ -112,9 +110,8 @@ const asideKey = (marker: string): string => `${marker}:aside`;
 
 /** Not forecasts: no rebuild restores anything from them. */
 async function waitingIn(client: RedisClient, partitions: readonly number[]): Promise<string[]> {
-  const sum = (numbers: readonly number[]): number => numbers.reduce((total, n) => total + n, 0);
   const entriesOf = async (keys: readonly string[]) =>
-    sum(await whileRedisServes(streamLengths(client, keys)));
+    sumOf(await whileRedisServes(streamLengths(client, keys)));
   const outboxes = partitions.map(outboxKey);
   const journals = [...partitions.map(journalKey), catalogueJournalKey];
   const erasures = await whileRedisServes(
@@ -125,7 +122,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
     [await entriesOf(journals), 'in journals'],
     [await entriesOf([...outboxes, ...journals].map(parkedKey)), 'parked'],
     // Two fields each.
-    [sum(erasures) / 2, 'erasures in progress'],
+    [sumOf(erasures) / 2, 'erasures in progress'],
   ];
   return found.flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`));
 }

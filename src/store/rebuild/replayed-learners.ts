@@ -1,5 +1,6 @@
 /** Learners as a replay of their rows gives them: written to Redis, or compared with what is there. */
 import type { ReplayedStates } from '../../domain/history/replay.js';
+import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
 import { goalField } from '../learners/goals.js';
 import {
@@ -23,15 +24,11 @@ async function inCalls<Item extends Placed, Result>(
   call: (group: readonly Item[]) => Promise<Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (let at = 0; at < items.length; at += together)
-    results.push(...(await perCall(client, items.slice(at, at + together), call)));
+  for (const some of inParts(items, together)) results.push(...(await perCall(client, some, call)));
   return results;
 }
 
-/**
- * Writes all of each learner, whatever was there; doing it again does nothing. Nobody else writes them: their partition is
- * not restored yet.
- */
+/** Writes all of each learner, whatever was there. Nobody else writes them: their partition is not restored yet. */
 export async function restoreLearners(
   client: RedisClient,
   learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],
@@ -70,8 +67,7 @@ export const readDumps = (client: RedisClient, places: readonly Placed[]): Promi
     }));
   });
 
-const fieldsOf = (flat: readonly Buffer[]): Fields =>
-  flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as Buffer] as const] : []));
+const fieldsOf = (flat: readonly Buffer[]): Fields => inParts(flat, 2) as [Buffer, Buffer][];
 
 /**
  * @param states from the rows
@@ -101,12 +97,10 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
 const itemMark = 'items ';
 
 /** What is stored in each field, by its name; an item's by its hash. */
-const partsOf = ({ records, items }: LearnerDump): Map<string, string> =>
-  new Map([
-    ...records.map(([field, value]) => [field.toString(), value.toString('hex')] as const),
-    ...items.flatMap((fields, parity) =>
-      fields.map(
-        ([hash, value]) => [`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex')] as const,
-      ),
-    ),
-  ]);
+function partsOf({ records, items }: LearnerDump): Map<string, string> {
+  const parts = new Map(records.map(([field, value]) => [field.toString(), value.toString('hex')]));
+  for (const [parity, fields] of items.entries())
+    for (const [hash, value] of fields)
+      parts.set(`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex'));
+  return parts;
+}
