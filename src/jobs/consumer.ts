@@ -84,9 +84,7 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
   return {
     connection,
     queue,
-    /** Not running yet. */
     worker,
-    /** Aborted when closing begins. */
     stopping: stop.signal,
     /**
      * Lets jobs in hand finish within `finishMs`, then gives them their signal, and soon gives them up: they count as failed,

@@ -21,11 +21,9 @@ export interface Schedule {
   /** A run that fails is repeated so often in all, with growing pauses from the given one on. */
   readonly attempts: number;
   readonly firstRetryMs: number;
-  /** Logged for a run that failed. */
   readonly failure: string;
   /** Runs end within seconds: one that goes on for 20 s is a stall, and of failures in a row only the first is a warning. */
   readonly areShort?: boolean;
-  /** Logged for the first run that succeeds after one failed. */
   readonly recovery?: string;
 }
 
@@ -130,7 +128,6 @@ function logRuns(
   });
 }
 
-/** Does nothing where it is set already. */
 async function setSchedule(
   queue: Queue<object>,
   { name, attempts, firstRetryMs }: Schedule,

@@ -21,7 +21,6 @@ interface Scope extends AuditParts {
   readonly signal: AbortSignal;
 }
 
-/** What one look found. */
 export interface Finding {
   /** The same for the same finding of the next look. */
   readonly name: string;

@@ -24,11 +24,9 @@ export interface AuditReport {
   /** `raw`: stored answers by day of occurred_at, which the rollups have to have. */
   readonly totals: Balance & { readonly raw: number };
   readonly mismatches: readonly Mismatch[];
-  /** What could not be compared, and why. */
   readonly notCompared: readonly string[];
 }
 
-/** By kind: what does not agree. */
 const meanings = {
   missing: 'answers were accepted that are neither stored nor on their way: rows are lost',
   surplus:

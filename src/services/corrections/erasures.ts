@@ -69,7 +69,6 @@ const forecastMs = 3000;
  * when the learner is forgotten. In milliseconds.
  */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
-/** Learners of one question. */
 const lookedTogether = 200;
 
 interface FinishOptions {

@@ -11,7 +11,6 @@ export interface DrainPlaces {
   readonly logger: Logger;
 }
 
-/** Drains one group of partitions once. */
 export type DrainShard = (task: DrainTask) => Promise<DrainResult>;
 
 export interface DrainTask {

@@ -198,10 +198,7 @@ interface ParkedRow {
   readonly reason: string;
 }
 
-/**
- * @param now monotonic clock in milliseconds
- * @returns logs the first of some rows that were parked together
- */
+/** @param now monotonic clock in milliseconds. @returns logs the first of some rows that were parked together */
 export function createParkedLog(logger: Logger, now: () => number) {
   let nextAt = 0;
   let unlogged = 0;

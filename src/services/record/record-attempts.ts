@@ -5,7 +5,6 @@ import type { EventOutcome, EventsForm, TrackOutcome } from '../../contracts/tas
 import { ApiError, notCounted, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
-/** Result of an event that was counted, now or before. */
 export interface Recorded {
   /** JSON of the learning event result. */
   readonly data: string;
@@ -21,7 +20,6 @@ type Request = Omit<SentEvents, 'form' | 'receivedAt'>;
 
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
-/** @param tally counts what became of each event */
 export function createAttemptRecorder(
   lanes: Pick<Lanes, 'full' | 'track' | 'trackOne'>,
   tally: AnswerTally,

@@ -20,7 +20,6 @@ const marginDays = 1;
 export interface RetentionParts {
   readonly archive: AnswerArchive;
   readonly fence: RetentionFence;
-  /** How many the deployment has. */
   readonly partitions: number;
   readonly logger: Logger;
 }

@@ -12,14 +12,12 @@ import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from 
 import { fieldOf } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 
-/** What is remembered of the last audit. */
 export interface AuditRecord {
   /** When it ended, Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
   /** Mismatches by kind; kinds without any are not named. */
   readonly mismatches: Readonly<Record<string, number>>;
-  /** Things that could not be compared. */
   readonly notCompared: number;
 }
 

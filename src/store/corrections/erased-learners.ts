@@ -42,7 +42,6 @@ const check = Compile(
   }),
 );
 
-/** Who was erased, without saying whom. */
 export interface ErasedLearner {
   readonly partition: number;
   readonly hash: string;
@@ -53,7 +52,6 @@ export interface ErasedLearner {
   /** Rows of the ended histories have a lower id: those of entries before the last erasure's correction. */
   readonly below: OutboxId;
   readonly looks: number;
-  /** As it is stored. */
   readonly text: string;
 }
 
@@ -99,7 +97,6 @@ if ARGV[3] == '' then redis.call('HDEL', erased, ARGV[1]) else redis.call('HSET'
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export const createErasedLearners = (client: RedisClient, partitions: number) => ({
-  /** Who was erased in the last days. */
   erased: async (): Promise<ErasedLearner[]> =>
     (await Promise.all(indices(partitions).map((partition) => listErased(client, partition)))).flat(),
   /** Notes that ClickHouse was asked, or forgets the learner. One who was erased again meanwhile stays as they are. */

@@ -13,7 +13,6 @@ import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { createErasedLearners } from './erased-learners.js';
 
-/** An erasure that is not done. */
 export interface OpenErasure {
   readonly id: string;
   readonly rows: CorrectedRows;
@@ -81,7 +80,6 @@ export function createErasureStore(
       const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
       return text === null ? null : decode(id, partition, text);
     },
-    /** All that are not done. */
     open: async (): Promise<OpenErasure[]> => (await Promise.all(indices(partitions).map(openIn))).flat(),
     /** Forgets an erasure that is done, and whose it was. */
     close: ({ id, rows: { tenant, userId, partition } }: OpenErasure): Promise<unknown> =>

@@ -93,7 +93,6 @@ export async function parkableStreams(redis: RedisClient, partition: number | nu
   return partition === null ? [...streams, catalogueJournalKey] : streams;
 }
 
-/** The stream's parked rows, oldest first. */
 export async function* parkedEntries(redis: RedisClient, stream: string): AsyncGenerator<ParkedEntry> {
   for await (const page of streamPages(redis, parkedKey(stream))) {
     for (const [parkedId, fields] of page)

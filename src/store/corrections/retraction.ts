@@ -16,7 +16,6 @@ export interface Retraction {
   readonly expectedVersion: number;
   readonly correction: RewriteCorrection;
   readonly answer: TakenBackAnswer;
-  /** Null where no answer is left. */
   readonly states: ReplayedStates | null;
   /** Encoded attempt rows, in order. */
   readonly rows: readonly string[];

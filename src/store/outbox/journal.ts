@@ -11,7 +11,6 @@ import type { StreamEntry } from './outbox-page.js';
 import { parkEntry } from './parked.js';
 
 export interface JournalEntry {
-  /** Where it waits: the stream's key. */
   readonly source: string;
   readonly id: string;
   /** One of `journalKinds`, unless another version of the service wrote it. */
@@ -22,7 +21,6 @@ export interface JournalEntry {
 
 export interface JournalFacts {
   readonly journalLength: number;
-  /** Rows put aside because ClickHouse refused their content. */
   readonly parked: number;
   /** Streams whose parked rows are at their bound: the next one that is refused waits. */
   readonly fullyParked: number;
@@ -33,11 +31,7 @@ export type Journal = ReturnType<typeof createJournal>;
 /** Of one stream: a fraction of a millisecond of Redis. */
 const pageRows = 500;
 
-/**
- * The facts that are in Redis and not yet known to be in ClickHouse.
- *
- * @param redis a connection whose commands wait for a reconnect or fail; both are safe here
- */
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createJournal(redis: RedisClient, partitions: number) {
   const all = indices(partitions);
   const sources = [catalogueJournalKey, ...all.map(journalKey), ...all.map(forecastsKey)];
@@ -67,10 +61,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
     await Promise.all([...bySource].map(([source, own]) => redis.xdel(source, ...own.map(({ id }) => id))));
   }
 
-  /**
-   * Moves an entry to where refused ones are kept, in one step.
-   * @returns the key of the stream that has it now; null where there is no room, and it stays
-   */
+  /** @returns the key of the stream that has the entry now; null where there is no room, and it stays */
   async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
     return (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null;
   }

@@ -17,7 +17,6 @@ import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked
 
 /** Rows as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
 export interface OutboxBatch {
-  /** One per partition that has rows here. */
   ranges: OutboxRange[];
   rows: number;
   entries: number;
@@ -37,7 +36,6 @@ export interface BatchLimits {
 export interface PartitionBacklog {
   partition: number;
   length: number;
-  /** Id of the oldest entry, null when there is none. */
   head: string | null;
   /** Erasures that are not applied. */
   due: number;
@@ -77,11 +75,7 @@ if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 /** A fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageEntries = 100;
 
-/**
- * The answers that are committed in Redis and not yet known to be in ClickHouse.
- *
- * @param redis a connection whose commands wait for a reconnect or fail; both are safe here
- */
+/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = indices(partitions);
 
@@ -169,7 +163,6 @@ async function headOf(redis: Redis | Cluster, partition: number): Promise<string
   return first?.[0] ?? null;
 }
 
-/** Those in which something waits. */
 const shortestFirst = (partitions: readonly number[], waiting: readonly number[]): number[] =>
   partitions
     .map((partition, i) => ({ partition, rows: waiting[i] ?? 0 }))

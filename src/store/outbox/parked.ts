@@ -21,10 +21,7 @@ export interface RefusedRow {
   reason: string;
 }
 
-/**
- * Parks an entry as it is.
- * @returns whether it is gone; false where there is no room for it
- */
+/** Parks an entry as it is. @returns whether it is gone; false where there is no room for it */
 export const parkEntry = async (
   redis: RedisClient,
   stream: string,

@@ -32,7 +32,6 @@ const sharedKeys = { keys: apiKeysKey, catalogues: catalogueRevisionsKey, models
 export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
-/** Where a rebuild stands. */
 export interface Checkpoint {
   /** By which version (`keptNow`) learners are restored: no other one goes on with it. */
   readonly kept: string;

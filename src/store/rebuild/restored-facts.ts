@@ -86,7 +86,6 @@ export function createFactsRestore(client: RedisClient) {
         await addKnownSkills(client, tenant, set);
       }
     },
-    /** Skills that are set. */
     addSkills: (tenant: string, skillIds: readonly string[]) => addKnownSkills(client, tenant, skillIds),
     putCatalogue: async (tenant: string, entries: readonly CatalogueRecord[]): Promise<void> => {
       for (const part of inParts(entries, together)) await putCatalogueEntries(client, tenant, part);
