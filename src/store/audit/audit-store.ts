@@ -6,11 +6,11 @@ import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { dayOf } from '../../domain/base/common.js';
 import { indices, inParts } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
-import { epochOf } from '../outbox/outbox.js';
+import { epochOf, lastIdLua } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
 import { fieldOf } from '../redis/reads.js';
-import { defineScript } from '../redis/script.js';
+import { defineScript, nowLua } from '../redis/script.js';
 
 export interface AuditRecord {
   /** When it ended, Unix milliseconds. */
@@ -111,23 +111,20 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
  */
 const lookAtPartition = defineScript(5)<
   [accepted: string, removed: string, outbox: string, parked: string, due: string],
-  [string[], string[], string, string, number, [seconds: string, micros: string]]
+  [accepted: string[], removed: string[], last: string, parkedMark: string, due: number, now: string]
 >(`
-local function lastId(key)
-  if redis.call('EXISTS', key) == 0 then return '' end
-  local info = redis.call('XINFO', 'STREAM', key)
-  for i = 1, #info, 2 do if info[i] == 'last-generated-id' then return info[i + 1] end end
-end
+${nowLua}
+${lastIdLua}
 return {
   redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), lastId(KEYS[3]),
-  lastId(KEYS[4]) .. ' ' .. redis.call('XLEN', KEYS[4]), redis.call('XLEN', KEYS[5]), redis.call('TIME'),
+  lastId(KEYS[4]) .. ' ' .. redis.call('XLEN', KEYS[4]), redis.call('XLEN', KEYS[5]), now(),
 }
 `);
 
 async function factsOf(client: RedisClient, partition: number) {
   const outbox = outboxKey(partition);
   const keys = [acceptedKey(partition), removedKey(partition), outbox, parkedKey(outbox)] as const;
-  const [accepted, removed, last, parkedMark, due, [seconds, micros]] = await whileRedisServes(
+  const [accepted, removed, last, parkedMark, due, now] = await whileRedisServes(
     lookAtPartition(client, ...keys, dueKey(partition)),
   );
   const counts: DayCounts = new Map();
@@ -139,8 +136,7 @@ async function factsOf(client: RedisClient, partition: number) {
     add(counts, name, 'removed', n);
     removedInAll += n;
   }
-  const now = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-  return { counts, prunedThrough, removedInAll, last, parkedMark, due, now };
+  return { counts, prunedThrough, removedInAll, last, parkedMark, due, now: Number(now) };
 }
 
 const pairsOf = (flat: readonly string[]): [string, number][] =>

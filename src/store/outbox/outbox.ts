@@ -11,7 +11,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { streamLengths, textsOf } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
-import { defineScript } from '../redis/script.js';
+import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
@@ -187,38 +187,35 @@ const readRange = (
     for (let left = rows; left > 0 && bytes < maxBytes; ) {
       const count = Math.min(pageEntries, left);
       const found = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
-      const { entries, unreadable, taken, isCut } = takeRows(found, left, left === rows);
+      const taken = takeRows(found, left, left === rows);
+      const entries = taken.filter(({ lines }) => lines.length > 0);
       const page = encodePage(partition, entries, skip);
       add(batch, partition, entries, page);
-      batch.unreadable.push(...unreadable.map((id) => ({ partition, id })));
-      if (isCut || found.length < count) return;
+      for (const { id, lines } of taken) if (lines.length === 0) batch.unreadable.push({ partition, id });
+      if (taken.length < found.length || found.length < count) return;
       // Redis' next page may be there at once, and be read before all else that waits in the loop.
       await nextTurn();
       bytes += page.bytes.length;
-      left -= taken;
-      start = `(${(found.at(-1) as StreamEntry)[0].toString('latin1')}`;
+      left -= sumOf(entries.map(({ lines }) => lines.length));
+      start = `(${taken.at(-1)?.id}`;
     }
   });
 
 /**
- * The first entries, as many as have so many rows.
- *
+ * The first entries, as many as have so many rows, up to the first rewrite.
  * @param withFirst takes one with rows in any case, however many
- * @returns also whether what is behind them stays: a rewrite, or an entry for which there is no room
  */
-function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean) {
+function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean): RowsEntry[] {
   const entries: RowsEntry[] = [];
-  const unreadable: string[] = [];
-  let taken = 0;
+  let rows = 0;
   for (const entry of found) {
     const read = rowsEntry(entry);
-    const hasRoom = taken + read.lines.length <= maxRows || (withFirst && taken === 0);
-    if (isCorrection(entry) || !hasRoom) return { entries, unreadable, taken, isCut: true };
-    if (read.lines.length === 0) unreadable.push(read.id);
-    else entries.push(read);
-    taken += read.lines.length;
+    const hasRoom = rows + read.lines.length <= maxRows || (withFirst && rows === 0);
+    if (isCorrection(entry) || !hasRoom) break;
+    entries.push(read);
+    rows += read.lines.length;
   }
-  return { entries, unreadable, taken, isCut: false };
+  return entries;
 }
 
 function add(
@@ -269,15 +266,21 @@ async function identityOf(server: Redis): Promise<OutboxEpoch> {
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
 }
 
-/** KEYS: marker, outbox. Result: id of the last row and Unix milliseconds; nothing where the marker is absent. */
-const lastRowOfOutbox = defineScript(2)<[marker: string, outbox: string], [id: string, ms: string] | null>(`
-if redis.call('EXISTS', KEYS[1]) == 0 then return false end
-local time, id = redis.call('TIME'), '0-0'
-if redis.call('EXISTS', KEYS[2]) == 1 then
-  local facts = redis.call('XINFO', 'STREAM', KEYS[2])
-  for i = 1, #facts, 2 do if facts[i] == 'last-generated-id' then id = facts[i + 1] end end
+/** The last id that a stream gave, also where its entries are gone; '' of one that is not there. */
+export const lastIdLua = `
+local function lastId(key)
+  if redis.call('EXISTS', key) == 0 then return '' end
+  local info = redis.call('XINFO', 'STREAM', key)
+  for i = 1, #info, 2 do if info[i] == 'last-generated-id' then return info[i + 1] end end
 end
-return { id, time[1] .. string.format('%03d', math.floor(time[2] / 1000)) }
+`;
+
+/** KEYS: marker, outbox. Result: id of the last entry or '', Unix milliseconds; nothing where the marker is absent. */
+const lastEntryOf = defineScript(2)<[marker: string, outbox: string], [id: string, ms: string] | null>(`
+${nowLua}
+${lastIdLua}
+if redis.call('EXISTS', KEYS[1]) == 0 then return false end
+return { lastId(KEYS[2]), now() }
 `);
 
 /** Of each partition that has its marker: others are new, or have to be rebuilt. @throws ApiError UNAVAILABLE */
@@ -287,7 +290,7 @@ export async function lastRows(client: RedisClient, partitions: number): Promise
 }
 
 async function lastRow(client: RedisClient, partition: number): Promise<LastRow | null> {
-  const found = await whileRedisServes(lastRowOfOutbox(client, markerKey(partition), outboxKey(partition)));
+  const found = await whileRedisServes(lastEntryOf(client, markerKey(partition), outboxKey(partition)));
   if (found === null) return null;
-  return { partition, ...lastRowOf(found[0]), askedAt: Number(found[1]) };
+  return { partition, ...lastRowOf(found[0] || '0-0'), askedAt: Number(found[1]) };
 }
