@@ -2,7 +2,7 @@
  * Applies erasures and retractions, for the drain that holds their partitions: everything before them in the outbox is stored.
  * Many are applied together, each step in one statement. A step may be repeated, so that the process may be killed after any.
  */
-import type { CorrectedRows } from '../../contracts/corrections.js';
+import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import type {
   CorrectionStore,
@@ -32,28 +32,25 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
     const found = await Promise.allSettled(partitions.map(store.due));
     const due = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-    await planSome(due, signal);
-    await applySome(due.filter(isPlanned), signal);
+    await planSome(oneStatement(due.filter((one) => !isPlanned(one))), signal);
+    const ripe = due.filter(isPlanned).filter(({ plan }) => plan.ageMs >= settleMs);
+    // Rewrites first: they hold up the rows behind them.
+    const [erasures, rewrites] = [ripe.filter(isErasure), ripe.filter((one) => !isErasure(one))];
+    await applySome(oneStatement([...rewrites, ...erasures]), signal);
     // One that cannot be read holds up its own partition alone.
     for (const one of found) if (one.status === 'rejected') throw one.reason;
   };
 
-  async function planSome(due: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
-    const some = oneStatement(due.filter((one) => !isPlanned(one)));
+  async function planSome(some: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
     if (some.length === 0) return;
     const removals = await warehouse.count(some.map(rowsOf), signal);
-    for (const [i, removal] of removals.entries()) await store.plan(some[i] as DueCorrection, removal);
+    for (const [i, one] of some.entries()) await store.plan(one, removals[i] as Removal);
   }
 
   async function applySome(
-    due: readonly PlannedCorrection[],
+    some: readonly PlannedCorrection[],
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const ripe = due.filter(({ plan }) => plan.ageMs >= settleMs);
-    // Rewrites first: they hold up the rows behind them.
-    const some = oneStatement(
-      ripe.toSorted((one, other) => Number(isErasure(one)) - Number(isErasure(other))),
-    );
     if (some.length === 0) return;
     const rows = some.map(rowsOf);
     await store.removeParked(rows);
@@ -64,7 +61,7 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   }
 }
 
-const rowsOf = ({ rows }: { readonly rows: CorrectedRows }): CorrectedRows => rows;
+const rowsOf = ({ rows }: DueCorrection): CorrectedRows => rows;
 const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 

@@ -181,21 +181,17 @@ export async function retireOlder(
   older: OtherVersion,
   check: () => void,
 ): Promise<void> {
-  const refuseLoss = async (reasons: readonly (() => Promise<string | null>)[]): Promise<void> => {
-    for (const reason of reasons) {
-      const message = await reason();
-      if (message === null) continue;
-      // Also those that an earlier run has moved before it was killed.
-      await store.moveMarkers(older, 'back');
-      throw new StartError(message);
-    }
+  const refuseLoss = async (reason: string | null): Promise<void> => {
+    if (reason === null) return;
+    // Also those that an earlier run has moved before it was killed.
+    await store.moveMarkers(older, 'back');
+    throw new StartError(reason);
   };
-  const waiting = () => waitingReason(store, older);
-  await refuseLoss([waiting, () => unknownReason(source, store)]);
+  await refuseLoss((await waitingReason(store, older)) ?? (await unknownReason(source, store)));
   check();
   await store.moveMarkers(older, 'aside');
   // Nothing more comes in: what came in since is seen now.
-  await refuseLoss([waiting]);
+  await refuseLoss(await waitingReason(store, older));
   check();
   await store.noteVersion(older);
 }

@@ -19,14 +19,8 @@ export interface JournalEntry {
   readonly row: Buffer;
 }
 
-export interface JournalFacts {
-  readonly journalLength: number;
-  readonly parked: number;
-  /** Streams whose parked rows are at their bound: the next one that is refused waits. */
-  readonly fullyParked: number;
-}
-
 export type Journal = ReturnType<typeof createJournal>;
+export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 
 /** Of one stream: a fraction of a millisecond of Redis. */
 const pageRows = 500;
@@ -66,12 +60,13 @@ export function createJournal(redis: RedisClient, partitions: number) {
     return (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null;
   }
 
-  async function facts(): Promise<JournalFacts> {
+  async function facts() {
     const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
     const parked = lengths.splice(sources.length);
     return {
       journalLength: sumOf(lengths),
       parked: sumOf(parked),
+      /** Streams whose parked rows are at their bound: the next one that is refused waits. */
       fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }

@@ -48,20 +48,8 @@ export interface OutboxEpoch {
   ms: number;
 }
 
-/** Figures of the pipeline for health and metrics, the same in every process. */
-export interface PipelineFacts {
-  outboxLength: number;
-  /** Erasures that are not applied. */
-  erasuresDue: number;
-  /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
-  oldestPendingSeconds: number;
-  /** Rows put aside because ClickHouse refused their content. */
-  parked: number;
-  /** Partitions whose parked rows are at their bound: the next one that is refused waits, and what is behind it. */
-  fullyParked: number;
-}
-
 export type Outbox = ReturnType<typeof createOutbox>;
+export type PipelineFacts = Awaited<ReturnType<Outbox['facts']>>;
 
 /**
  * KEYS: outbox, its number of rows. ARGV: the smallest id that stays, number of rows that go.
@@ -127,7 +115,8 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     );
   }
 
-  async function facts(): Promise<PipelineFacts> {
+  /** Figures for health and metrics, the same in every process. */
+  async function facts() {
     const [waiting, parked, { ms }] = await Promise.all([
       backlog(all),
       streamLengths(redis, all.map(outboxKey).map(parkedKey)),
@@ -136,9 +125,12 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     const oldest = Math.min(ms, ...waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms])));
     return {
       outboxLength: sumOf(waiting.map(({ length }) => length)),
+      /** Erasures that are not applied. */
       erasuresDue: sumOf(waiting.map(({ due }) => due)),
+      /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       parked: sumOf(parked),
+      /** Partitions whose parked rows are at their bound: the next one that is refused waits, and what is behind it. */
       fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
