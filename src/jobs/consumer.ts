@@ -42,11 +42,14 @@ export function connectQueues(url: string, logger: Logger, stopped: () => boolea
 export const openQueue = <Data>(
   name: string,
   connection: Redis | Cluster,
-  defaultJobOptions: JobsOptions = {},
-): Queue<Data> => {
-  const streams = { events: { maxLen: 100 } };
-  return new Queue<Data>(name, { connection, prefix: queuePrefix, streams, defaultJobOptions });
-};
+  retries: Pick<JobsOptions, 'attempts' | 'backoff'>,
+): Queue<Data> =>
+  new Queue<Data>(name, {
+    connection,
+    prefix: queuePrefix,
+    streams: { events: { maxLen: 100 } },
+    defaultJobOptions: { ...retries, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 1 },
+  });
 
 export type Consumer<Data, Result> = ReturnType<typeof openConsumer<Data, Result>>;
 

@@ -125,13 +125,7 @@ function startConsumer(
 }
 
 export const openDrainQueue = (connection: Redis | Cluster): Queue<DrainJobData> =>
-  openQueue(drainQueueName, connection, {
-    attempts: unlimited,
-    backoff: { type: 'custom' },
-    removeOnComplete: true,
-    removeOnFail: true,
-    stackTraceLimit: 1,
-  });
+  openQueue(drainQueueName, connection, { attempts: unlimited, backoff: { type: 'custom' } });
 
 /** Milliseconds before the next attempt: doubling, capped, with up to a fifth more so that shards part. */
 export function retryDelay(attempt: number, random: number): number {

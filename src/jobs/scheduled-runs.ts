@@ -79,18 +79,19 @@ export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOpt
 }
 
 function startConsumer(schedule: Schedule, options: ScheduledRunsOptions, isRestart: boolean) {
-  const { name } = schedule;
+  const { name, attempts, firstRetryMs } = schedule;
   const { everyMs, run, logger } = options;
+  const backoff = { type: 'exponential', delay: firstRetryMs };
   const consumer = openConsumer<object, unknown>({
     ...options,
-    openQueue: (connection) => openQueue(name, connection),
+    openQueue: (connection) => openQueue(name, connection, { attempts, backoff }),
     work: (_job, _token, signal) => run(signal),
     worker: { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalled },
   });
   const { connection, queue, worker, stopping } = consumer;
   logRuns(consumer, schedule, logger);
   const set = (): Promise<void> =>
-    setSchedule(queue, schedule, everyMs).catch((error: unknown) => {
+    setSchedule(queue, everyMs).catch((error: unknown) => {
       if (!stopping.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
     });
   connection.on('ready', set);
@@ -128,18 +129,11 @@ function logRuns(
   });
 }
 
-async function setSchedule(
-  queue: Queue<object>,
-  { name, attempts, firstRetryMs }: Schedule,
-  everyMs: number,
-): Promise<void> {
+/** Does nothing where it is set already. Its jobs have the queue's options. */
+async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void> {
   await queue.setGlobalConcurrency(1);
-  if (everyMs === 0) return void (await queue.removeJobScheduler(name));
-  const opts = {
-    ...{ attempts, backoff: { type: 'exponential', delay: firstRetryMs }, stackTraceLimit: 1 },
-    ...{ removeOnComplete: true, removeOnFail: true },
-  };
-  await queue.upsertJobScheduler(name, { every: everyMs }, { name, data: {}, opts });
+  if (everyMs === 0) await queue.removeJobScheduler(queue.name);
+  else await queue.upsertJobScheduler(queue.name, { every: everyMs });
 }
 
 /** Removes what keeps runs from coming: a paused queue, and a schedule with its next run where nobody finds it. */
