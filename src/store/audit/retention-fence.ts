@@ -1,11 +1,11 @@
 /** Keeps answers that are on their way to ClickHouse apart from the months that are archived. Months are as 202601. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeAttemptRow } from '../../contracts/attempt-row.js';
 import { monthOf } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
-import { readParked } from '../corrections/parked-rows.js';
 import type { RedisClient } from '../redis/client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
-import { streamPages } from '../redis/reads.js';
+import { fieldOf, streamPages } from '../redis/reads.js';
 
 const pollMs = 200;
 /** How long rows of before are waited for; who gives up is a run that the next one repeats. */
@@ -62,7 +62,17 @@ async function endOf(redis: RedisClient, partition: number): Promise<string> {
 
 /** Whether a parked row belongs to the month or one before; one that cannot be read may. */
 async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
-  for await (const page of streamPages(redis, parkedKey(outboxKey(partition)), pageRows))
-    if (page.some((entry) => !(monthOf(readParked(entry).receivedAt) > month))) return true;
+  const parked = parkedKey(outboxKey(partition));
+  for await (const page of streamPages(redis, parked, pageRows)) {
+    if (page.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
+  }
   return false;
+}
+
+function arrivalMonth(fields: readonly string[]): number {
+  try {
+    return monthOf(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
+  } catch {
+    return 0;
+  }
 }

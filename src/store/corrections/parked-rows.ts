@@ -4,7 +4,6 @@ import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalColumns, journalKinds } from '../../contracts/journal.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { isBefore, parseId } from '../../contracts/outbox-ids.js';
-import { dayOf } from '../../domain/base/common.js';
 import { byPartition, indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
@@ -63,17 +62,15 @@ type Column = (typeof rowColumns)[number];
 const column = (name: Column): number => rowColumns.indexOf(name);
 
 /** A parked row of the outbox, as far as it can be read: what ClickHouse refused may be no row. */
-export function readParked([id, fields]: TextEntry) {
+function readParked([id, fields]: TextEntry) {
   const values = (fieldOf(fields, 'r') ?? '').split('\t');
   const of = (name: Column): string => unescapeText(values[column(name)] ?? '');
-  const receivedAt = 1000 * Number(of('received_at'));
+  const day = Math.floor(Number(of('received_at')) / 86_400);
   return {
     ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
     learnerSeq: Number(of('learner_seq')),
-    /** Unix milliseconds. */
-    receivedAt,
     /** Of the accepted answers; '' where it is not among them (warehouse/schema/attempts.ts, countedRows). */
-    field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), dayOf(receivedAt)) : '',
+    field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
   };
 }
 
