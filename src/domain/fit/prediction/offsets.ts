@@ -62,7 +62,7 @@ const newRatings = (log: AnswerLog, mean: number) => ({
   itemAnswers: new Float64Array(log.items + 1),
 });
 
-type StepRule = Readonly<Record<'step' | 'from' | 'fall', number>>;
+type StepRule = { readonly step: number; readonly from: number; readonly fall: number };
 
 const stepOf = ({ step, from, fall }: StepRule, surprise: number, answers: number): number =>
   (step * surprise) / (from + fall * answers);
