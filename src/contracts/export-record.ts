@@ -19,27 +19,15 @@ export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** Every column of the row, by its name in ClickHouse; numbers unrounded. */
-export const attemptRecord = (place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord => ({
-  type: 'attempt',
-  place,
-  ...columnsOf(row),
-});
-
-function columnsOf({ event, figures, conditions }: AttemptRow): object {
-  const { occurredAt, receivedAt, ...answer } = event;
-  const { isRapid: rapid, ...counted } = figures;
-  const { parameters, version, source, time, ...terms } = conditions;
+export function attemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
+  const { occurredAt, receivedAt, ...answer } = row.event;
+  const { isRapid: rapid, ...counted } = row.figures;
+  const { parameters, version, source, time, ...terms } = row.conditions;
   return {
-    ...answer,
+    ...{ type: 'attempt', place, ...answer },
     occurredAt: new Date(occurredAt).toISOString(),
     receivedAt: new Date(receivedAt).toISOString(),
-    ...counted,
-    rapid,
-    ...parameters,
-    parametersVersion: version,
-    parametersSource: source,
-    ...terms,
-    logTimeMean: time.logMean,
-    logTimeSd: time.logSd,
+    ...{ ...counted, rapid, ...parameters, parametersVersion: version, parametersSource: source, ...terms },
+    ...{ logTimeMean: time.logMean, logTimeSd: time.logSd },
   };
 }

@@ -23,14 +23,9 @@ export function parseText(text: string): unknown {
 const smallBytes = 16 * 1024;
 const maxDepth = 32;
 
-const lineFeed = 0x0a;
-const quote = 0x22;
-const comma = 0x2c;
-const backslash = 0x5c;
+const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c] as const;
 /** Brackets and braces differ in one bit, which is set here. */
-const opener = 0x7b;
-const closer = 0x7d;
-const braceBit = 0x20;
+const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
 
 /**
  * Looks whether a body is made of few enough values, before it is parsed: those of a MiB of brackets take 200 ms, in

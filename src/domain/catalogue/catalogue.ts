@@ -27,19 +27,15 @@ export interface SectionTotals {
   readonly weight: number;
 }
 
-interface SetTotals extends SectionTotals {
-  /** Skills that were given to this very section. */
-  readonly placed: number;
-}
-
 export interface Catalogue {
   readonly revision: number;
   readonly entries: ReadonlyMap<string, SkillEntry>;
-  readonly totals: PerSection<SetTotals>;
+  /** `placed`: skills that were given to this very section. */
+  readonly totals: PerSection<SectionTotals & { readonly placed: number }>;
 }
 
 export function catalogueOf(revision: number, entries: ReadonlyMap<string, SkillEntry>): Catalogue {
-  const totals = perSection((section): SetTotals => {
+  const totals = perSection((section) => {
     const totals = { skills: 0, weight: 0, placed: 0 };
     for (const entry of entries.values()) {
       const share = shareOf(entry, section);
@@ -71,10 +67,7 @@ export function knownTotals({ entries, totals }: Catalogue, known: number, secti
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
   const { skills, weight, placed } = totals[section];
   const least = placed === 0 ? scoreModel.leastSkills : 0;
-  return {
-    skills: skills + others,
-    weight: Math.max(weight + others * unplaced.weight, least),
-  };
+  return { skills: skills + others, weight: Math.max(weight + others * unplaced.weight, least) };
 }
 
 export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>;

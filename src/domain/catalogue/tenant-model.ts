@@ -91,7 +91,8 @@ export const unfittedModel: TenantModel = {
 export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
   const skill = model.skills.get(skillId) ?? unknownSkill(model);
   const set = model.catalogue.entries.get(skillId);
-  return set === undefined || set.parameters === null ? skill : handSet(skill, set.parameters, set.revision);
+  if (set === undefined || set.parameters === null) return skill;
+  return { ...skill, parameters: set.parameters, source: 'manual', version: set.revision, fittedAt: null };
 }
 
 const unfittedSkill: SkillModel = {
@@ -103,14 +104,6 @@ const unfittedSkill: SkillModel = {
   terms: startTerms(defaultParameters),
   abilityOffset: 0,
 };
-
-const handSet = (skill: SkillModel, parameters: BktParameters, version: number): SkillModel => ({
-  ...skill,
-  parameters,
-  source: 'manual',
-  version,
-  fittedAt: null,
-});
 
 function unknownSkill({ prior, version, fittedAt }: TenantModel): SkillModel {
   if (prior === null) return unfittedSkill;

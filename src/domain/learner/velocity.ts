@@ -7,10 +7,7 @@ import { closeDay, type Momentum, momentumOf } from '../tracing/daily.js';
 import type { LearnerState, SkillState } from '../tracing/states.js';
 import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
 
-interface Point {
-  readonly time: number;
-  readonly value: number;
-}
+type Point = { readonly time: number; readonly value: number };
 
 /** Change of the value per unit of time, with its 90 % interval. */
 export interface Slope {

@@ -10,12 +10,9 @@ import { answersPing, type RedisClient } from '../../store/redis/client.js';
 import { version } from '../../version.js';
 import { isAlive } from '../../warehouse/clickhouse/client.js';
 
-interface Servers {
+export interface HealthParts {
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
-}
-
-export interface HealthParts extends Servers {
   readonly outbox: Pick<Outbox, 'facts'>;
   readonly journal: Pick<Journal, 'facts'>;
   readonly compute: Pick<Compute, 'threads' | 'waiting'>;
@@ -88,7 +85,7 @@ const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | nul
     : null;
 
 /** Whether the servers answer: null, or what is wrong. Never rejects. */
-export const serverProbes = ({ redis, clickhouse }: Servers) => ({
+export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
   redis: () => problem(answersPing(redis), 'Redis does not answer'),
   clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
 });

@@ -1,12 +1,7 @@
 import type { Tagged } from '../../contracts/preconditions.js';
 import { round1, round4 } from '../../domain/base/common.js';
 import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js';
-import {
-  type ParameterSource,
-  type SkillModel,
-  skillModelOf,
-  type TenantModel,
-} from '../../domain/catalogue/tenant-model.js';
+import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { rapidThreshold, type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
 import { ApiError } from '../../errors.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds } from './pages.js';
@@ -90,12 +85,7 @@ function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | 
   };
 }
 
-const origins: Readonly<Record<ParameterSource, string>> = {
-  default: 'defaults',
-  prior: 'tenant_prior',
-  fitted: 'fit',
-  manual: 'manual',
-};
+const origins = { default: 'defaults', prior: 'tenant_prior', fitted: 'fit', manual: 'manual' } as const;
 
 export const describeParameters = ({ parameters, source, version, fittedAt }: SkillModel): object => ({
   p_init: round4(parameters.pInit),
