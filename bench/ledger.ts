@@ -69,8 +69,10 @@ function attemptsOf(whole: FoundLearner | null): number {
 async function rowsInClickHouse({ clickhouse }: Service, tenant: string) {
   const query = `SELECT toFloat64(count()) AS rows, toFloat64(uniqExact(partition_id, outbox_ms, outbox_seq)) AS distinct_rows
     FROM attempts WHERE tenant = {tenant:String}`;
-  const [found] = await selectRows<{ rows: number; distinct_rows: number }>(clickhouse, query, undefined, {
-    tenant,
+  const [found] = await selectRows<{ rows: number; distinct_rows: number }>(clickhouse, query, {
+    params: {
+      tenant,
+    },
   });
   return { inClickHouse: found?.rows ?? 0, distinctInClickHouse: found?.distinct_rows ?? 0 };
 }

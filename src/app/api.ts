@@ -1,21 +1,28 @@
-/** The front end of one process: routes, checks and what they need of the engine. */
-import { singleFlight } from '../concurrency.js';
+/** The front end of one process: routes, checks, what they need of the engine, and how much of it runs at once. */
+import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
 import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
 import { createGate, createQuotaGate } from '../http/gate.js';
-import { routesOf } from '../http/routes.js';
+import { type RoutePorts, routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { StartError } from '../lifecycle.js';
+import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
-import { createHealth } from '../services/read/health.js';
-import type { AnswerTally } from '../services/record/record-attempts.js';
+import { createHealth, type Health } from '../services/read/health.js';
+import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
+import { createErasureStore } from '../store/corrections/erasures.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
-import type { Engine } from './engine.js';
+import { createLearnerRecords } from '../store/learners/learner-reads.js';
+import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
+import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
+import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
+import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
+import { createStoredRows } from '../warehouse/reads/stored-rows.js';
+import { type Engine, whileUsable } from './engine.js';
 import { addAnswerFigures } from './metrics.js';
 import { connectionBound } from './open-files.js';
-import { routePortsOf } from './route-ports.js';
 
 interface ApiOptions {
   readonly config: Pick<Config, 'host' | 'port'>;
@@ -29,7 +36,6 @@ interface ApiOptions {
   readonly metrics: () => Promise<string>;
 }
 
-const idSweepMs = 60_000;
 /** Of the 10 s that a stop may take, what requests in flight get. */
 const inFlightMs = 4000;
 
@@ -67,6 +73,8 @@ export const portTaken = ({ host, port }: ApiOptions['config'], cause: unknown):
     { cause },
   );
 
+const idSweepMs = 60_000;
+
 /** Old event ids are looked for every few hours, by whichever process' turn it is. */
 function startIdSweep({ redis, logger, closers }: Engine): void {
   const sweep = singleFlight(async () => {
@@ -81,4 +89,83 @@ function startIdSweep({ redis, logger, closers }: Engine): void {
   });
   const timer = setInterval(sweep, idSweepMs);
   closers.add('sweep of event ids', () => clearInterval(timer));
+}
+
+const refusal = 'Too many read what is stored at the same time; try again later';
+/**
+ * Of all reads of ClickHouse that a caller waits for. Six of the client's eight connections: what is written needs one, and
+ * exports have another. One tenant gets half of them at most, and waits no longer than a page may take to build up.
+ */
+const readLimits: LimiterOptions = {
+  maxRunning: 6,
+  maxRunningOfTenant: 3,
+  maxQueuedOfTenant: 50,
+  maxQueueWaitMs: 2000,
+  refusal,
+};
+/** Exports are few, and each page of them gets its turn. */
+const exportLimits: LimiterOptions = {
+  maxRunning: 1,
+  maxRunningOfTenant: 1,
+  maxQueuedOfTenant: 100,
+  maxQueueWaitMs: 60_000,
+  refusal,
+};
+/** Each of 20,000 answers takes a hundred megabytes; the one thread replays one while the next is read. */
+const retractionLimits: LimiterOptions = {
+  maxRunning: 2,
+  maxRunningOfTenant: 1,
+  maxQueuedOfTenant: 10,
+  maxQueueWaitMs: 10_000,
+  refusal: 'Too many answers are taken back; try again later',
+};
+
+const now = Date.now;
+
+/** @param tally counts what became of each answer */
+function routePortsOf(
+  engine: Engine,
+  tally: AnswerTally,
+  health: Health,
+  metrics: RoutePorts['metrics'],
+): RoutePorts {
+  const { redis, clickhouse, partitions, outbox, compute, blocked, logger } = engine;
+  const { learners, models, skills, goals, catalogue } = engine;
+  const limit = createLimiter(readLimits);
+  const stored = createStoredRows(clickhouse, limit);
+  const waiting = createWaitingAttempts(redis, partitions);
+  const records = createLearnerRecords(redis, partitions);
+  const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
+  const history = {
+    ...{ learners, models, now, logger },
+    sourceLagSeconds: () => oldestPendingSeconds().catch(() => null),
+    // They can do without ClickHouse.
+    history: createSkillHistory(clickhouse, createReadGuard(limit)),
+  };
+  return {
+    recorder: createAttemptRecorder(compute, tally, now),
+    forecaster: compute,
+    mastery: history,
+    velocity: history,
+    goals: { goals, now },
+    skills: {
+      ...{ models, skills, catalogue, now, oldestPendingSeconds },
+      answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
+    },
+    attempts: { learners, waiting, stored },
+    retraction: {
+      ...{ learners, models, now, waiting, stored, rewriter: compute },
+      limit: createLimiter(retractionLimits),
+    },
+    erasures: {
+      erasures: createErasureStore(redis, partitions),
+      receipts: { find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)) },
+    },
+    exportLearner: createLearnerExports({
+      ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
+      records: { ...records, ...whileUsable(blocked, { state: records.state }) },
+    }),
+    health,
+    metrics: singleFlight(metrics),
+  };
 }

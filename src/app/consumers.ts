@@ -22,10 +22,10 @@ import { reportOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
+import { createModelHistory } from '../warehouse/ingest/model-history.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
 import { tenantsWithAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
-import { createModelHistory } from '../warehouse/schema/models.js';
 import type { Engine } from './engine.js';
 import { auditOnce, retainOnce } from './maintenance.js';
 

@@ -11,7 +11,7 @@ import {
   unusableReason,
 } from '../store/redis/deployment.js';
 import type { Logger } from '../telemetry.js';
-import { holdsState } from '../warehouse/schema/presence.js';
+import { holdsState } from '../warehouse/reads/presence.js';
 
 const watchMs = 1000;
 

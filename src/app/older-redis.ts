@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
 import { lastRows } from '../store/outbox/outbox.js';
-import { countYounger } from '../warehouse/reads/younger-rows.js';
+import { countYounger } from '../warehouse/reads/presence.js';
 import type { Engine } from './engine.js';
 
 const retryMs = 5000;

@@ -13,8 +13,8 @@ import { openDeployment, unusableReason } from '../store/redis/deployment.js';
 import { releaseLock, takeLock } from '../store/redis/lock.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
+import { holdsState } from '../warehouse/reads/presence.js';
 import { migrate } from '../warehouse/schema/migrations.js';
-import { holdsState } from '../warehouse/schema/presence.js';
 import type { CommandContext } from './command.js';
 
 export interface Servers {

@@ -30,7 +30,7 @@ async function whileAway(work: () => Promise<void>): Promise<void> {
 
 async function rowsIn(table: string, userId: string): Promise<number> {
   const query = `SELECT toUInt32(count()) AS n FROM ${table} WHERE user_id = {userId:String}`;
-  const [row] = await selectRows<{ n: number }>(clickhouse, query, undefined, { userId });
+  const [row] = await selectRows<{ n: number }>(clickhouse, query, { params: { userId } });
   return row?.n ?? 0;
 }
 

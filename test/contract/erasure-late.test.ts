@@ -59,7 +59,7 @@ const assertGone = async (userId: string): Promise<void> => {
 };
 const rowsIn = async (table: string, userId: string): Promise<number> => {
   const query = `SELECT toUInt32(count()) AS n FROM ${table} WHERE user_id = {userId:String}`;
-  const [row] = await selectRows<{ n: number }>(clickhouse, query, undefined, { userId });
+  const [row] = await selectRows<{ n: number }>(clickhouse, query, { params: { userId } });
   return row?.n ?? 0;
 };
 
@@ -86,8 +86,7 @@ test('goals and forecasts of before that come late are not stored', async () => 
     selectRows<{ at: string }>(
       clickhouse,
       `SELECT toString(toUnixTimestamp64Milli(${time})) AS at FROM ${table} WHERE user_id = {userId:String}`,
-      undefined,
-      { userId },
+      { params: { userId } },
     );
   assert.deepEqual(await made('served_forecasts', 'made_at'), [{ at: `${after}` }]);
   assert.deepEqual(await made('goal_changes', 'updated_at'), [{ at: `${after}` }]);

@@ -55,8 +55,7 @@ const stored = (users: string) =>
       toUInt32((SELECT sum(attempts) FROM daily_learner_skill WHERE user_id LIKE {users:String})) AS own,
       toUInt32((SELECT sum(attempts) FROM daily_skill) - (SELECT count() FROM attempts WHERE user_id NOT LIKE {users:String})) AS skills
      FROM attempts WHERE user_id LIKE {users:String}`,
-    undefined,
-    { users },
+    { params: { users } },
   );
 
 async function removed(partitions: Iterable<number>): Promise<number> {

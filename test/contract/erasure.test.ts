@@ -97,9 +97,11 @@ test('everything goes, with a receipt that proves it, and a new history begins c
   assert.ok(told.data.removed.records >= 5 && told.data.removed.items === 40);
   assert.ok(Object.values(places).every((counts) => (counts as number[])[1] === 0));
   assert.equal(JSON.stringify(told).includes('gone'), false, 'the receipt does not say whom');
-  const proof = await selectRows<{ remaining: string }>(clickhouse, told.data.proof.query, undefined, {
-    ...told.data.proof.parameters,
-    user_id: user,
+  const proof = await selectRows<{ remaining: string }>(clickhouse, told.data.proof.query, {
+    params: {
+      ...told.data.proof.parameters,
+      user_id: user,
+    },
   });
   assert.deepEqual(new Set(proof.map(({ remaining }) => Number(remaining))), new Set([0]));
   for (const text of ["gone '", 'gone \\u', "gone \\\\'"]) {
@@ -135,8 +137,7 @@ test('answers that arrive meanwhile are a new history, and stay', async () => {
     `SELECT toUInt32(count()) AS rows, toUInt32(max(learner_seq)) AS last,
       toUInt32((SELECT sum(attempts) FROM daily_learner_skill WHERE user_id = {user:String})) AS days
      FROM attempts WHERE user_id = {user:String}`,
-    undefined,
-    { user },
+    { params: { user } },
   );
   assert.deepEqual(row, { rows: 7, last: 7, days: 7 });
   const second = await erase(user);

@@ -21,7 +21,7 @@ import {
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
-import { createStoredHistories } from '../../src/warehouse/reads/stored-attempts.js';
+import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
 import { awayFromMidnight } from '../support/day.js';
@@ -72,8 +72,7 @@ async function idsOf(user: string, tenant = 'default', as: Caller = caller): Pro
     `SELECT event_id AS id, learner_seq AS seq,
       toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE ${of})) AS days
      FROM attempts WHERE ${of} ORDER BY learner_seq`,
-    undefined,
-    { user, tenant },
+    { params: { user, tenant } },
   );
   assert.deepEqual(
     rows.map(({ seq, days }) => [seq, days]),
@@ -92,8 +91,7 @@ const takenRows = (user: string) =>
   selectRows<{ id: string }>(
     clickhouse,
     'SELECT event_id AS id FROM taken_back FINAL WHERE user_id = {user:String} ORDER BY taken_back_at',
-    undefined,
-    { user },
+    { params: { user } },
   );
 
 const nameOf = ({ event_id }: { readonly event_id: string }): string => event_id;
@@ -140,8 +138,7 @@ const countedRows = (tenant: string, user: string) =>
     clickhouse,
     `SELECT event_id, learner_seq, parameters_version, p_init, p_learn, mastery_before, mastery_after, plateau_detected
      FROM attempts WHERE tenant = {tenant:String} AND user_id = {user:String} ORDER BY learner_seq`,
-    undefined,
-    { tenant, user },
+    { params: { tenant, user } },
   );
 
 /** All wait for the pipeline. Ids are forgotten and a month is closed in partitions that no other learner here is in. */
@@ -330,9 +327,9 @@ test('rows that a snapshot has stay, and answers whose rows were dropped are not
   const user = 'behind-a-snapshot';
   await post(eventsOf(user, 4));
   await stored(user);
-  const history = createStoredHistories(clickhouse);
+  const rowsStored = createStoredRows(clickhouse, (_, work) => work());
   const replay = startReplay(null);
-  const rows = (await history.read('default', user, 2)).stored.split('\n').slice(0, 2);
+  const rows = (await rowsStored.history('default', user, 2)).stored.split('\n').slice(0, 2);
   for (const row of rows) replay.add(decodeAttemptRow(row));
   const snapshot = {
     tenant: 'default',

@@ -98,7 +98,7 @@ async function recordsOf({ name }: Tenant, userId: string): Promise<object> {
 
 const rowsOf = async ({ name }: Tenant, userId: string): Promise<unknown> => {
   const query = (select: string) =>
-    selectRows<object>(clickhouse, select, undefined, { tenant: name, userId });
+    selectRows<object>(clickhouse, select, { params: { tenant: name, userId } });
   const ofLearner = 'WHERE tenant = {tenant:String} AND user_id = {userId:String}';
   const attempts = await query(
     `SELECT * EXCEPT (tenant, received_at, partition_id, outbox_ms, outbox_seq, learner_version)

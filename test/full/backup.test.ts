@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { lastRows } from '../../src/store/outbox/outbox.js';
 import { acceptedKey, outboxKey } from '../../src/store/redis/keys.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
-import { countYounger } from '../../src/warehouse/reads/younger-rows.js';
+import { countYounger } from '../../src/warehouse/reads/presence.js';
 import { auditsOf } from '../support/audits.js';
 import {
   ageDrainJobs,

@@ -71,8 +71,7 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
         toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE user_id = {userId:String})) AS days,
         toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS learner,
         toUInt32((SELECT sum(attempts) FROM skill_daily)) AS skill FROM attempts`,
-      undefined,
-      { userId },
+      { params: { userId } },
     );
     return row;
   };

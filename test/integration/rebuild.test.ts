@@ -10,7 +10,7 @@ import { createModelPublisher, publishModel } from '../../src/store/models/model
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { createModelHistory } from '../../src/warehouse/schema/models.js';
+import { createModelHistory } from '../../src/warehouse/ingest/model-history.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';

@@ -4,7 +4,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { lastRows } from '../../src/store/outbox/outbox.js';
-import { countYounger } from '../../src/warehouse/reads/younger-rows.js';
+import { countYounger } from '../../src/warehouse/reads/presence.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';

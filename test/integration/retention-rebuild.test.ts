@@ -84,8 +84,7 @@ async function checkReads(userId: string): Promise<void> {
   const kept = await selectRows(
     clickhouse,
     'SELECT learner_seq FROM attempts WHERE user_id = {userId:String} ORDER BY learner_seq DESC',
-    undefined,
-    { userId },
+    { params: { userId } },
   );
   assert.deepEqual(
     [list.data.attempts.length, list.data.missing, list.data.next_cursor],

@@ -24,7 +24,7 @@ import {
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { holdsState } from '../../src/warehouse/schema/presence.js';
+import { holdsState } from '../../src/warehouse/reads/presence.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
@@ -268,8 +268,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
       const left = await selectRows(
         client,
         `SELECT 1 FROM ${table} WHERE user_id IN ({first:String}, {second:String})`,
-        undefined,
-        { first, second },
+        { params: { first, second } },
       );
       assert.deepEqual(left, [], table);
     }

@@ -5,7 +5,7 @@ import type { AuditReport, Mismatch } from '../../src/services/audit/report.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
-import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
+import type { Cluster } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 
 /** @returns one more audit at each call */

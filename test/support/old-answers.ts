@@ -8,10 +8,10 @@ import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import type { Cluster } from '../../src/warehouse/clickhouse/cluster.js';
+import type { Cluster } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
-import { createVelocityHistory } from '../../src/warehouse/reads/skill-history.js';
+import { createSkillHistory } from '../../src/warehouse/reads/skill-history.js';
 import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
 
@@ -109,7 +109,7 @@ export async function everyView(client: ClickHouseClient): Promise<unknown> {
   const rows = await Promise.all(
     views.map((view) => selectRows<object>(client, `SELECT * FROM ${view} ORDER BY ALL`)),
   );
-  const velocity = createVelocityHistory(client, (_, read) => read(AbortSignal.timeout(60_000)));
+  const velocity = createSkillHistory(client, (_, read) => read(AbortSignal.timeout(60_000)));
   const today = Math.floor(startOf(4) / dayMs);
   const days = await Promise.all(
     learners

@@ -41,8 +41,7 @@ export async function tablesThatSay(
     const [row] = await selectRows<{ n: number }>(
       client,
       `SELECT toUInt32(count()) AS n FROM ${name} WHERE position(toString(tuple(*)), {text:String}) > 0`,
-      undefined,
-      { text },
+      { params: { text } },
     );
     if (row !== undefined && row.n > 0) found[name] = row.n;
   }

@@ -4,9 +4,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createLimiter } from '../../src/concurrency.js';
-import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
-import { createLearnerTables } from '../../src/warehouse/reads/learner-rows.js';
-import { createAttemptHistory } from '../../src/warehouse/reads/skill-history.js';
+import { createReadGuard, createSkillHistory } from '../../src/warehouse/reads/skill-history.js';
+import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 
 const rules = {
   maxRunning: 2,
@@ -33,7 +32,7 @@ function countingClient(): { client: ClickHouseClient; most: () => number } {
 
 test('explanations take a connection for each turn', async () => {
   const { client, most } = countingClient();
-  const history = createAttemptHistory(client, createReadGuard(createLimiter(rules)));
+  const history = createSkillHistory(client, createReadGuard(createLimiter(rules)));
   const wanted = { userId: 'u', skillId: 's', upTo: 1, atMost: 1 };
   await Promise.all(tenants.map((tenant) => history.ofSkill({ ...wanted, tenant })));
   assert.equal(most(), 2);
@@ -41,9 +40,9 @@ test('explanations take a connection for each turn', async () => {
 
 test('exports take turns for every page of every table', async () => {
   const { client, most } = countingClient();
-  const tables = createLearnerTables(client, createLimiter(rules));
+  const stored = createStoredRows(client, createLimiter(rules));
   const exportOne = async (tenant: string): Promise<void> => {
-    for await (const page of tables.rows(tenant, 'u')) assert.deepEqual(page, []);
+    for await (const page of stored.besideAttempts(tenant, 'u')) assert.deepEqual(page, []);
   };
   await Promise.all(tenants.map(exportOne));
   assert.equal(most(), 2);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLimiter } from '../../src/concurrency.js';
-import { createReadGuard } from '../../src/warehouse/clickhouse/read-guard.js';
+import { createReadGuard } from '../../src/warehouse/reads/skill-history.js';
 
 test('who of a tenant finds no place in time is told nothing, and another tenant is served meanwhile', async () => {
   const rules = {

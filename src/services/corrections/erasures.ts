@@ -13,7 +13,7 @@ import { oneStatement } from './apply-corrections.js';
 
 export interface Erasures {
   readonly erasures: Pick<ErasureStore, 'begin' | 'find'>;
-  readonly receipts: Pick<CorrectionWarehouse, 'find'>;
+  readonly receipts: { find: (tenant: string, id: string) => Promise<ErasureReceipt | null> };
 }
 
 /**

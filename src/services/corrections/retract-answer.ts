@@ -3,12 +3,12 @@ import type { Limiter } from '../../concurrency.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
-import type { StoredHistories } from '../../warehouse/reads/stored-attempts.js';
+import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '../read/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
   readonly waiting: WaitingAttempts;
-  readonly histories: StoredHistories;
+  readonly stored: Pick<StoredRows, 'history'>;
   /** Replays the learner without the answer, and commits what comes out. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
   /** Each holds a whole history: who waits must not have read it yet. */
@@ -77,7 +77,7 @@ async function readTask(
   const waiting: string[] = [];
   for await (const page of ports.waiting.of(tenant, userId))
     waiting.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
-  const history = await ports.histories.read(tenant, userId, attempts).catch((error: unknown) => {
+  const history = await ports.stored.history(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
   });
   return { tenant, userId, eventId, version, attempts, waiting, ...history };

@@ -9,8 +9,8 @@ import { type FitReport, fitTenant, holdOut } from '../../domain/fit/tenant.js';
 import { ApiError } from '../../errors.js';
 import type { ModelPublisher } from '../../store/models/model-store.js';
 import type { Logger } from '../../telemetry.js';
+import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
-import type { ModelHistory } from '../../warehouse/schema/models.js';
 
 /** What became of a tenant in a run; `src/cli/fit.ts` puts the outcomes into words. */
 export interface TenantFit {

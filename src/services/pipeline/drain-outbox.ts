@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
-import { ContentRefused } from '../../warehouse/clickhouse/content-errors.js';
+import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
   type DrainPlaces,

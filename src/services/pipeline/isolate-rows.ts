@@ -12,7 +12,7 @@ import { entryIdOf } from '../../contracts/outbox-ids.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
 import type { RefusedRow } from '../../store/outbox/parked.js';
 import type { Logger } from '../../telemetry.js';
-import { ContentRefused } from '../../warehouse/clickhouse/content-errors.js';
+import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
   type DrainPlaces,

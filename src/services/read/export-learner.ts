@@ -9,16 +9,14 @@ import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 import type { ExportedLearner, LearnerRecords } from '../../store/learners/learner-reads.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
-import type { LearnerTables } from '../../warehouse/reads/learner-rows.js';
-import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
+import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { follows } from './list-attempts.js';
 import { nothingKnown } from './read-mastery.js';
 
 export interface ExportPorts {
   readonly records: LearnerRecords;
   readonly waiting: WaitingAttempts;
-  readonly stored: StoredAttempts;
-  readonly tables: LearnerTables;
+  readonly stored: Pick<StoredRows, 'attempts' | 'besideAttempts'>;
   readonly now: () => number;
 }
 
@@ -103,7 +101,7 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
   }
   for (let from = 1; from <= answers; ) {
     const range = { tenant, userId, from, to: answers, order: 'oldest first', atMost: pageAnswers } as const;
-    const rows = await stored.read(range);
+    const rows = await stored.attempts(range);
     yield* withIds(
       one,
       rows.filter(isNew).map((row) => ({ place: 'clickhouse', row })),
@@ -112,7 +110,7 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
     from = (last?.figures.learnerSeq ?? answers) + 1;
   }
   yield* records.waiting(tenant, userId);
-  yield* one.tables.rows(tenant, userId);
+  yield* one.stored.besideAttempts(tenant, userId);
 }
 
 interface PlacedRow {

@@ -3,13 +3,13 @@ import { round4 } from '../../domain/base/common.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
-import type { StoredAttempts } from '../../warehouse/reads/stored-attempts.js';
+import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { createCursors, listJson, type PageQuery, pageLimit } from './pages.js';
 import { findLearner, type MasteryPorts } from './read-mastery.js';
 
 export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
   readonly waiting: WaitingAttempts;
-  readonly stored: StoredAttempts;
+  readonly stored: Pick<StoredRows, 'attempts'>;
 }
 
 /** A correction may change what is stored while it is read. */
@@ -75,7 +75,7 @@ async function newestUpTo(
     add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
   add(
-    await stored.read(range).catch((error: unknown) => {
+    await stored.attempts(range).catch((error: unknown) => {
       throw unavailable('The answers that are stored cannot be read right now; try again later', error);
     }),
   );

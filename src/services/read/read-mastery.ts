@@ -11,7 +11,7 @@ import { isPlateau } from '../../domain/tracing/plateau.js';
 import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../telemetry.js';
-import type { AttemptHistory, AttemptQuery, StoredAttempt } from '../../warehouse/reads/skill-history.js';
+import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from './pages.js';
 import { describeParameters } from './read-skills.js';
 
@@ -145,7 +145,7 @@ export const ExplainQuery = Type.Object({
 });
 export type ExplainQuery = Static<typeof ExplainQuery>;
 
-export type ExplainPorts = HistoryPorts<AttemptHistory>;
+export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
 
 /**
  * GET /api/v1/mastery/{user_id}/{skill_id}?explain=true: why the mastery is what it is, and what the next answer would make

@@ -15,7 +15,7 @@ import {
 import { isPlateau, plateauSlope } from '../../domain/tracing/plateau.js';
 import type { SkillState } from '../../domain/tracing/states.js';
 import { inSlices } from '../../slices.js';
-import type { VelocityHistory } from '../../warehouse/reads/skill-history.js';
+import type { SkillHistory } from '../../warehouse/reads/skill-history.js';
 import { sortedAfter } from './pages.js';
 import { type HistoryPorts, readHistory, readLearner, skillOf } from './read-mastery.js';
 
@@ -25,7 +25,7 @@ export const VelocityQuery = Type.Object({
 });
 export type VelocityQuery = Static<typeof VelocityQuery>;
 
-export type VelocityPorts = HistoryPorts<Pick<VelocityHistory, 'days'>>;
+export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
 
 /**
  * GET /api/v1/velocity/{user_id}. With a skill all of it is about that skill, but for momentum: its averages are the learner's.

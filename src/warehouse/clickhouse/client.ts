@@ -6,7 +6,7 @@ import {
   createClient,
 } from '@clickhouse/client';
 import { sliceTurn } from '../../slices.js';
-import { type Cluster, clusterSettings, everywhere } from './cluster.js';
+import { type Cluster, everywhere, storedName } from './ddl.js';
 
 /** Longest that one statement may take where nothing else is said, in milliseconds; a block of 100,000 rows takes about one second. */
 const requestTimeoutMs = 60_000;
@@ -14,18 +14,32 @@ const requestTimeoutMs = 60_000;
 const idleSocketMs = 2000;
 const maxConnections = 8;
 
+/** What exactly-once rests on, whatever the account's profile says. */
+const clusterSettings: ClickHouseSettings = {
+  // Done means that the shards have the rows, on most of their replicas: the outbox forgets them then.
+  distributed_foreground_insert: 1,
+  insert_quorum: 'auto',
+  // Subqueries are asked once, not by every shard of its own rows.
+  distributed_product_mode: 'global',
+  // Waits for no replica that is unavailable, which catches up when it is back. Newer than the client's list of values.
+  distributed_ddl_output_mode: 'none_only_active' as 'none',
+  // Repairs delete what a subquery names; nobody else changes these rows meanwhile.
+  allow_nondeterministic_mutations: 1,
+  mutations_sync: '1',
+};
+
 /**
  * Client of the ClickHouse server, embedded or remote, over HTTP. Connects with the first statement.
  *
  * @param url `http(s)://user:password@host:port/database`
  * @param timeoutMs how long one statement may take
  */
-export function connectWarehouse(
+export const connectWarehouse = (
   url: string,
   cluster: Cluster = null,
   timeoutMs = requestTimeoutMs,
-): ClickHouseClient {
-  return createClient({
+): ClickHouseClient =>
+  createClient({
     url,
     application: 'skilltrace',
     // Errors reach the caller, who logs them with what was being done.
@@ -36,59 +50,76 @@ export function connectWarehouse(
     compression: { request: false, response: false },
     clickhouse_settings: cluster === null ? {} : clusterSettings,
   });
-}
 
 /** Whether the server answers; never throws. */
-export async function isAlive(client: ClickHouseClient): Promise<boolean> {
-  const { success } = await client.ping();
-  return success;
-}
+export const isAlive = async (client: ClickHouseClient): Promise<boolean> => (await client.ping()).success;
 
 /** For a read whose answer a caller waits for. */
 export const callersTime = (): AbortSignal => AbortSignal.timeout(3000);
+
+interface StatementOptions {
+  /** Values of `{name:Type}` in the statement. */
+  readonly params?: object;
+  readonly signal?: AbortSignal | undefined;
+  readonly settings?: ClickHouseSettings;
+}
+
+const clientOptions = (query: string, { params, signal, settings }: StatementOptions) => ({
+  query,
+  ...(params && { query_params: { ...params } }),
+  ...(settings && { clickhouse_settings: settings }),
+  ...(signal && { abort_signal: signal }),
+});
 
 /** @returns the rows, as objects of the named columns; 64-bit integers come as text or number: wrap them */
 export async function selectRows<Row>(
   client: ClickHouseClient,
   query: string,
-  signal?: AbortSignal,
-  params: Readonly<Record<string, unknown>> = {},
-  settings: ClickHouseSettings = {},
+  options: StatementOptions = {},
 ): Promise<Row[]> {
-  const result = await client.query({
-    query,
-    format: 'JSONEachRow',
-    query_params: params,
-    clickhouse_settings: settings,
-    ...(signal && { abort_signal: signal }),
-  });
+  const result = await client.query({ ...clientOptions(query, options), format: 'JSONEachRow' });
   return result.json<Row>();
 }
 
-/**
- * As `selectRows`, as they arrive, so that many of them hold up nobody else.
- * @throws Error for more rows than `atMost`
- */
+/** The first column of the first row; 0 where there is no row. */
+export async function selectNumber(
+  client: ClickHouseClient,
+  query: string,
+  options: StatementOptions = {},
+): Promise<number> {
+  const [row = {}] = await selectRows<object>(client, query, options);
+  return Number(Object.values(row)[0] ?? 0);
+}
+
+/** As `selectRows`, as they arrive, so that many of them hold up nobody else. */
 export async function selectManyRows<Row>(
   client: ClickHouseClient,
   query: string,
-  signal: AbortSignal,
-  params: Readonly<Record<string, unknown>>,
-  atMost: number,
+  options: StatementOptions,
 ): Promise<Row[]> {
-  const result = await client.query({
-    query: `${query}\nLIMIT ${atMost + 1}`,
-    format: 'JSONEachRow',
-    query_params: params,
-    abort_signal: signal,
-  });
+  const result = await client.query({ ...clientOptions(query, options), format: 'JSONEachRow' });
   const rows: Row[] = [];
   for await (const arrived of result.stream<Row>()) {
     await sliceTurn();
     for (const row of arrived) rows.push(row.json());
   }
-  if (rows.length > atMost) throw new Error(`more than ${atMost} rows`);
   return rows;
+}
+
+/** Runs a statement that returns no rows. */
+export const runStatement = (client: ClickHouseClient, query: string, options: StatementOptions = {}) =>
+  client.command(clientOptions(query, options));
+
+/** Makes the replicas of a table have all rows that any of them took, whichever is asked next. */
+export async function syncReplicas(
+  client: ClickHouseClient,
+  table: string,
+  cluster: Cluster,
+  signal?: AbortSignal,
+): Promise<void> {
+  if (cluster === null) return;
+  const query = `SYSTEM SYNC REPLICA ON CLUSTER ${cluster} ${storedName(table, cluster)}`;
+  await runStatement(client, query, { signal });
 }
 
 /** UNKNOWN_DATABASE: nothing was ever stored there. */
@@ -109,10 +140,10 @@ export async function ensureDatabase(url: string, cluster: Cluster = null): Prom
   }
 }
 
-async function runOnce(url: string, cluster: Cluster, query: string, params: Record<string, string> = {}) {
+async function runOnce(url: string, cluster: Cluster, query: string, params: object = {}): Promise<void> {
   const client = connectWarehouse(url, cluster);
   try {
-    await client.command({ query, query_params: params });
+    await runStatement(client, query, { params });
   } finally {
     await client.close();
   }

@@ -3,26 +3,37 @@
  *
  * Safe, because a rollup's row is made by one Redis partition alone (rollups.ts), whose drain is the only writer
  * and waits meanwhile. Deleting and inserting are two steps: readers may miss the touched days for a moment, and
- * a repair that dies in between is found by the next comparison. Days may have answers whose rows were dropped for
- * their age: what they make is taken from the archive.
+ * a repair that dies in between is found by the next comparison. What dropped rows added is taken from the archive.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
-import { selectRows } from '../clickhouse/client.js';
-import { type Cluster, catchUp, deleteFrom } from '../clickhouse/cluster.js';
-import { archivedDays, isArchived, keptRows, selectArchived } from '../schema/archive.js';
-import { type Rollup, rollupColumns, selectRollup } from '../schema/rollups.js';
+import { runStatement, selectNumber, syncReplicas } from '../clickhouse/client.js';
+import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
+import {
+  archivedDays,
+  isArchived,
+  keptRows,
+  type Rollup,
+  rollupColumns,
+  selectArchived,
+  selectRollup,
+} from '../schema/rollups.js';
 
-/** Condition over `attempts`; the bounds are numbers, whatever the ranges' texts say. Ids are compared as pairs, the bounds on outbox_ms serve the skip index. */
+/**
+ * Condition over `attempts`; the bounds are numbers, whatever the ranges' texts say. Ids are compared as pairs, the bounds
+ * on outbox_ms serve the skip index.
+ */
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
-  const bounds = ranges.map(({ from, to }) => [firstRowOf(from), lastRowOf(to)] as const);
-  const first = Math.min(...bounds.map(([from]) => from.ms));
-  const last = Math.max(...bounds.map(([, to]) => to.ms));
+  const bounds = ranges.map(({ partition, from, to }) => {
+    return { partition, from: firstRowOf(from), to: lastRowOf(to) };
+  });
+  const first = Math.min(...bounds.map(({ from }) => from.ms));
+  const last = Math.max(...bounds.map(({ to }) => to.ms));
   const each = bounds.map(
-    ([from, to], i) =>
-      `(partition_id = ${ranges[i]?.partition} AND (outbox_ms, outbox_seq) BETWEEN (${from.ms}, ${from.seq}) AND (${to.ms}, ${to.seq}))`,
+    ({ partition, from, to }) =>
+      `(partition_id = ${partition} AND (outbox_ms, outbox_seq) BETWEEN (${from.ms}, ${from.seq}) AND (${to.ms}, ${to.seq}))`,
   );
   return `outbox_ms BETWEEN ${first} AND ${last} AND (${each.join(' OR ')})`;
 }
@@ -40,7 +51,7 @@ export interface RollupPart {
   readonly inArchive: string;
   readonly inRollup: string;
   /** Whether they hold for nothing any more where the rollup is right. */
-  readonly onlyWhereWrong: boolean;
+  readonly onlyWhereWrong?: boolean;
 }
 
 /** The keys that rows of the ranges have. */
@@ -52,7 +63,6 @@ export function partOfRanges({ keys }: Rollup, ranges: readonly OutboxRange[]): 
     inAttempts: `(${expressions}) IN ${touched}`,
     inArchive: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${touched}`,
     inRollup: `(${names.join(', ')}) IN ${touched}`,
-    onlyWhereWrong: false,
   };
 }
 
@@ -67,11 +77,12 @@ const maxRounds = 5;
  */
 export async function repairPart(repairs: Repairs, rollup: Rollup, part: RollupPart): Promise<boolean> {
   const { client, cluster, signal } = repairs;
+  const { name } = rollup.table;
   for (let round = 0; ; round++) {
-    await complete(client, rollup.table.name, cluster, signal);
-    const [row] = await selectRows<{ keys: number }>(client, countDiffering(rollup, part), signal);
-    if ((row?.keys ?? 0) === 0) return round > 0;
-    if (round === maxRounds) throw new Error(`${rollup.table.name} differs from attempts again and again`);
+    await syncReplicas(client, name, cluster, signal);
+    const differing = await selectNumber(client, countDiffering(rollup, part), { signal });
+    if (differing === 0) return round > 0;
+    if (round === maxRounds) throw new Error(`${name} differs from attempts again and again`);
     await computeAgain(repairs, rollup, part);
   }
 }
@@ -81,37 +92,22 @@ async function computeAgain(
   rollup: Rollup,
   part: RollupPart,
 ): Promise<void> {
-  const cancel = signal && { abort_signal: signal };
+  const { name } = rollup.table;
   // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars,
   // because they are asked before the first row goes or comes; in a deletion the setting sees to that, part by part it
   // is otherwise.
   const isWrong = part.onlyWhereWrong ? '1' : `(${countDiffering(rollup, part)}) > 0`;
-  await client.command({
-    query: `${deleteFrom(rollup.table.name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`,
-    clickhouse_settings: { mutations_execute_subqueries_on_initiator: 1 },
-    ...cancel,
+  await runStatement(client, `${deleteFrom(name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`, {
+    settings: { mutations_execute_subqueries_on_initiator: 1 },
+    signal,
   });
-  const isGone = `(SELECT count() FROM ${rollup.table.name} WHERE ${part.inRollup}) = 0`;
-  await client.command({
-    query: `INSERT INTO ${rollup.table.name} (${rollupColumns(rollup)})
+  const isGone = `(SELECT count() FROM ${name} WHERE ${part.inRollup}) = 0`;
+  const insert = `INSERT INTO ${name} (${rollupColumns(rollup)})
 ${selectRollup(rollup, `${isGone} AND ${keptRows} AND ${part.inAttempts}`)}
 UNION ALL
-${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`,
-    // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
-    clickhouse_settings: { insert_deduplicate: 0 },
-    ...cancel,
-  });
-}
-
-/** Lets whichever replica is asked next know of all rows that any of them took. */
-export async function complete(
-  client: ClickHouseClient,
-  table: string,
-  cluster: Cluster,
-  signal?: AbortSignal,
-): Promise<void> {
-  const query = catchUp(table, cluster);
-  if (query !== null) await client.command({ query, ...(signal && { abort_signal: signal }) });
+${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`;
+  // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
+  await runStatement(client, insert, { settings: { insert_deduplicate: 0 }, signal });
 }
 
 /** A block is in a rollup as a whole or not at all, so that counts show it. */

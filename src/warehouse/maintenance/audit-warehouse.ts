@@ -6,12 +6,11 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import type { DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
-import { selectRows } from '../clickhouse/client.js';
-import type { Cluster } from '../clickhouse/cluster.js';
-import { complete } from '../ingest/repair.js';
-import { archivedDays, archivedThrough, isArchived, keptRows } from '../schema/archive.js';
-import { countedRows } from '../schema/attempts.js';
-import { rollups } from '../schema/rollups.js';
+import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
+import type { Cluster } from '../clickhouse/ddl.js';
+import { archivedMonth } from '../reads/presence.js';
+import { archivedDays, isArchived, keptRows, rollups } from '../schema/rollups.js';
+import { countedRows } from '../schema/tables.js';
 
 /** The ends of a partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
 interface OutboxEnds {
@@ -71,27 +70,17 @@ const settings: ClickHouseSettings = {
   optimize_aggregation_in_order: 1,
 };
 
-type Params = Record<string, unknown>;
+type Params = Readonly<Record<string, unknown>>;
 
 export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster) {
-  async function select<Row>(query: string, params: Params, signal: AbortSignal): Promise<Row[]> {
-    const result = await client.query({
-      query,
-      format: 'JSONEachRow',
-      query_params: params,
-      clickhouse_settings: settings,
-      abort_signal: signal,
-    });
-    const found: Row[] = [];
-    for await (const rows of result.stream<Row>()) for (const row of rows) found.push(row.json<Row>());
-    return found;
-  }
+  const select = <Row>(query: string, params: Params, signal: AbortSignal) =>
+    selectManyRows<Row>(client, query, { params, signal, settings });
 
   async function selectMonths<Row>(query: string, days: DayRange, params: Params, signal: AbortSignal) {
-    const found: Row[] = [];
+    const found: Row[][] = [];
     for (const month of monthsOf(days))
-      found.push(...(await select<Row>(query, { ...params, ...timeParams(month) }, signal)));
-    return found;
+      found.push(await select<Row>(query, { ...params, ...timeParams(month) }, signal));
+    return found.flat();
   }
 
   return {
@@ -99,14 +88,12 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     rollups: rollupNames,
     /** Makes all replicas have what any of them took. */
     catchUp: async (signal: AbortSignal): Promise<void> => {
-      for (const name of ['attempts', ...rollupNames]) await complete(client, name, cluster, signal);
+      for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
     /** Last day of arrival whose rows were or may be dropped for their age; -1: none. */
     archivedThrough: async (signal: AbortSignal): Promise<number> => {
-      const query = `SELECT toUInt32(${archivedThrough}) AS month`;
-      const [row] = await selectRows<{ month: number }>(client, query, signal);
-      if (row === undefined || row.month === 0) return -1;
-      return Date.UTC(Math.floor(row.month / 100), row.month % 100) / dayMs - 1;
+      const month = await archivedMonth(client, signal);
+      return month === 0 ? -1 : Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
     },
     /** Stored answers; those of before answers were counted (ADR 23) are left out. */
     stored: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) =>

@@ -1,23 +1,21 @@
 /** Takes rows of learners out of ClickHouse. A statement names many learners, each once. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { CorrectedRows, Counts, Removal } from '../../contracts/corrections.js';
-import { learnerHashSql, learnerNameSql } from '../../contracts/learner-name.js';
-import { callersTime, selectRows, sqlTime } from '../clickhouse/client.js';
-import { type Cluster, deleteFrom } from '../clickhouse/cluster.js';
-import { quote, type Table } from '../clickhouse/table.js';
-import { complete, type RollupPart, repairPart } from '../ingest/repair.js';
+import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
+import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
+import { distinct } from '../../lists.js';
+import { callersTime, runStatement, selectRows, sqlTime, syncReplicas } from '../clickhouse/client.js';
+import { type Cluster, deleteFrom, quote } from '../clickhouse/ddl.js';
+import { type RollupPart, repairPart } from '../ingest/repair.js';
+import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
 import {
   archivedDays,
   archivedLearnerSkill,
   isArchived,
   keptRows,
-  learnerSnapshots,
-} from '../schema/archive.js';
-import { attempts, countedRows } from '../schema/attempts.js';
-import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
-import { erasures } from '../schema/record-tables.js';
-import { learnerSkill, learnerSkillDays, skillDays } from '../schema/rollups.js';
-import { byLearner, countEnded, isOneOf, ofEach, parametersOf, provingQuery } from './ended-history.js';
+  learnerSkill,
+  skillDays,
+} from '../schema/rollups.js';
+import { attempts, countedRows, erasures, learnerSnapshots } from '../schema/tables.js';
 
 /** What is kept of an erasure that is done: everything but whose it was. */
 export interface ErasureReceipt {
@@ -40,24 +38,16 @@ export interface ErasureProof {
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-const tablesOf = (tables: readonly Table[]): LearnerTable[] =>
-  learnerTables.filter(({ table }) => tables.includes(table));
-
 /** Sums and snapshots of answers whose rows were dropped for their age. */
-const archive = tablesOf([archivedLearnerSkill, learnerSnapshots]);
+const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
 /** Those that the drain does not write. */
-const late = learnerTables.filter(
-  ({ table }) => ![attempts.name, learnerSkillDays.name].includes(table.name),
-);
+const late = learnerTables.filter(({ table }) => ![attempts, learnerSkill.table].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
 
 export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Cluster = null) {
-  const deleteRows = (table: Table, condition: string, signal?: AbortSignal) =>
-    client.command({
-      query: `${deleteFrom(table.name, cluster)} WHERE ${condition}`,
-      ...(signal && { abort_signal: signal }),
-    });
+  const deleteRows = (table: string, condition: string, signal?: AbortSignal) =>
+    runStatement(client, `${deleteFrom(table, cluster)} WHERE ${condition}`, { signal });
 
   /** Deletes what is left of ended histories. A look first: it costs less than a deletion, and there is seldom anything. */
   async function removeEnded(
@@ -66,25 +56,22 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
     signal?: AbortSignal,
   ): Promise<void> {
     if (rows.length === 0) return;
-    for (const { table } of tables) await complete(client, table.name, cluster, signal);
+    for (const { table } of tables) await syncReplicas(client, table.name, cluster, signal);
     const left = await countEnded(client, tables, rows, signal);
     for (const { table, ended } of tables) {
       const there = rows.filter((_, i) => (left[i]?.[table.name] ?? 0) > 0);
-      if (there.length > 0) await deleteRows(table, ofEach(ended, there), signal);
+      if (there.length > 0) await deleteRows(table.name, ofEach(ended, there), signal);
     }
   }
 
   return {
     /** Answers of each one's rows by day of arrival, and rows of the history by table; in their order. */
     count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]> => {
-      await complete(client, attempts.name, cluster, signal);
-      const found = await selectRows<{ name: string; day: number; answers: number }>(
-        client,
-        `SELECT ${learnerNameSql} AS name,
-  toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
-FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day`,
+      await syncReplicas(client, attempts.name, cluster, signal);
+      const query = countByDay(rows);
+      const found = await selectRows<{ name: string; day: number; answers: number }>(client, query, {
         signal,
-      );
+      });
       const answers = byLearner(rows, found, {}, (row) => [row.day, row.answers]);
       const places = await countEnded(client, learnerTables, rows, signal);
       return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
@@ -94,13 +81,10 @@ FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day
      * their rows meanwhile. May be repeated after any of its steps, also with other learners.
      */
     remove: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void> => {
-      await complete(client, attempts.name, cluster, signal);
-      await deleteRows(attempts, correctedRows(rows), signal);
-      await removeEnded(
-        archive,
-        rows.filter(({ fromSeq }) => fromSeq === 0),
-        signal,
-      );
+      await syncReplicas(client, attempts.name, cluster, signal);
+      await deleteRows(attempts.name, correctedRows(rows), signal);
+      const erased = rows.filter(({ fromSeq }) => fromSeq === 0);
+      await removeEnded(archive, erased, signal);
       // The learners' own sums last: they say which days of the skills are touched, also to a run that goes on after a kill.
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
       await repairPart({ client, cluster, signal }, learnerSkill, wholeLearners(rows));
@@ -108,11 +92,11 @@ FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day
     /** Deletes what came from elsewhere than the outbox. */
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
     /** Which of the erased learners have rows, of whichever history, in the tables that `removeLate` deletes from. */
-    findAgain: (erased: readonly { readonly tenant: string; readonly hash: string }[]) =>
-      selectRows<{ hash: string; userId: string }>(client, findAgainQuery, undefined, {
-        tenants: [...new Set(erased.map(({ tenant }) => tenant))],
-        hashes: erased.map(({ hash }) => hash),
-      }),
+    findAgain: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
+      const tenants = distinct(erased.map(({ tenant }) => tenant));
+      const params = { tenants, hashes: erased.map(({ hash }) => hash) };
+      return selectRows<{ hash: string; userId: string }>(client, findAgainQuery, { params });
+    },
     /** Asks what the proving query asks. @returns what is left of each one's history, by table */
     prove: (rows: readonly CorrectedRows[]): Promise<Counts[]> => countEnded(client, learnerTables, rows),
     proofOf: (rows: CorrectedRows): ErasureProof => ({ query: provingQuery, parameters: parametersOf(rows) }),
@@ -130,40 +114,44 @@ FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day
         clickhouse_settings: { async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
       });
     },
-    /** Null for an erasure that is not done, or not there. */
-    find: async (tenant: string, id: string): Promise<ErasureReceipt | null> => {
-      const query = `SELECT receipt FROM ${erasures.name} WHERE tenant = {tenant:String} AND erasure_id = {id:String} LIMIT 1`;
-      const [found] = await selectRows<{ receipt: string }>(client, query, callersTime(), { tenant, id });
-      return found === undefined ? null : JSON.parse(found.receipt);
-    },
     /**
      * Begins to rewrite the parts that have masked rows. A deleted row is masked until its part is merged, which may be
-     * never. On a cluster none are masked (cluster.ts).
+     * never. On a cluster none are masked (`deleteFrom`).
      * @returns the tables
      */
     purge: async (): Promise<string[]> => {
       if (cluster !== null) return [];
-      const masked = await selectRows<{ name: string }>(
-        client,
-        `SELECT DISTINCT table AS name FROM system.parts
-WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER BY name`,
-      );
+      const masked = await selectRows<{ name: string }>(client, selectMasked);
       for (const { name } of masked)
-        await client.command({
-          query: `ALTER TABLE ${name} APPLY DELETED MASK`,
-          clickhouse_settings: { mutations_sync: '0' },
+        await runStatement(client, `ALTER TABLE ${name} APPLY DELETED MASK`, {
+          settings: { mutations_sync: '0' },
         });
       return masked.map(({ name }) => name);
     },
   };
 }
 
+/** Null for an erasure that is not done, or not there. */
+export async function findReceipt(
+  client: ClickHouseClient,
+  tenant: string,
+  id: string,
+): Promise<ErasureReceipt | null> {
+  const query = `SELECT receipt FROM ${erasures.name} WHERE tenant = {tenant:String} AND erasure_id = {id:String} LIMIT 1`;
+  const options = { params: { tenant, id }, signal: callersTime() };
+  const [found] = await selectRows<{ receipt: string }>(client, query, options);
+  return found === undefined ? null : JSON.parse(found.receipt);
+}
+
 const correctedRows = (rows: readonly CorrectedRows[]): string =>
   ofEach(`${ofLearner} AND learner_seq >= {from_seq:UInt32} AND ${before}`, rows);
 
+const countByDay = (rows: readonly CorrectedRows[]): string => `SELECT ${learnerNameSql} AS name,
+  toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
+FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day`;
+
 const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => ({
   ...{ inAttempts: isOneOf(rows), inArchive: isOneOf(rows, 'a.'), inRollup: isOneOf(rows) },
-  onlyWhereWrong: false,
 });
 
 /** Days of skills, in the learner's partition, on which a learner's own sums are not those of the rows. */
@@ -178,14 +166,15 @@ const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM
 
 function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
   const days = ofEach(touched, rows);
-  const tenants = [...new Set(rows.map(({ tenant }) => quote(tenant)))].join();
-  const partitions = [...new Set(rows.map(({ partition }) => partition))].join();
-  const place = (alias: '' | 'a.') =>
-    `${alias}tenant IN (${tenants}) AND ${alias}partition_id IN (${partitions})`;
+  const tenants = distinct(rows.map(({ tenant }) => quote(tenant))).join();
+  const partitions = distinct(rows.map(({ partition }) => partition)).join();
+  const isTouched = (alias: '' | 'a.', day: string): string =>
+    `${alias}tenant IN (${tenants}) AND ${alias}partition_id IN (${partitions})` +
+    ` AND (${alias}tenant, ${alias}skill_id, ${day}, ${alias}partition_id) IN ${days}`;
   return {
-    inAttempts: `${place('')} AND (tenant, skill_id, toDate(occurred_at), partition_id) IN ${days}`,
-    inArchive: `${place('a.')} AND (a.tenant, a.skill_id, a.day, a.partition_id) IN ${days}`,
-    inRollup: `${place('')} AND (tenant, skill_id, day, partition_id) IN ${days}`,
+    inAttempts: isTouched('', 'toDate(occurred_at)'),
+    inArchive: isTouched('a.', 'a.day'),
+    inRollup: isTouched('', 'day'),
     onlyWhereWrong: true,
   };
 }
@@ -194,3 +183,86 @@ function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
 ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
 ) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
+
+const selectMasked = `SELECT DISTINCT table AS name FROM system.parts
+WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER BY name`;
+
+/** Where the history ended: the parameters of the proving query, but for the learner. */
+const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
+  ...{ tenant, partition, below_ms: below.ms, below_seq: below.seq },
+  ...{ goal_until: goalAt, until: below.ms + clockMs },
+});
+
+/** One row a table: what is left of the history. All zeros prove that it is erased. */
+const provingQuery: string = learnerTables
+  .map(({ table, ended, endedSums }) => {
+    const count =
+      endedSums === undefined
+        ? `SELECT count() FROM ${table.name} WHERE ${ended}`
+        : `SELECT abs(sum(n)) FROM (${endedSums})`;
+    return `SELECT '${table.name}' AS place, toUInt64(assumeNotNull((${count}))) AS remaining`;
+  })
+  .join('\nUNION ALL ');
+
+/** Rows of a table, or what its sums count, by learner. */
+const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
+  `SELECT '${table.name}' AS place, ${learnerNameSql} AS name, ${
+    endedSums === undefined
+      ? `toUInt64(count()) AS remaining FROM ${table.name} WHERE ${ended}`
+      : `toUInt64(abs(sum(n))) AS remaining FROM (${endedSums})`
+  } GROUP BY name`;
+
+/** @returns what is left of each one's history, by table; in their order */
+async function countEnded(
+  client: ClickHouseClient,
+  tables: readonly LearnerTable[],
+  rows: readonly CorrectedRows[],
+  signal?: AbortSignal,
+): Promise<Counts[]> {
+  const query = ofEach(tables.map(countEach).join('\nUNION ALL '), rows);
+  const found = await selectRows<{ place: string; name: string; remaining: string }>(client, query, {
+    signal,
+  });
+  const none = Object.fromEntries(tables.map(({ table }) => [table.name, 0]));
+  return byLearner(rows, found, none, ({ place, remaining }) => [place, Number(remaining)]);
+}
+
+/** Numbers that were selected for each learner, by a key, in the order of the learners. */
+function byLearner<Row extends { readonly name: string }>(
+  rows: readonly CorrectedRows[],
+  found: readonly Row[],
+  none: Counts,
+  entryOf: (row: Row) => readonly [key: string | number, n: number],
+): Counts[] {
+  const counts = new Map(rows.map((one) => [nameOf(one), { ...none }]));
+  for (const row of found) {
+    const [key, n] = entryOf(row);
+    const own = counts.get(row.name);
+    if (own !== undefined) own[key] = n;
+  }
+  return [...counts.values()];
+}
+
+const nameOf = ({ tenant, userId }: CorrectedRows): string => learnerName(tenant, userId);
+
+/**
+ * SQL about one learner as SQL about many: `ofLearner` becomes a list, and a parameter the value of the row's learner. The
+ * learner is looked up by name (`transform`), so that many cost little more than one.
+ */
+function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
+  const names = rows.map((one) => quote(nameOf(one))).join();
+  const parameters = rows.map(
+    (one) => new Map(Object.entries({ ...parametersOf(one), from_seq: one.fromSeq })),
+  );
+  const ofRow = (_: string, parameter: string, type: string): string => {
+    const values = parameters.map((one) => one.get(parameter)).join();
+    return `to${type}(transform(${learnerNameSql}, [${names}], [${values}], 0))`;
+  };
+  // Not in what was put in already: a name may look like a parameter, or have `$&`.
+  const parts = sql.split(ofLearner).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, ofRow));
+  return parts.join(isOneOf(rows));
+}
+
+/** @param alias of the table, with its dot */
+const isOneOf = (rows: readonly CorrectedRows[], alias: '' | 'a.' = ''): string =>
+  `(${alias}tenant, ${alias}user_id) IN (${rows.map((one) => `(${quote(one.tenant)}, ${quote(one.userId)})`).join()})`;

@@ -2,8 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
-import { callersTime, selectRows } from '../clickhouse/client.js';
-import { decodeRow, type RawRow } from '../clickhouse/row-binary.js';
+import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 
 /** How much a tenant has in ClickHouse. */
 export interface TenantAnswers {
@@ -21,13 +20,32 @@ export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnsw
 FROM attempts GROUP BY tenant ORDER BY tenant`,
   );
 
+/** Answers of the tenant on the skill, those that were dropped for their age included. @throws Error without ClickHouse */
+export const countSkillAnswers = (
+  client: ClickHouseClient,
+  tenant: string,
+  skillId: string,
+): Promise<number> =>
+  selectNumber(
+    client,
+    `SELECT toFloat64(sum(attempts)) AS answers FROM daily_skill
+WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
+    { params: { tenant, skillId }, signal: callersTime() },
+  );
+
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
-/** In the order of `decodeRow`. Learners differ by their hash: neighbours never share all 64 bits. */
+/**
+ * In RowBinary: numbers little-endian, strings behind their length, in the order that `addRow` reads. Learners differ by their
+ * hash: neighbours never share all 64 bits.
+ */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct, toString(skill_id) AS skill, item_id
 FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
+
+/** Of a row before its two strings. */
+const fixedBytes = 25;
 
 /** Room for answers that arrive between the count and the reading. */
 const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
@@ -57,11 +75,8 @@ export async function readAnswerColumns(client: ClickHouseClient, tenant: string
 /** Reads every learner, or one in as many as bring the answers below the bound. */
 async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const query = `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`;
-  let sampledOneIn = 1;
-  for (;;) {
-    const parameters = { tenant, one_in: sampledOneIn };
-    const [row] = await selectRows<{ answers: number }>(client, query, undefined, parameters);
-    const answers = row?.answers ?? 0;
+  for (let sampledOneIn = 1; ; ) {
+    const answers = await selectNumber(client, query, { params: { tenant, one_in: sampledOneIn } });
     if (answers <= maxAnswers) return { answers, sampledOneIn };
     sampledOneIn = sampledOneIn === 1 ? Math.ceil(answers / maxAnswers) : sampledOneIn + 1;
   }
@@ -79,35 +94,44 @@ function createColumns(room: number) {
   const hashes: number[] = [];
   const skills = createInterner([]);
   const items = createInterner(['']);
-  let learner = -1n;
+  let last = -1n;
   let rows = 0;
 
-  function add(row: RawRow): void {
-    if (row.learner !== learner) {
-      learner = row.learner;
+  /** @returns where the next row begins; null where the buffer ends before the row does */
+  function addRow(buffer: Buffer, start: number): number | null {
+    const skillLength = lengthAt(buffer, start + fixedBytes);
+    const itemLength = lengthAt(buffer, skillLength.end + skillLength.bytes);
+    const end = itemLength.end + itemLength.bytes;
+    // A length that is cut off reads as NaN, and so does everything behind it.
+    if (!(end <= buffer.length)) return null;
+    // What came in since the count is for the next fit; the last learner's newest answers may be missing.
+    if (rows === room) return end;
+    const learner = buffer.readBigUInt64LE(start);
+    if (learner !== last) {
+      last = learner;
       starts.push(rows);
       hashes.push(Number(learner >> 32n));
     }
-    skill[rows] = skills.indexOf(row.skill);
-    item[rows] = items.indexOf(row.item);
-    correct[rows] = row.correct;
-    at[rows] = row.at;
-    seconds[rows] = row.seconds;
-    difficulty[rows] = row.difficulty;
+    at[rows] = buffer.readDoubleLE(start + 8);
+    seconds[rows] = buffer.readFloatLE(start + 16);
+    difficulty[rows] = buffer.readFloatLE(start + 20);
+    correct[rows] = buffer[start + 24] as number;
+    skill[rows] = skills.indexOf(
+      buffer.toString('utf8', skillLength.end, skillLength.end + skillLength.bytes),
+    );
+    item[rows] = items.indexOf(buffer.toString('utf8', itemLength.end, end));
     rows++;
+    return end;
   }
 
   return {
     rows: () => rows,
     /** @returns the bytes of a row that is not whole yet */
     addRows: (chunk: Buffer): Buffer => {
-      let place = 0;
-      for (;;) {
-        const row = decodeRow(chunk, place);
-        if (row === null) return chunk.subarray(place);
-        // What came in since the count is for the next fit; the last learner's newest answers may be missing.
-        if (rows < room) add(row);
-        place = row.end;
+      for (let place = 0; ; ) {
+        const next = addRow(chunk, place);
+        if (next === null) return chunk.subarray(place);
+        place = next;
       }
     },
     done: () => ({
@@ -129,23 +153,15 @@ function createColumns(room: number) {
   };
 }
 
+/** LEB128 of one or two bytes, for ids have at most 512, and where it ends. */
+function lengthAt(buffer: Buffer, at: number): { readonly bytes: number; readonly end: number } {
+  const low = buffer[at] ?? Number.NaN;
+  if (low < 128) return { bytes: low, end: at + 1 };
+  return { bytes: low - 128 + 128 * (buffer[at + 1] ?? Number.NaN), end: at + 2 };
+}
+
 function sharedCounts(values: readonly number[]): Uint32Array {
   const column = shared.counts(values.length);
   column.set(values);
   return column;
-}
-
-/** Answers of the tenant on the skill, those that were dropped for their age included. @throws Error without ClickHouse */
-export async function countSkillAnswers(
-  client: ClickHouseClient,
-  tenant: string,
-  skillId: string,
-): Promise<number> {
-  const query = `SELECT toFloat64(sum(attempts)) AS answers FROM daily_skill
-WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`;
-  const [row] = await selectRows<{ readonly answers: number }>(client, query, callersTime(), {
-    tenant,
-    skillId,
-  });
-  return row?.answers ?? 0;
 }

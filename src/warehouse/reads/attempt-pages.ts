@@ -4,8 +4,9 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
+import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
-import { learnerSnapshots } from '../schema/archive.js';
+import { learnerSnapshots } from '../schema/tables.js';
 
 /** Rows of a page, about: 10 MB, and a learner's rows are all in one. */
 const pageRows = 30_000;
@@ -22,8 +23,8 @@ const untilLearner = `(tenant <= {untilTenant:String}
 export const isNamed = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
   AND has({names:Array(String)}, ${learnerNameSql})`;
 export const namedLearners = (learners: readonly LearnerPlace[]) => ({
-  tenants: [...new Set(learners.map(({ tenant }) => tenant))],
-  users: [...new Set(learners.map(({ userId }) => userId))],
+  tenants: distinct(learners.map(({ tenant }) => tenant)),
+  users: distinct(learners.map(({ userId }) => userId)),
   names: learners.map(({ tenant, userId }) => learnerName(tenant, userId)),
 });
 
@@ -34,8 +35,8 @@ const inOrder = 'ORDER BY tenant, user_id';
 
 /**
  * Rows of learners with their snapshots, which stand where the rows stood that were dropped for their age.
- * @param condition over both tables. @param ofRows over `attempts` alone
- * @throws Error of the client
+ * @param condition over both tables
+ * @param ofRows over `attempts` alone
  */
 export async function readLearners(
   client: ClickHouseClient,
@@ -80,12 +81,10 @@ export async function* attemptPages(
   for (let [from, isLast] = [after, false]; !isLast; ) {
     const condition = from === null ? ofPartitions : `${ofPartitions} AND ${afterLearner}`;
     const params = { partitions, ...from };
-    const [last = null] = await selectRows<LearnerPlace>(client, selectLast(condition), undefined, params);
+    const [last = null] = await selectRows<LearnerPlace>(client, selectLast(condition), { params });
     const until = last && { untilTenant: last.tenant, untilUser: last.userId };
-    const rows = await readLearners(client, until ? `${condition} AND ${untilLearner}` : condition, {
-      ...params,
-      ...until,
-    });
+    const ofPage = until ? `${condition} AND ${untilLearner}` : condition;
+    const rows = await readLearners(client, ofPage, { ...params, ...until });
     if (rows.length > 0) yield { rows, last };
     [from, isLast] = [last, last === null];
   }

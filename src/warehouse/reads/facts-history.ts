@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { allScopes, type DeploymentFacts, type StoredKey } from '../../contracts/access.js';
 import { selectRows } from '../clickhouse/client.js';
-import { apiKeys, deployments } from '../schema/record-tables.js';
+import { apiKeys, deployments } from '../schema/tables.js';
 
 type KeyRow = Omit<StoredKey, 'keyHash' | 'scopes' | 'development'> & { scopes: string; sealed: string };
 
@@ -23,53 +23,57 @@ export type FactsHistory = ReturnType<typeof createFactsHistory>;
 
 /** @param clickhouseUrl of the service's account, by whose password hashes are sealed */
 export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: string) {
-  let derived: Promise<KeySeal> | undefined;
-  const seal = (): Promise<KeySeal> => {
-    derived ??= createKeySeal(clickhouseUrl);
-    return derived;
+  let secrets: Promise<Secrets> | undefined;
+  const derived = (): Promise<Secrets> => {
+    secrets ??= deriveSecrets(clickhouseUrl);
+    return secrets;
   };
   const select = <Row>(query: string) =>
-    selectRows<Row>(client, query, undefined, {}, { date_time_output_format: 'iso' });
-  const insert = async (table: string, values: object[]): Promise<void> => {
-    const clickhouse_settings = {
-      ...({ async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 } as const),
-      date_time_input_format: 'best_effort',
-    } as const;
-    await client.insert({ table, format: 'JSONEachRow', values, clickhouse_settings });
-  };
+    selectRows<Row>(client, query, { settings: { date_time_output_format: 'iso' } });
+  const insert = (table: string, values: object[]) =>
+    client.insert({
+      ...{ table, format: 'JSONEachRow', values },
+      clickhouse_settings: {
+        ...{ async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
+        date_time_input_format: 'best_effort',
+      },
+    });
   return {
     /** The deployment that was recorded last. */
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
     /** Each key as it was recorded last, and how many were sealed with another secret. */
     keys: async () => {
       const rows = await select<KeyRow>(lastKeys);
-      const opened = await seal();
-      const keys = rows.flatMap((row) => keyOf(row, opened) ?? []);
+      const { sealing } = await derived();
+      const keys = rows.flatMap((row) => keyOf(row, sealing) ?? []);
       return { keys, unreadable: rows.length - keys.length };
     },
-    recordDeployment: ({ deploymentId, partitions, createdAt }: DeploymentFacts) =>
-      insert(deployments.name, [
-        { deployment_id: deploymentId, partitions, created_at: createdAt, recorded_at: now() },
-      ]),
-    recordKeys: async (keys: readonly StoredKey[]) => {
-      const closing = await seal();
-      const rows = keys.map((key) => rowOf(key, closing));
-      await insert(apiKeys.name, rows);
+    recordDeployment: async ({ deploymentId, partitions, createdAt }: DeploymentFacts): Promise<void> => {
+      const row = { deployment_id: deploymentId, partitions, created_at: createdAt, recorded_at: now() };
+      await insert(deployments.name, [row]);
+    },
+    recordKeys: async (keys: readonly StoredKey[]): Promise<void> => {
+      const own = await derived();
+      await insert(
+        apiKeys.name,
+        keys.map((key) => rowOf(key, own)),
+      );
     },
   };
 }
 
 const now = (): string => new Date().toISOString();
 
-const rowOf = (key: StoredKey, seal: KeySeal) => ({
+const rowOf = (key: StoredKey, { sealing, naming }: Secrets) => ({
   tenant: key.tenant,
-  key_id: seal.name(key.keyHash),
+  // Without the hash; the same for the same key and secret.
+  key_id: createHmac('sha256', naming).update(key.keyHash).digest('hex').slice(0, 32),
   updated_at: now(),
   requests_per_minute: key.requestsPerMinute,
   scopes: rightsOf(key),
   created_at: key.createdAt,
   revoked_at: key.revokedAt,
-  sealed_hash: seal.close(key.keyHash, boundTo(key.tenant, rightsOf(key))),
+  sealed_hash: seal(key.keyHash, boundTo(key.tenant, rightsOf(key)), sealing),
 });
 
 /** Stands among the scopes, so that the seal holds it. */
@@ -77,8 +81,8 @@ const developmentMark = 'development';
 const rightsOf = ({ scopes, development }: StoredKey): string =>
   [...scopes, ...(development ? [developmentMark] : [])].join();
 
-function keyOf({ sealed, scopes, ...row }: KeyRow, seal: KeySeal): StoredKey | null {
-  const keyHash = seal.open(sealed, boundTo(row.tenant, scopes));
+function keyOf({ sealed, scopes, ...row }: KeyRow, sealing: Buffer): StoredKey | null {
+  const keyHash = unseal(sealed, boundTo(row.tenant, scopes), sealing);
   if (keyHash === null) return null;
   const given = scopes.split(',');
   const development = given.includes(developmentMark);
@@ -86,45 +90,45 @@ function keyOf({ sealed, scopes, ...row }: KeyRow, seal: KeySeal): StoredKey | n
 }
 
 /** Nobody who may write the table can give a key to another tenant, or more rights. */
-const boundTo = (tenant: string, scopes: string): string => `${tenant}\n${scopes}`;
+const boundTo = (tenant: string, scopes: string): Buffer => Buffer.from(`${tenant}\n${scopes}`);
 
-type KeySeal = Awaited<ReturnType<typeof createKeySeal>>;
+interface Secrets {
+  readonly sealing: Buffer;
+  readonly naming: Buffer;
+}
+
+const derive = promisify<string, string, number, Buffer>(scrypt);
+
+async function deriveSecrets(clickhouseUrl: string): Promise<Secrets> {
+  const password = decodeURIComponent(new URL(clickhouseUrl).password);
+  const secret = await derive(password, 'skilltrace api keys', 64);
+  return { sealing: secret.subarray(0, 32), naming: secret.subarray(32) };
+}
 
 const cipher = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
-const derive = promisify<string, string, number, Buffer>(scrypt);
 
-/** @param clickhouseUrl with the password of the account */
-async function createKeySeal(clickhouseUrl: string) {
-  const password = decodeURIComponent(new URL(clickhouseUrl).password);
-  const secret = await derive(password, 'skilltrace api keys', 64);
-  const [sealing, naming] = [secret.subarray(0, 32), secret.subarray(32)];
-  return {
-    /** Names a key without its hash; the same for the same key and secret. */
-    name: (keyHash: string): string =>
-      createHmac('sha256', naming).update(keyHash).digest('hex').slice(0, 32),
-    /** @param bound what must be the same when it is opened */
-    close: (keyHash: string, bound: string): string => {
-      const iv = randomBytes(ivBytes);
-      const sealed = createCipheriv(cipher, sealing, iv).setAAD(Buffer.from(bound));
-      const body = Buffer.concat([sealed.update(keyHash, 'utf8'), sealed.final()]);
-      return Buffer.concat([iv, sealed.getAuthTag(), body]).toString('base64');
-    },
-    /** Null for what was sealed with another secret, or bound to something else. */
-    open: (text: string, bound: string): string | null => {
-      const sealed = Buffer.from(text, 'base64');
-      if (sealed.length < ivBytes + tagBytes) return null;
-      const opened = createDecipheriv(cipher, sealing, sealed.subarray(0, ivBytes))
-        .setAAD(Buffer.from(bound))
-        .setAuthTag(sealed.subarray(ivBytes, ivBytes + tagBytes));
-      const keyHash = opened.update(sealed.subarray(ivBytes + tagBytes));
-      try {
-        return Buffer.concat([keyHash, opened.final()]).toString();
-      } catch {
-        // The one thing that final() checks is the tag.
-        return null;
-      }
-    },
-  };
+/** @param bound what must be the same when it is opened */
+function seal(keyHash: string, bound: Buffer, secret: Buffer): string {
+  const iv = randomBytes(ivBytes);
+  const sealed = createCipheriv(cipher, secret, iv).setAAD(bound);
+  const body = Buffer.concat([sealed.update(keyHash, 'utf8'), sealed.final()]);
+  return Buffer.concat([iv, sealed.getAuthTag(), body]).toString('base64');
+}
+
+/** Null for what was sealed with another secret, or bound to something else. */
+function unseal(text: string, bound: Buffer, secret: Buffer): string | null {
+  const sealed = Buffer.from(text, 'base64');
+  if (sealed.length < ivBytes + tagBytes) return null;
+  const opened = createDecipheriv(cipher, secret, sealed.subarray(0, ivBytes))
+    .setAAD(bound)
+    .setAuthTag(sealed.subarray(ivBytes, ivBytes + tagBytes));
+  const keyHash = opened.update(sealed.subarray(ivBytes + tagBytes));
+  try {
+    return Buffer.concat([keyHash, opened.final()]).toString();
+  } catch {
+    // The one thing that final() checks is the tag.
+    return null;
+  }
 }

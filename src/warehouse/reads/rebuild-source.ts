@@ -12,12 +12,11 @@ import type {
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
-import { selectRows } from '../clickhouse/client.js';
-import { archivedThrough, learnerSnapshots } from '../schema/archive.js';
-import { countedRows } from '../schema/attempts.js';
-import { holdsState } from '../schema/presence.js';
+import { selectNumber, selectRows } from '../clickhouse/client.js';
+import { countedRows, learnerSnapshots } from '../schema/tables.js';
 import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
 import { createFactsHistory } from './facts-history.js';
+import { archivedMonth, holdsState } from './presence.js';
 
 /** Skills of one query, which reads all answers of the tenant. */
 const skillsTogether = 10_000;
@@ -80,6 +79,39 @@ FROM (
 const ofBoth = (query: (table: string) => string, union = 'UNION ALL'): string =>
   ['attempts', learnerSnapshots.name].map(query).join(` ${union} `);
 
+const selectPlaces = ofBoth(
+  (table) => `SELECT tenant, user_id AS userId, partition_id AS partition FROM ${table} LIMIT 1000`,
+);
+
+const selectKnown = ofBoth(
+  (table) => `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${isNamed}`,
+  'UNION DISTINCT',
+);
+
+const selectLastId = `SELECT toFloat64(outbox_ms) AS ms, toFloat64(outbox_seq) AS seq FROM attempts
+WHERE partition_id = {partition:UInt16} ORDER BY outbox_ms DESC, outbox_seq DESC LIMIT 1`;
+
+const selectTenants = `SELECT toString(tenant) AS tenant FROM attempts
+UNION DISTINCT SELECT toString(tenant) AS tenant FROM archived_learner_skill`;
+
+const selectModelChanges = `SELECT tenant, change, version, based_on AS basedOn, action,
+  toFloat64(toUnixTimestamp64Milli(published_at)) AS publishedAt
+FROM model_versions ORDER BY tenant, change DESC LIMIT 1 BY tenant, change`;
+
+const selectModelTexts = `SELECT model, report FROM model_versions
+WHERE tenant = {tenant:String} AND version = {version:UInt32} AND model != '' LIMIT 1`;
+
+const selectNewestVersions = `SELECT tenant, max(version) AS newest FROM (
+  SELECT toString(tenant) AS tenant, version FROM model_versions
+  UNION ALL SELECT toString(tenant) AS tenant, version FROM skill_parameters
+) GROUP BY tenant`;
+
+const ofPartitions = 'partition_id IN {partitions:Array(UInt16)}';
+
+const selectDays = `SELECT partition_id AS partition, toString(tenant) AS tenant,
+  toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
+FROM attempts WHERE ${ofPartitions} AND ${countedRows} GROUP BY partition, tenant, day`;
+
 /** Lists that may be long come in pieces. @throws Error of the client */
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
@@ -89,14 +121,10 @@ export type RebuildSource = ReturnType<typeof createRebuildSource>;
  */
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
   const { deployment, keys } = createFactsHistory(client, clickhouseUrl);
-  const select = <Row>(query: string, params: object = {}): Promise<Row[]> =>
-    selectRows<Row>(client, query, undefined, { ...params });
-  const first = async <Row>(query: string, params: object = {}) =>
-    (await select<Row>(query, params))[0] ?? null;
-  const count = async (condition: string, params: object): Promise<number> => {
-    const query = `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`;
-    return (await first<{ answers: number }>(query, params))?.answers ?? 0;
-  };
+  const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
+  const first = async <Row>(query: string, params: object) => (await select<Row>(query, params))[0] ?? null;
+  const count = (condition: string, params: object): Promise<number> =>
+    selectNumber(client, `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`, { params });
 
   /**
    * @param size of a page; the last one is smaller
@@ -107,11 +135,11 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     query: (isFirst: boolean) => string,
     params: object,
   ): AsyncGenerator<Row[]> {
-    for (let last: Row | null = null; ; ) {
-      const rows: Row[] = await select<Row>(query(last === null), { ...params, ...last });
+    for (let last: Row | undefined, isLast = false; !isLast; ) {
+      const rows: Row[] = await select<Row>(query(last === undefined), { ...params, ...last });
       yield rows;
-      if (rows.length < size) return;
-      last = rows.at(-1) ?? null;
+      isLast = rows.length < size;
+      last = rows.at(-1);
     }
   }
 
@@ -120,43 +148,22 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     keys,
     holdsState: () => holdsState(client),
     /** Some learners, with the partition that their rows were written for. */
-    samplePlaces: () =>
-      select<LearnerPlace & { readonly partition: number }>(
-        ofBoth(
-          (table) => `SELECT tenant, user_id AS userId, partition_id AS partition FROM ${table} LIMIT 1000`,
-        ),
-      ),
-    countAnswers: (partitions: readonly number[]) =>
-      count('partition_id IN {partitions:Array(UInt16)}', { partitions }),
+    samplePlaces: () => select<LearnerPlace & { readonly partition: number }>(selectPlaces),
+    countAnswers: (partitions: readonly number[]) => count(ofPartitions, { partitions }),
     pages: (partitions: readonly number[], after: LearnerPlace | null) =>
       attemptPages(client, partitions, after),
     learners: (learners: readonly LearnerPlace[]) => readLearners(client, isNamed, namedLearners(learners)),
     /** Those of the learners without a row and without a snapshot. */
     unknown: async (learners: readonly LearnerPlace[]): Promise<LearnerPlace[]> => {
-      const names = (table: string): string =>
-        `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${isNamed}`;
-      const found = await select<{ name: string }>(ofBoth(names, 'UNION DISTINCT'), namedLearners(learners));
+      const found = await select<{ name: string }>(selectKnown, namedLearners(learners));
       const known = new Set(found.map(({ name }) => name));
       return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
     },
-    /** The last month of arrival, as 202601, whose rows were dropped; 0: none. */
-    archivedMonth: async (): Promise<number> =>
-      (await first<{ month: number }>(`SELECT ${archivedThrough} AS month`))?.month ?? 0,
+    archivedMonth: () => archivedMonth(client),
     /** The highest outbox id of the partition. */
-    lastOutboxId: (partition: number) =>
-      first<OutboxId>(
-        `SELECT toFloat64(outbox_ms) AS ms, toFloat64(outbox_seq) AS seq FROM attempts
-         WHERE partition_id = {partition:UInt16} ORDER BY outbox_ms DESC, outbox_seq DESC LIMIT 1`,
-        { partition },
-      ),
+    lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
     /** Those with answers. */
-    tenants: async (): Promise<string[]> => {
-      const rows = await select<{ tenant: string }>(
-        `SELECT toString(tenant) AS tenant FROM attempts
-         UNION DISTINCT SELECT toString(tenant) AS tenant FROM archived_learner_skill`,
-      );
-      return rows.map(({ tenant }) => tenant);
-    },
+    tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
     /** Also of learners whose goal was deleted: the time of that is kept. */
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
@@ -168,29 +175,16 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
         parameters: pInit === null ? null : { pInit, pLearn, pGuess, pSlip },
       })),
     /** Of all tenants, each one's newest first. */
-    modelChanges: () =>
-      select<ModelChange>(
-        `SELECT tenant, change, version, based_on AS basedOn, action,
-          toFloat64(toUnixTimestamp64Milli(published_at)) AS publishedAt
-         FROM model_versions ORDER BY tenant, change DESC LIMIT 1 BY tenant, change`,
-      ),
+    modelChanges: () => select<ModelChange>(selectModelChanges),
     /** Both texts are empty for a version that was not recorded. */
     modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
-      const texts = await first<{ model: string; report: string }>(
-        `SELECT model, report FROM model_versions
-         WHERE tenant = {tenant:String} AND version = {version:UInt32} AND model != '' LIMIT 1`,
-        { tenant: change.tenant, version: change.version },
-      );
+      const { tenant, version } = change;
+      const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });
       return { ...change, model: '', report: '', ...texts };
     },
     /** The highest number that a version was given, by tenant. */
     newestVersions: async (): Promise<Map<string, number>> => {
-      const rows = await select<{ tenant: string; newest: number }>(
-        `SELECT tenant, max(version) AS newest FROM (
-           SELECT toString(tenant) AS tenant, version FROM model_versions
-           UNION ALL SELECT toString(tenant) AS tenant, version FROM skill_parameters
-         ) GROUP BY tenant`,
-      );
+      const rows = await select<{ tenant: string; newest: number }>(selectNewestVersions);
       return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
     },
     /** Of a tenant with more items those with the most answers. */
@@ -201,12 +195,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       for (let part = 0; part < parts; part++)
         yield await select<ItemRecord>(selectItems, { tenant, parts, part, most });
     },
-    answersByDay: (partitions: readonly number[]) =>
-      select<DayOfAnswers>(
-        `SELECT partition_id AS partition, toString(tenant) AS tenant,
-          toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
-         FROM attempts WHERE partition_id IN {partitions:Array(UInt16)} AND ${countedRows} GROUP BY partition, tenant, day`,
-        { partitions },
-      ),
+    answersByDay: (partitions: readonly number[]) => select<DayOfAnswers>(selectDays, { partitions }),
   };
 }

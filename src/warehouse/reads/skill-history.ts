@@ -1,10 +1,26 @@
 /** A learner's answers on a skill, and the daily sums of answers, read back out of ClickHouse for callers who wait. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import type { Limiter } from '../../concurrency.js';
 import type { CountedAnswer } from '../../domain/learner/explain.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
-import { selectManyRows, selectRows } from '../clickhouse/client.js';
-import type { ReadGuard } from '../clickhouse/read-guard.js';
-import { archivedDays, isArchived, keptRows } from '../schema/archive.js';
+import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
+import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
+
+/** @returns null where too many of the tenant are read already. @throws what the read throws */
+export type ReadGuard = <Result>(
+  tenant: string,
+  read: (signal: AbortSignal) => Promise<Result>,
+) => Promise<Result | null>;
+
+/** For reads that answers can do without: few at a time, fewer of one tenant, and none for long. */
+export const createReadGuard =
+  (limit: Limiter): ReadGuard =>
+  <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
+    limit<Result | null>(
+      tenant,
+      () => read(callersTime()),
+      () => null,
+    );
 
 /** A counted answer as it is stored. */
 export interface StoredAttempt extends CountedAnswer {
@@ -31,10 +47,9 @@ export interface AttemptQuery {
 
 /**
  * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
- * missing. Of several with one number the last counts: others are of a history that was erased. The table's key finds them
- * at once.
+ * missing. Of several with one number the last counts: others are of a history that was erased.
  */
-const query = `
+const selectAttempts = `
 SELECT
   toBool(is_correct) AS isCorrect, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurredAt,
   learner_seq AS learnerSeq, question_difficulty AS questionDifficulty, difficulty_shift AS difficultyShift,
@@ -54,54 +69,16 @@ ORDER BY learner_seq DESC
 LIMIT {atMost:UInt32}`;
 
 /** Answers on the skill whose rows were dropped for their age. */
-const archivedQuery = `
+const countArchived = `
 SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archivedDays}
 WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
 
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
-export type AttemptHistory = ReturnType<typeof createAttemptHistory>;
-
-/** Its function throws when ClickHouse is unavailable or does not answer in a few seconds. */
-export const createAttemptHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
-  /**
-   * The newest answers, oldest first; how many of the learner on the skill are stored, and how many more were dropped for
-   * their age. Null where too many reads of the tenant are in flight.
-   */
-  ofSkill: (wanted: AttemptQuery) => guard(wanted.tenant, (signal) => read(client, wanted, signal)),
-});
-
-async function read(client: ClickHouseClient, wanted: AttemptQuery, signal: AbortSignal) {
-  // One after the other: a turn is for one connection.
-  const rows = await selectRows<Row>(client, query, signal, { ...wanted });
-  const [archived] = await selectRows<{ answers: number }>(client, archivedQuery, signal, { ...wanted });
-  return {
-    attempts: rows.reverse().map(attemptOf),
-    stored: rows[0]?.stored ?? 0,
-    archived: archived?.answers ?? 0,
-  };
-}
-
 const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, ...row }: Row): StoredAttempt => ({
   ...row,
   parameters: { pInit, pLearn, pGuess, pSlip },
 });
-
-/**
- * All days before the window are one row a skill, so that what is sent and kept does not grow with the history; the
- * table's key finds the learner's rows, one a day, at once. Answers of a clock that is ahead count today.
- */
-const daysQuery = (ofSkill: string): string => `
-SELECT
-  skill_id AS skillId,
-  toInt32(least(greatest(r.day, toDate({from:Int32} - 1)), toDate({today:Int32}))) AS day,
-  toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
-  toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
-  max(r.last_answer).3 AS mastery,
-  toFloat64(toUnixTimestamp64Milli(max(r.last_answer).1)) AS lastAttemptAt
-FROM daily_learner_skill AS r
-WHERE tenant = {tenant:String} AND user_id = {userId:String}${ofSkill}
-GROUP BY skillId, day`;
 
 /** Which daily sums of a learner are asked for. */
 interface DaysQuery {
@@ -117,22 +94,45 @@ interface DaysQuery {
 /** A year of 270 skills on each day. */
 const maxRows = 100_000;
 
-const ofLearner = daysQuery('');
-const ofSkill = daysQuery(' AND skill_id = {skillId:String}');
+/**
+ * All days before the window are one row a skill, so that what is sent and kept does not grow with the history; the
+ * table's key finds the learner's rows, one a day, at once. Answers of a clock that is ahead count today.
+ */
+const selectDays = (skillId: string | null): string => `
+SELECT
+  skill_id AS skillId,
+  toInt32(least(greatest(r.day, toDate({from:Int32} - 1)), toDate({today:Int32}))) AS day,
+  toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
+  toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
+  max(r.last_answer).3 AS mastery,
+  toFloat64(toUnixTimestamp64Milli(max(r.last_answer).1)) AS lastAttemptAt
+FROM daily_learner_skill AS r
+WHERE tenant = {tenant:String} AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
+GROUP BY skillId, day
+LIMIT ${maxRows + 1}`;
 
-export type VelocityHistory = ReturnType<typeof createVelocityHistory>;
+export type SkillHistory = ReturnType<typeof createSkillHistory>;
 
-export const createVelocityHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
+/** Its functions return null where too many of the tenant are read; throw where ClickHouse does not answer in a few seconds. */
+export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
+  /** The newest answers, oldest first; how many of the learner on the skill are stored, and how many more were dropped. */
+  ofSkill: (params: AttemptQuery) =>
+    guard(params.tenant, async (signal) => {
+      // One after the other: a turn is for one connection.
+      const rows = await selectRows<Row>(client, selectAttempts, { params, signal });
+      const archived = await selectNumber(client, countArchived, { params, signal });
+      return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0, archived };
+    }),
+
   /**
    * One row for each skill and day of the window, and one for each skill, of the day before `from`, for all that was
-   * earlier; in no order. Null where too many of the tenant are read already.
-   *
-   * @throws what ClickHouse reports, and where it does not answer in a few seconds
+   * earlier; in no order.
    */
-  days: ({ skillId, ...wanted }: DaysQuery): Promise<SkillDay[] | null> =>
-    guard(wanted.tenant, (signal) =>
-      skillId === null
-        ? selectManyRows<SkillDay>(client, ofLearner, signal, wanted, maxRows)
-        : selectManyRows<SkillDay>(client, ofSkill, signal, { ...wanted, skillId }, maxRows),
-    ),
+  days: ({ skillId, ...learner }: DaysQuery): Promise<SkillDay[] | null> =>
+    guard(learner.tenant, async (signal) => {
+      const params = skillId === null ? learner : { ...learner, skillId };
+      const rows = await selectManyRows<SkillDay>(client, selectDays(skillId), { params, signal });
+      if (rows.length > maxRows) throw new Error(`more than ${maxRows} rows`);
+      return rows;
+    }),
 });

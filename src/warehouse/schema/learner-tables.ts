@@ -3,24 +3,20 @@
  * none. A test looks for tables that are missing here. (The sums by skill, `daily_skill`, name no learner; their number of
  * learners is a sketch that cannot be asked for one.)
  */
-
-import type { Table } from '../clickhouse/table.js';
+import type { Table } from '../clickhouse/ddl.js';
+import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSkill } from './rollups.js';
 import {
-  archivedDays,
-  archivedLearnerSkill,
-  isArchived,
-  keptRows,
+  attempts,
+  goalChanges,
   learnerBaselines,
   learnerSnapshots,
-} from './archive.js';
-import { attempts } from './attempts.js';
-import { goalChanges, servedForecasts } from './journal-tables.js';
-import { takenBack } from './record-tables.js';
-import { learnerSkillDays } from './rollups.js';
+  servedForecasts,
+  takenBack,
+} from './tables.js';
 
 /**
- * SQL with the fields of `EndedHistory` as parameters: after an erasure, a learner may have begun a new history. What
- * names the learner is `ofLearner` alone, so that the same SQL can be asked of many (ended-history.ts).
+ * SQL with parameters that say where a history ended: after an erasure, a learner may have begun a new one. What names the
+ * learner is `ofLearner` alone, so that the same SQL can be asked of many (`ofEach` in correction-warehouse.ts).
  */
 export interface LearnerTable {
   readonly table: Table;
@@ -48,24 +44,22 @@ const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64},
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
 /** The sums of a day do not separate the histories: what the answers of the new one do not explain is of the old one. */
-const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${learnerSkillDays.name} AS r WHERE ${ofLearner}
+const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${learnerSkill.table.name} AS r WHERE ${ofLearner}
     UNION ALL SELECT tenant, user_id, toInt64(-1) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
     UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}
       WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
 
-/** Redis dates them, as it does the erasure. */
-const endedTakenBack = upTo('taken_back_at', 'below_ms');
-
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
-  { table: learnerSkillDays, rowType: 'skill_day', ended: ofLearner, endedSums: unexplained },
+  { table: learnerSkill.table, rowType: 'skill_day', ended: ofLearner, endedSums: unexplained },
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
   { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
-  { table: takenBack, rowType: 'taken_back', ended: endedTakenBack },
+  // Redis dates them, as it does the erasure.
+  { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
   { table: learnerBaselines, rowType: 'learner_baseline', ended: upTo('taken_at', 'until') },
 ];
 
-/** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one row. */
+/** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one. */
 export const finalOf = ({ engine }: Table): string => (engine === 'MergeTree' ? '' : 'FINAL');

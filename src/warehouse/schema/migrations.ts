@@ -5,24 +5,19 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../lifecycle.js';
-import { selectRows } from '../clickhouse/client.js';
-import { type Cluster, createTables, everywhere, storedName } from '../clickhouse/cluster.js';
-import { createView, defineTable, type Table, type View } from '../clickhouse/table.js';
-import { archivedLearnerSkill, archivedMonths, learnerBaselines, learnerSnapshots } from './archive.js';
-import { attempts } from './attempts.js';
-import { cohortSkillWeekly, skillVelocity } from './cohorts.js';
-import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
+import { runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import {
-  forecasts,
-  goalChanges,
-  goals,
-  servedForecasts,
-  skillCatalogue,
-  skillChanges,
-} from './journal-tables.js';
-import { modelVersions, skillParameters } from './models.js';
-import { apiKeys, deployments, erasures, takenBack } from './record-tables.js';
-import { type Rollup, rollups, selectRollup } from './rollups.js';
+  type Cluster,
+  createTables,
+  createView,
+  defineTable,
+  everywhere,
+  storedName,
+  type View,
+} from '../clickhouse/ddl.js';
+import { archivedLearnerSkill, archivedMonths, type Rollup, rollups, selectRollup } from './rollups.js';
+import * as tables from './tables.js';
+import * as views from './views.js';
 
 interface Migration {
   version: number;
@@ -40,22 +35,26 @@ const schemaMigrations = defineTable(
     name String -- What it brought
     applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When it was finished
   `,
-  { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: {} },
+  { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: '' },
 );
 
 /** But `attempts`. */
-const tables: readonly Table[] = [
+const otherTables = [
   ...rollups.map(({ table }) => table),
-  ...[modelVersions, skillParameters, goalChanges, skillChanges, servedForecasts],
-  ...[deployments, apiKeys, takenBack, erasures],
-  ...[archivedMonths, archivedLearnerSkill, learnerSnapshots, learnerBaselines],
+  ...[tables.modelVersions, tables.skillParameters],
+  ...[tables.goalChanges, tables.skillChanges, tables.servedForecasts],
+  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures],
+  ...[archivedMonths, archivedLearnerSkill, tables.learnerSnapshots, tables.learnerBaselines],
 ];
 
 /** Those of a line read none of it. */
-const views: readonly (readonly View[])[] = [
-  [...rollups.map(({ view }) => view), goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
-  [forecastOutcomes],
-  [forecastCoverage],
+const viewsInOrder: readonly (readonly View[])[] = [
+  [
+    ...rollups.map(({ view }) => view),
+    ...[views.goals, views.skillCatalogue, views.forecasts, views.cohortSkillWeekly, views.skillVelocity],
+  ],
+  [views.forecastOutcomes],
+  [views.forecastCoverage],
 ];
 
 /** The first one is the whole schema of the first release; a ClickHouse of an earlier number is not taken over. */
@@ -64,10 +63,10 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
     version: 7,
     name: 'first release',
     steps: [
-      tables.flatMap((table) => createTables(table, cluster)),
-      createTables(attempts, cluster),
+      otherTables.flatMap((table) => createTables(table, cluster)),
+      createTables(tables.attempts, cluster),
       rollups.map((rollup) => createMaterializedView(rollup, cluster)),
-      ...views.map((line) =>
+      ...viewsInOrder.map((line) =>
         line.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),
       ),
     ],
@@ -76,13 +75,8 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
 
 /** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
 const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
-  [
-    `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)}`,
-    `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`,
-  ].join(' ');
-
-/** On one server. */
-export const migrations = migrationsFor(null);
+  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} ` +
+  `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
 
 /**
  * Brings the database to this code's schema; does nothing when it is there.
@@ -96,13 +90,25 @@ export async function migrate(
   cluster: Cluster = null,
   known: readonly Migration[] = migrationsFor(cluster),
 ): Promise<number[]> {
-  for (const query of createTables(schemaMigrations, cluster)) await client.command({ query });
+  const run = (query: string) => runStatement(client, query);
+  for (const query of createTables(schemaMigrations, cluster)) await run(query);
   await checkPlace(client, cluster);
-  const current = await schemaVersion(client);
+  const current = await selectNumber(client, 'SELECT max(version) AS version FROM schema_migrations');
   checkVersion(current, known);
   const missing = known.filter(({ version }) => version > current);
-  for (const step of missing.flatMap(({ steps }) => steps)) await run(client, step, cluster);
-  if (missing.length > 0) await record(client, missing);
+  for (const step of missing.flatMap(({ steps }) => steps)) {
+    if (cluster === null) await Promise.all(step.map(run));
+    // A Distributed table is made after the one that it reads.
+    else for (const query of step) await run(query);
+  }
+  if (missing.length > 0)
+    await client.insert({
+      table: schemaMigrations.name,
+      columns: ['version', 'name'],
+      format: 'JSONEachRow',
+      values: missing.map(({ version, name }) => ({ version, name })),
+      clickhouse_settings: { async_insert: 0 },
+    });
   return missing.map(({ version }) => version);
 }
 
@@ -130,26 +136,4 @@ function checkVersion(current: number, known: readonly Migration[]): void {
     throw new StartError(
       `${found}, this version of the service takes ${oldest} or later: use another database`,
     );
-}
-
-async function schemaVersion(client: ClickHouseClient): Promise<number> {
-  const query = 'SELECT max(version) AS version FROM schema_migrations';
-  const [row] = await selectRows<{ version: number }>(client, query);
-  return row?.version ?? 0;
-}
-
-/** At the same time, but on a cluster: there a Distributed table is made after the one that it reads. */
-async function run(client: ClickHouseClient, step: readonly string[], cluster: Cluster): Promise<void> {
-  if (cluster === null) await Promise.all(step.map((query) => client.command({ query })));
-  else for (const query of step) await client.command({ query });
-}
-
-async function record(client: ClickHouseClient, reached: readonly Migration[]): Promise<void> {
-  await client.insert({
-    table: schemaMigrations.name,
-    columns: ['version', 'name'],
-    format: 'JSONEachRow',
-    values: reached.map(({ version, name }) => ({ version, name })),
-    clickhouse_settings: { async_insert: 0 },
-  });
 }

@@ -1,6 +1,11 @@
 /**
- * Daily sums, kept by materialized views as attempts arrive. A row of a rollup is made by answers of one Redis
- * partition only, so that whoever drains a partition may compute its rollups again without meeting anybody.
+ * Daily sums, kept by materialized views as attempts arrive, and what stays of answers whose rows were dropped for their
+ * age (ADR 24): their sums by learner, and the month up to which everything is archived.
+ *
+ * A row of a rollup is made by answers of one Redis partition only, so that whoever drains a partition may compute its
+ * rollups again without meeting anybody. The rollups keep what they have of dropped rows; who computes them again adds the
+ * archived sums. One row in `archived_months`, written after the month's sums and before its rows are dropped, makes the
+ * sums count: a reader sees each answer once, wherever an archiving ends.
  */
 import {
   type Column,
@@ -9,62 +14,66 @@ import {
   rememberingTokens,
   type Table,
   type View,
-} from '../clickhouse/table.js';
+} from '../clickhouse/ddl.js';
+
+type Expressions = Readonly<Record<string, string>>;
 
 export interface Rollup {
   table: Table;
   /** Columns that name a row, as expressions over `attempts`. */
-  keys: Readonly<Record<string, string>>;
+  keys: Expressions;
   /** The other columns, as aggregates over `attempts`. */
-  sums: Readonly<Record<string, string>>;
+  sums: Expressions;
   /** Plain view for analysts: finished figures, one row a key, no FINAL and no -Merge. */
   view: View;
 }
 
-/** science.md 5: a time of 0 s or above an hour counts as missing. */
-const timed = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
-const at = '(occurred_at, learner_seq, %)';
-const point = "Tuple(DateTime64(3, 'UTC'), UInt32, Float64)";
+function rollupOf(table: Table, view: View): Rollup {
+  const keyNames = table.orderBy.slice(1, -1).split(', ');
+  const expressions = (isKey: boolean): Expressions =>
+    Object.fromEntries(
+      table.columns
+        .filter(({ name }) => keyNames.includes(name) === isKey)
+        .map(({ name, source = name }) => [name, source]),
+    );
+  return { table, view, keys: expressions(true), sums: expressions(false) };
+}
 
 const identity = columnsOf(`
   tenant LowCardinality(String) -- Owner of the learners
   skill_id LowCardinality(String) -- Skill
-  day Date -- UTC day of occurred_at
+  day Date = toDate(occurred_at) -- UTC day of occurred_at
 `);
 
-/** A column that adds itself up when parts are merged. */
+/** A column that adds itself up when parts are merged, and its type without that. */
 const summed = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sum, ${column.type})`,
 });
+const plainType = (type: string): string => type.replace(/^SimpleAggregateFunction\(\w+, (.*)\)$/, '$1');
+
+/** science.md 5: a time of 0 s or above an hour counts as missing. */
+const timed = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
+const seconds = 'assumeNotNull(time_spent_seconds)';
 
 const sharedColumns = columnsOf(`
-  attempts UInt64 -- Answers
-  correct UInt64 -- Correct answers
-  timed_attempts UInt64 -- Answers with a time above 0 and up to 3600 s
-  timed_correct UInt64 -- Correct ones among timed_attempts
-  timed_seconds Float64 -- Seconds of timed_attempts
-  log_seconds Float64 -- Sum of ln(seconds) of timed_attempts, for time norms
-  log_seconds_squared Float64 -- Sum of ln(seconds) squared of timed_attempts
-  mastery_gain Float64 -- Sum of mastery_after - mastery_before: over attempts, velocity per attempt
-  predicted_correct Float64 -- Sum of p_correct; near correct where the model is calibrated
-  squared_error Float64 -- Sum of (p_correct - is_correct) squared: over attempts, the Brier score
-  plateau_attempts UInt64 -- Answers given on a plateau
+  attempts UInt64 = count() -- Answers
+  correct UInt64 = sum(is_correct) -- Correct answers
+  timed_attempts UInt64 = countIf(${timed}) -- Answers with a time above 0 and up to 3600 s
+  timed_correct UInt64 = countIf(is_correct = 1 AND ${timed}) -- Correct ones among timed_attempts
+  timed_seconds Float64 = sumIf(${seconds}, ${timed}) -- Seconds of timed_attempts
+  log_seconds Float64 = sumIf(log(${seconds}), ${timed}) -- Sum of ln(seconds) of timed_attempts, for time norms
+  log_seconds_squared Float64 = sumIf(pow(log(${seconds}), 2), ${timed}) -- Sum of ln(seconds) squared of timed_attempts
+  mastery_gain Float64 = sum(mastery_after - mastery_before)
+    -- Sum of mastery_after - mastery_before: over attempts, velocity per attempt
+  predicted_correct Float64 = sum(p_correct) -- Sum of p_correct; near correct where the model is calibrated
+  squared_error Float64 = sum(pow(p_correct - is_correct, 2))
+    -- Sum of (p_correct - is_correct) squared: over attempts, the Brier score
+  plateau_attempts UInt64 = sum(plateau_detected) -- Answers given on a plateau
 `).map(summed);
 
-const sharedSums: Readonly<Record<string, string>> = {
-  attempts: 'count()',
-  correct: 'sum(is_correct)',
-  timed_attempts: `countIf(${timed})`,
-  timed_correct: `countIf(is_correct = 1 AND ${timed})`,
-  timed_seconds: `sumIf(assumeNotNull(time_spent_seconds), ${timed})`,
-  log_seconds: `sumIf(log(assumeNotNull(time_spent_seconds)), ${timed})`,
-  log_seconds_squared: `sumIf(pow(log(assumeNotNull(time_spent_seconds)), 2), ${timed})`,
-  mastery_gain: 'sum(mastery_after - mastery_before)',
-  predicted_correct: 'sum(p_correct)',
-  squared_error: 'sum(pow(p_correct - is_correct, 2))',
-  plateau_attempts: 'sum(plateau_detected)',
-};
+const masterySum = columnsOf('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
+const point = "Tuple(DateTime64(3, 'UTC'), UInt32, Float64)";
 
 /** The figures of a view that are sums of the rollup's columns, and what follows from them. */
 const finished = `${sharedColumns.map(({ name }) => `sum(r.${name}) AS ${name}`).join(', ')},
@@ -77,8 +86,8 @@ const finished = `${sharedColumns.map(({ name }) => `sum(r.${name}) AS ${name}`)
 
 const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
 
-export const learnerSkill: Rollup = {
-  table: defineTable(
+export const learnerSkill = rollupOf(
+  defineTable(
     'daily_learner_skill',
     'One day of one learner on one skill; read it through the view learner_skill_daily',
     [
@@ -87,21 +96,15 @@ export const learnerSkill: Rollup = {
       ...identity.slice(1),
       ...sharedColumns,
       ...columnsOf(`
-        first_answer SimpleAggregateFunction(min, ${point})
+        first_answer SimpleAggregateFunction(min, ${point}) = min((occurred_at, learner_seq, mastery_before))
           -- The day's first answer: occurred_at, learner_seq, mastery_before
-        last_answer SimpleAggregateFunction(max, ${point})
+        last_answer SimpleAggregateFunction(max, ${point}) = max((occurred_at, learner_seq, mastery_after))
           -- The day's last answer: occurred_at, learner_seq, mastery_after
       `),
     ],
     { ...layout, orderBy: '(tenant, user_id, skill_id, day)' },
   ),
-  keys: { tenant: 'tenant', user_id: 'user_id', skill_id: 'skill_id', day: 'toDate(occurred_at)' },
-  sums: {
-    ...sharedSums,
-    first_answer: `min(${at.replace('%', 'mastery_before')})`,
-    last_answer: `max(${at.replace('%', 'mastery_after')})`,
-  },
-  view: {
+  {
     name: 'learner_skill_daily',
     comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
     query: `SELECT tenant, user_id, skill_id, day, ${finished},
@@ -110,25 +113,25 @@ export const learnerSkill: Rollup = {
   max(r.last_answer).1 AS last_answer_at
 FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, day`,
   },
-};
+);
 
-export const skillDays: Rollup = {
-  table: defineTable(
+export const skillDays = rollupOf(
+  defineTable(
     'daily_skill',
     'One day of one skill, by Redis partition; read it through the view skill_daily',
     [
       ...identity,
       ...columnsOf('partition_id UInt16 -- Redis partition of the learners'),
       ...sharedColumns,
-      ...columnsOf('mastery_sum Float64 -- Sum of mastery_after').map(summed),
-      ...columnsOf('learners AggregateFunction(uniq, String) -- State of the number of learners'),
+      ...masterySum.map(summed),
+      ...columnsOf(
+        'learners AggregateFunction(uniq, String) = uniqState(user_id) -- State of the number of learners',
+      ),
     ],
     // A shard's own rows stay with it; this is for those that are computed again.
     { ...layout, orderBy: '(tenant, skill_id, day, partition_id)', shardBy: 'partition_id' },
   ),
-  keys: { tenant: 'tenant', skill_id: 'skill_id', day: 'toDate(occurred_at)', partition_id: 'partition_id' },
-  sums: { ...sharedSums, mastery_sum: 'sum(mastery_after)', learners: 'uniqState(user_id)' },
-  view: {
+  {
     name: 'skill_daily',
     comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and UTC day',
     query: `SELECT tenant, skill_id, day, ${finished},
@@ -136,12 +139,9 @@ export const skillDays: Rollup = {
   uniqMerge(r.learners) AS learners
 FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
   },
-};
+);
 
 export const rollups: readonly Rollup[] = [learnerSkill, skillDays];
-
-/** The rollup that names learners. */
-export const learnerSkillDays = learnerSkill.table;
 
 /**
  * @param where a condition over `attempts`; all rows without it
@@ -166,3 +166,72 @@ export function selectRollup(
 /** Columns in the order of selectRollup, for an INSERT. */
 export const rollupColumns = ({ keys, sums }: Pick<Rollup, 'keys' | 'sums'>): string =>
   Object.keys({ ...keys, ...sums }).join(', ');
+
+const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
+
+/** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
+export const archivedLearnerSkill = defineTable(
+  'archived_learner_skill',
+  'One day of one learner on one skill, of answers whose rows were dropped for their age; daily_learner_skill and daily_skill have them too',
+  [
+    ...columnsOf(`
+      ${monthOfArrival}
+      partition_id UInt16 -- Redis partition of the learner
+    `),
+    ...learnerSkill.table.columns.map((column) => ({ ...column, type: plainType(column.type) })),
+    ...masterySum,
+  ],
+  {
+    engine: 'ReplacingMergeTree',
+    partitionBy: 'month',
+    orderBy: '(tenant, user_id, skill_id, day, month)',
+  },
+);
+
+/** The same as a rollup of `attempts`, for the INSERT that fills it. */
+export const archivedRollup: Pick<Rollup, 'keys' | 'sums'> = {
+  keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSkill.keys },
+  sums: { ...learnerSkill.sums, mastery_sum: 'sum(mastery_after)' },
+};
+
+/** Doubles do no harm: it is read by its highest month. */
+export const archivedMonths = defineTable(
+  'archived_months',
+  'Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
+  `
+    ${monthOfArrival}
+    answers UInt64 -- Answers that arrived in it
+    archived_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When
+  `,
+  { engine: 'MergeTree', orderBy: 'month', shardBy: 'month' },
+);
+
+/** Scalar: the last archived month as 202601; 0: none. */
+export const archivedThrough = '(SELECT max(month) FROM archived_months)';
+/** Condition over `attempts`: rows that count themselves, and not by what is archived of their month. */
+export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
+/** What counts of the archive; readers name its columns by `a`. */
+export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
+export const isArchived = `a.month <= ${archivedThrough}`;
+
+/** Aggregates over the archive that are no sums. */
+const aggregates: Expressions = {
+  first_answer: 'min(a.first_answer)',
+  last_answer: 'max(a.last_answer)',
+  learners: 'uniqState(a.user_id)',
+};
+
+/** What is archived, as rows of the rollup. @param where a condition over `a` */
+export function selectArchived({ keys, sums }: Rollup, where: string): string {
+  const names = Object.keys(keys);
+  const columns = [
+    ...names.map((name) => `a.${name} AS ${name}`),
+    ...Object.keys(sums).map((name) => `${aggregates[name] ?? `sum(a.${name})`} AS ${name}`),
+  ];
+  return [
+    `SELECT ${columns.join(', ')}`,
+    `FROM ${archivedDays}`,
+    `WHERE ${isArchived} AND ${where}`,
+    `GROUP BY ${names.map((name) => `a.${name}`).join(', ')}`,
+  ].join('\n');
+}

@@ -1,0 +1,161 @@
+/**
+ * Tables and views as the schema declares them, and their statements. On a cluster (ADR 17) a replicated table NAME_local on
+ * every shard holds the rows, and NAME is a Distributed table over it. Materialized views run where rows are stored.
+ */
+
+/** Name of the cluster in the servers' `remote_servers`; null: one server. */
+export type Cluster = string | null;
+
+export interface Column {
+  name: string;
+  type: string;
+  /** Without one the server's default (LZ4) holds. */
+  codec?: string;
+  /** Of a rollup: an expression over `attempts`. */
+  source?: string;
+  comment: string;
+}
+
+export interface Table {
+  name: string;
+  comment: string;
+  engine: string;
+  columns: readonly Column[];
+  /** Skip indexes, as ClickHouse writes them. */
+  indexes?: readonly string[];
+  partitionBy?: string;
+  orderBy: string;
+  /** Expression that says on which shard of a cluster a row belongs. */
+  shardBy: string;
+  /** As ClickHouse writes them; empty: none. */
+  settings: string;
+}
+
+export interface View {
+  name: string;
+  comment: string;
+  /** In the order of the query's; without them the columns have no comments. */
+  columns?: readonly Column[];
+  query: string;
+}
+
+const codecs: Readonly<Record<string, string>> = {
+  zstd: 'ZSTD(1)',
+  zstd3: 'ZSTD(3)',
+  delta: 'Delta, ZSTD(1)',
+};
+
+/**
+ * Columns as text, one a line: `name Type [codec] [= source] -- meaning`. Lines that begin with `--` continue the one before.
+ * @throws Error for a line of another form
+ */
+export const columnsOf = (text: string): Column[] =>
+  text
+    .trim()
+    .replaceAll(/\n\s+-- /g, '\n-- ')
+    .split(/\n(?!-- )/)
+    .filter((line) => line.trim() !== '')
+    .map(columnOf);
+
+function columnOf(text: string): Column {
+  const [declaration = '', ...meaning] = text.split(/\s+-- /);
+  const [, name, type, codec = '', source] =
+    /^\s*(\w+) (.+?)(?: (zstd3?|delta))?(?: = (.+))?$/.exec(declaration) ?? [];
+  if (name === undefined || type === undefined || meaning.length === 0)
+    throw new Error(`not a column: ${text}`);
+  const comment = meaning.join(' ');
+  return { name, type, comment, ...(codec && { codec: codecs[codec] }), ...(source && { source }) };
+}
+
+/** On the disk when an insert is done: the outbox and the journal forget a row then. */
+const writtenThrough = 'fsync_after_insert = 1, fsync_part_directory = 1';
+
+/**
+ * Also remembers the tokens of blocks (ADR 3). A view's target needs it as well: a repeated block would double the
+ * rollup while the raw table stays right.
+ */
+export const rememberingTokens = `non_replicated_deduplication_window = 10000, ${writtenThrough}`;
+
+type Layout = Pick<Table, 'engine' | 'orderBy'> & Partial<Table>;
+
+/** A table that is sharded by learner and written through, unless its layout says otherwise. */
+export const defineTable = (
+  name: string,
+  comment: string,
+  columns: string | readonly Column[],
+  layout: Layout,
+): Table => ({
+  ...{ name, comment, shardBy: 'cityHash64(tenant, user_id)', settings: writtenThrough },
+  columns: typeof columns === 'string' ? columnsOf(columns) : columns,
+  ...layout,
+});
+
+/** The table that holds the rows. */
+export const storedName = (name: string, cluster: Cluster): string =>
+  cluster === null ? name : `${name}_local`;
+
+/** A name as DDL has it that is meant for every server. */
+export const everywhere = (name: string, cluster: Cluster): string =>
+  cluster === null ? name : `${name} ON CLUSTER ${cluster}`;
+
+export function createTables(table: Table, cluster: Cluster): string[] {
+  if (cluster === null) return [createTable(table)];
+  const stored = storedName(table.name, cluster);
+  return [
+    createTable({
+      ...table,
+      name: everywhere(stored, cluster),
+      engine: replicated(table.engine),
+      // Replicas share the tokens that they remember.
+      settings: table.settings.replace('non_replicated_', 'replicated_'),
+    }),
+    [
+      `CREATE TABLE IF NOT EXISTS ${everywhere(table.name, cluster)} AS ${stored}`,
+      `ENGINE = Distributed(${cluster}, currentDatabase(), ${stored}, ${table.shardBy})`,
+      `COMMENT ${quote(table.comment)}`,
+    ].join('\n'),
+  ];
+}
+
+/** Arguments of the engine come after the replica's place. */
+const replicated = (engine: string): string =>
+  engine.replace(
+    /^(\w+)(?:\((.*)\))?$/,
+    (_, name: string, argument?: string) =>
+      `Replicated${name}('/clickhouse/tables/{database}/{table}/{shard}', '{replica}'${argument ? `, ${argument}` : ''})`,
+  );
+
+const createTable = ({ columns, indexes = [], partitionBy, settings, ...table }: Table): string =>
+  [
+    `CREATE TABLE IF NOT EXISTS ${table.name}${inLines([...columns.map(declare), ...indexes.map((one) => `INDEX ${one}`)])}`,
+    `ENGINE = ${table.engine}`,
+    ...(partitionBy ? [`PARTITION BY ${partitionBy}`] : []),
+    `ORDER BY ${table.orderBy}`,
+    ...(settings ? [`SETTINGS ${settings}`] : []),
+    `COMMENT ${quote(table.comment)}`,
+  ].join('\n');
+
+export const createView = ({ name, comment, columns, query }: View): string =>
+  `CREATE VIEW IF NOT EXISTS ${name}${columns ? inLines(columns.map(declare)) : ''} AS\n${query}\nCOMMENT ${quote(comment)}`;
+
+const inLines = (parts: readonly string[]): string => ` (\n  ${parts.join(',\n  ')}\n)`;
+
+const declare = ({ name, type, codec, comment }: Column): string =>
+  `${name} ${type} COMMENT ${quote(comment)}${codec ? ` CODEC(${codec})` : ''}`;
+
+/** A ClickHouse string literal. */
+export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+
+/**
+ * The beginning of a statement that deletes rows; WHERE follows. An ALTER is carried out by one replica of a shard and
+ * reaches the others in order. Every replica would apply a DELETE, one that was unavailable when it is back:
+ * it would remove what was inserted since.
+ */
+export const deleteFrom = (name: string, cluster: Cluster): string =>
+  cluster === null
+    ? `DELETE FROM ${name}`
+    : `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DELETE`;
+
+/** Drops all rows of a partition, which is a number; again, when it is gone, does nothing. */
+export const dropPartition = (name: string, partition: number, cluster: Cluster): string =>
+  `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DROP PARTITION ${partition}`;

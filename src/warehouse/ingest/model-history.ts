@@ -1,0 +1,75 @@
+/** The published models in ClickHouse, for analysts and for a rebuild: written after Redis, never read to serve. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
+import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
+import { modelVersions, skillParameters } from '../schema/tables.js';
+
+/** ClickHouse notes a token before it moves the part into place: who is killed in between needs another token. */
+const maxTokens = 5;
+
+export type ModelHistory = ReturnType<typeof createModelHistory>;
+
+export const createModelHistory = (client: ClickHouseClient) => ({
+  /** Number of the last change that is there, by tenant. */
+  lastChanges: async (): Promise<ReadonlyMap<string, number>> => {
+    const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
+    const rows = await selectRows<{ tenant: string; change: number }>(client, query);
+    return new Map(rows.map(({ tenant, change }) => [tenant, change]));
+  },
+  /** Adds a change, and the parameters of a fitted version; doing it again adds nothing. */
+  add: async (change: RecordedChange): Promise<void> => {
+    // The change comes last: where it is, everything is.
+    if (change.action === 'fit')
+      await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
+    const { basedOn, publishedAt, ...same } = change;
+    const row = { ...same, based_on: basedOn, published_at: sqlTime(publishedAt) };
+    await insertOnce(client, modelVersions.name, 'change', change, [row]);
+  },
+});
+
+/** As one block, which is there as a whole or not at all. */
+async function insertOnce(
+  client: ClickHouseClient,
+  table: string,
+  column: 'change' | 'version',
+  change: RecordedChange,
+  values: object[],
+): Promise<void> {
+  const { tenant, [column]: value } = change;
+  const query = `SELECT toUInt32(count()) AS n FROM ${table} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
+  for (let token = 0; values.length > 0; token++) {
+    if ((await selectNumber(client, query, { params: { tenant, value } })) > 0) return;
+    if (token === maxTokens) throw new Error(`${table} does not take its rows`);
+    const insert_deduplication_token = `${tenant}:${value}:${token}`;
+    await client.insert({
+      ...{ table, format: 'JSONEachRow', values },
+      clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, insert_deduplication_token },
+    });
+  }
+}
+
+/** None for a version that is no longer kept. */
+function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
+  if (model === '') return [];
+  const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));
+  return Array.from(decodeModel(model).skills, ([skillId, skill]) => {
+    const found = reports.get(skillId);
+    return {
+      tenant,
+      version,
+      skill_id: skillId,
+      source: skill.source,
+      parameters_version: skill.version,
+      p_init: skill.parameters.pInit,
+      p_learn: skill.parameters.pLearn,
+      p_guess: skill.parameters.pGuess,
+      p_slip: skill.parameters.pSlip,
+      learners: skill.learners,
+      answers: skill.answers,
+      old_log_loss: found?.oldLogLoss ?? null,
+      new_log_loss: found?.newLogLoss ?? null,
+      published: found?.published === true ? 1 : 0,
+      fitted_at: skill.fittedAt === null ? null : sqlTime(Date.parse(skill.fittedAt)),
+    };
+  });
+}

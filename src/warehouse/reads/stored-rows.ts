@@ -1,0 +1,116 @@
+/** A learner's rows, read back out of ClickHouse for callers who wait. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Limiter } from '../../concurrency.js';
+import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
+import type { ExportRecord } from '../../contracts/export-record.js';
+import { mapInSlices } from '../../slices.js';
+import { selectRows } from '../clickhouse/client.js';
+import { finalOf, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
+import { attempts, learnerSnapshots } from '../schema/tables.js';
+
+/** Part of a learner's answers by their numbers, both bounds included. */
+export interface AttemptRange {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly from: number;
+  readonly to: number;
+  readonly order: 'newest first' | 'oldest first';
+  readonly atMost: number;
+}
+
+const attemptsTimeoutMs = 5000;
+const pageTimeoutMs = 10_000;
+const pageRows = 500;
+
+const ofUser = 'tenant = {tenant:String} AND user_id = {userId:String}';
+
+/** Times as they are in an encoded row. */
+const columns = rowColumns
+  .map((name) =>
+    name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
+  )
+  .join(', ');
+
+/** Of several rows with a number, which a Redis restored from an older copy gave them, the one that was counted last. */
+const selectAttempts = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
+WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
+ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
+LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
+
+const selectSnapshot = `SELECT state FROM ${learnerSnapshots.name} FINAL
+WHERE ${ofUser}`;
+
+const selectPage = ({
+  table,
+}: LearnerTable): string => `SELECT ${table.columns.map(({ name }) => name).join(', ')}
+FROM ${table.name} ${finalOf(table)} WHERE ${ofUser}
+ORDER BY ${table.orderBy.replace(/[()]/g, '')} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
+
+export type StoredRows = ReturnType<typeof createStoredRows>;
+
+/** @param limit of each read. Its functions throw when ClickHouse is unavailable or does not answer in a few seconds. */
+export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
+  /** The first answers of the range, one for each number. */
+  attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
+    limit(range.tenant, () => readAttempts(client, range)),
+
+  /**
+   * A learner's rows up to a number, as lines, and the snapshot they follow on, null where none was dropped for its age.
+   * Rows are read before the snapshot: they are dropped only when it is there.
+   */
+  history: (tenant: string, userId: string, to: number) =>
+    limit(tenant, async () => {
+      const stored = await readLines(client, {
+        tenant,
+        userId,
+        from: 1,
+        to,
+        order: 'oldest first',
+        atMost: to,
+      });
+      const params = { tenant, userId };
+      const [last] = await selectRows<{ state: string }>(client, selectSnapshot, { params });
+      return { stored, snapshot: last?.state ?? null };
+    }),
+
+  /** The learner's rows in the other tables, page by page; answers are in Redis, too. */
+  besideAttempts: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {
+    for (const one of learnerTables.filter(({ table }) => table !== attempts))
+      for (let [skip, isLast] = [0, false]; !isLast; skip += pageRows) {
+        const rows = await limit(tenant, () =>
+          selectRows<object>(client, selectPage(one), {
+            params: { tenant, userId, atMost: pageRows, skip },
+            settings: { date_time_output_format: 'iso' },
+            signal: AbortSignal.timeout(pageTimeoutMs),
+          }),
+        );
+        yield rows.map((row) => ({ type: one.rowType, place: 'clickhouse', ...row }));
+        isLast = rows.length < pageRows;
+      }
+  },
+});
+
+/** Numbers have no gaps, so the rows nearly always stand close together; where some are missing, the whole range is read. */
+async function readAttempts(client: ClickHouseClient, range: AttemptRange): Promise<AttemptRow[]> {
+  const { order, atMost, from, to } = range;
+  const close =
+    order === 'newest first'
+      ? { ...range, from: Math.max(from, to - atMost + 1) }
+      : { ...range, to: Math.min(to, from + atMost - 1) };
+  const rows = await decodeRows(await readLines(client, close));
+  const isAll = rows.length === atMost || (close.from === from && close.to === to);
+  return isAll ? rows : decodeRows(await readLines(client, range));
+}
+
+const decodeRows = (lines: string): Promise<AttemptRow[]> =>
+  mapInSlices(lines.split('\n').slice(0, -1), decodeAttemptRow);
+
+async function readLines(client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> {
+  const result = await client.query({
+    query: selectAttempts(order),
+    format: 'TabSeparated',
+    query_params: range,
+    abort_signal: AbortSignal.timeout(attemptsTimeoutMs),
+  });
+  return result.text();
+}

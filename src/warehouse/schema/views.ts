@@ -1,0 +1,294 @@
+/**
+ * Views for analysts beside those of the rollups: what is in force of the journal's facts, how fast learners learn, and how
+ * often the intervals of forecasts held. They read the daily sums alone, to stay quick however many answers there are.
+ * Numbers of the models are written out: a released view is never edited.
+ */
+import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
+import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './tables.js';
+
+/** Columns of a table as a view shows them; all of them where none is named. */
+const shownColumns = ({ columns }: Table, ...names: string[]): Column[] =>
+  columns
+    .filter((column) => names.length === 0 || names.includes(column.name))
+    .map(({ codec: _, ...column }) => column);
+
+/** A row that was inserted twice is the same twice, and a goal's time grows with every change. */
+export const goals: View = {
+  name: 'goals',
+  comment: 'The goal in force of every learner who has one',
+  columns: [
+    ...shownColumns(goalChanges, 'tenant', 'user_id'),
+    { name: 'target_score', type: 'UInt16', comment: 'Total score to reach, 400 to 1600' },
+    ...shownColumns(goalChanges, 'target_date', 'updated_at'),
+  ],
+  query: `SELECT tenant, user_id, assumeNotNull(last.1) AS target_score, last.2 AS target_date, last_at AS updated_at
+FROM (
+  SELECT tenant, user_id, argMax((target_score, target_date), updated_at) AS last, max(updated_at) AS last_at
+  FROM goal_changes GROUP BY tenant, user_id
+) WHERE last.1 IS NOT NULL`,
+};
+
+const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
+
+export const skillCatalogue: View = {
+  name: 'skill_catalogue',
+  comment: "The entry in force of every skill that a tenant's catalogue has",
+  columns: shownColumns(skillChanges),
+  query: `SELECT tenant, skill_id, last.${entry.length + 1} AS revision, ${entry.map((name, i) => `last.${i + 1} AS ${name}`).join(', ')}
+FROM (
+  SELECT tenant, skill_id, argMax((${entry.join(', ')}, revision), (updated_at, revision)) AS last
+  FROM skill_changes GROUP BY tenant, skill_id
+) WHERE weight > 0`,
+};
+
+export const forecasts: View = {
+  name: 'forecasts',
+  comment: 'Every forecast that was served, once',
+  columns: shownColumns(servedForecasts),
+  query: `SELECT ${servedForecasts.columns.map(({ name }) => name).join(', ')} FROM served_forecasts FINAL
+SETTINGS do_not_merge_across_partitions_select_final = 1`,
+};
+
+/** Sums of a group of `daily_learner_skill AS r`. */
+const sums = `sum(r.attempts) AS attempts, sum(r.correct) AS correct, sum(r.predicted_correct) AS predicted,
+    sum(r.mastery_gain) AS gain, uniqExact(r.day) AS active_days, sum(r.timed_attempts) AS timed,
+    sum(r.timed_correct) AS timed_correct, sum(r.timed_seconds) AS seconds, sum(r.log_seconds) AS log_seconds`;
+
+/** What is usual for a skill: by how much answers differ from what was predicted, and ln seconds. */
+const norms = `SELECT tenant, skill_id,
+    (sum(r.correct) - sum(r.predicted_correct)) / sum(r.attempts) AS surprise,
+    sqrt(greatest(sum(r.squared_error) / sum(r.attempts), 0.04)) AS surprise_sd,
+    sum(r.log_seconds) / sum(r.timed_attempts) AS log_mean,
+    sqrt(greatest(sum(r.log_seconds_squared) / sum(r.timed_attempts) - pow(log_mean, 2), 0.04)) AS log_sd
+  FROM daily_learner_skill AS r GROUP BY tenant, skill_id`;
+
+/**
+ * Right answers beyond the predicted ones against ln time, both standardised by the skill's norms, as a percentage
+ * of the normal distribution of their difference over sqrt 2: 50 is as all learners of the skill together. It is
+ * what learners get answer by answer (src/domain/tracing/pace.ts), of means. NULL below three times.
+ */
+const efficiency = (of: (sum: string) => string, norm: (name: string) => string): string =>
+  `if(${of('timed')} < 3, NULL, 50 * (1 + erf(0.5 * (
+    ((${of('correct')} - ${of('predicted')}) / ${of('attempts')} - ${norm('surprise')}) / ${norm('surprise_sd')}
+    - (${of('log_seconds')} / ${of('timed')} - ${norm('log_mean')}) / ${norm('log_sd')}))))`;
+
+const ofWeek = efficiency(
+  (sum) => `sum(w.${sum})`,
+  (norm) => `any(n.${norm})`,
+);
+const ofLearner = efficiency(
+  (sum) => `l.${sum}`,
+  (norm) => `n.${norm}`,
+);
+
+export const cohortSkillWeekly: View = {
+  name: 'cohort_skill_weekly',
+  comment:
+    'Velocity, accuracy and efficiency by skill of the learners who began in the same week, week by week',
+  columns: columnsOf(`
+    tenant LowCardinality(String) -- Owner of the learners
+    cohort Date -- Monday of the UTC week in which the learners first answered anything
+    skill_id LowCardinality(String) -- Skill
+    week UInt32 -- Weeks since then; 0 is the first
+    learners UInt64 -- Learners of the cohort who practised the skill in that week
+    attempts UInt64 -- Their answers
+    accuracy Float64 -- Share of correct ones
+    velocity_per_attempt Float64
+      -- Mean of mastery_after - mastery_before; on first answers it also finds out what a learner knew before
+    velocity_per_active_day Float64 -- The same change, per day on which a learner practised the skill
+    mean_mastery Float64 -- Mean over the learners of mastery after the week's last answer
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+    efficiency_index Nullable(Float64)
+      -- Accuracy beyond the prediction against time, 0 to 100; 50: as all learners of the skill; NULL: too few times
+  `),
+  query: `SELECT w.tenant AS tenant, f.cohort AS cohort, w.skill_id AS skill_id,
+  intDiv(w.monday - f.cohort, 7) AS week,
+  count() AS learners,
+  sum(w.attempts) AS attempts,
+  sum(w.correct) / sum(w.attempts) AS accuracy,
+  sum(w.gain) / sum(w.attempts) AS velocity_per_attempt,
+  sum(w.gain) / sum(w.active_days) AS velocity_per_active_day,
+  avg(w.mastery) AS mean_mastery,
+  if(sum(w.seconds) = 0, NULL, 60 * sum(w.timed_correct) / sum(w.seconds)) AS correct_per_minute,
+  ${ofWeek} AS efficiency_index
+FROM (
+  SELECT tenant, user_id, skill_id, toMonday(r.day) AS monday, max(r.last_answer).3 AS mastery,
+    ${sums}
+  FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, monday
+) AS w
+JOIN (
+  SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM daily_learner_skill AS r GROUP BY tenant, user_id
+) AS f ON f.tenant = w.tenant AND f.user_id = w.user_id
+JOIN (
+  ${norms}
+) AS n ON n.tenant = w.tenant AND n.skill_id = w.skill_id
+GROUP BY tenant, cohort, skill_id, week`,
+};
+
+const quartiles = (name: string, type: string, what: string): string => `
+    ${name}_q1 ${type} -- First quartile over the learners of ${what}
+    ${name}_median ${type} -- Median over the learners of ${what}
+    ${name}_q3 ${type} -- Third quartile over the learners of ${what}`;
+
+const efficiencyMeaning =
+  'accuracy beyond the prediction against time, 0 to 100, 50: as all learners of the skill; three times needed';
+
+const selectQuartiles = (name: string, of: string): string =>
+  `quantileExactInclusive(0.25)(${of}) AS ${name}_q1,
+  quantileExactInclusive(0.5)(${of}) AS ${name}_median,
+  quantileExactInclusive(0.75)(${of}) AS ${name}_q3`;
+
+export const skillVelocity: View = {
+  name: 'skill_velocity',
+  comment: 'How fast and how efficiently the learners of a skill learn, and how they differ',
+  columns: columnsOf(`
+    tenant LowCardinality(String) -- Owner of the learners
+    skill_id LowCardinality(String) -- Skill
+    learners UInt64 -- Learners who answered on the skill
+    attempts UInt64 -- Their answers
+    ${quartiles('velocity_per_attempt', 'Float64', 'the mean of mastery_after - mastery_before')}
+    ${quartiles('velocity_per_active_day', 'Float64', 'the sum of mastery_after - mastery_before per day of practice')}
+    ${quartiles('efficiency_index', 'Nullable(Float64)', efficiencyMeaning)}
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+    plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
+  `),
+  query: `SELECT l.tenant AS tenant, l.skill_id AS skill_id,
+  count() AS learners,
+  sum(l.attempts) AS attempts,
+  ${selectQuartiles('velocity_per_attempt', 'l.gain / l.attempts')},
+  ${selectQuartiles('velocity_per_active_day', 'l.gain / l.active_days')},
+  ${selectQuartiles('efficiency_index', ofLearner)},
+  if(sum(l.seconds) = 0, NULL, 60 * sum(l.timed_correct) / sum(l.seconds)) AS correct_per_minute,
+  avg(l.on_plateau) AS plateau_share
+FROM (
+  SELECT tenant, user_id, skill_id,
+    sum(r.plateau_attempts) > 0 AND maxIf(r.day, r.plateau_attempts > 0) = max(r.day) AS on_plateau,
+    ${sums}
+  FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id
+) AS l
+JOIN (
+  ${norms}
+) AS n ON n.tenant = l.tenant AND n.skill_id = l.skill_id
+GROUP BY tenant, skill_id`,
+};
+
+/** A share of fewer answers says little about any forecast. */
+const fewestAnswers = 10;
+
+/** The columns once for each level. */
+const perLevel = (column: string) =>
+  levels.flatMap((level) =>
+    columnsOf(column.replaceAll('LEVEL', `${level}`).replaceAll('SHARE', `${level / 100}`)),
+  );
+const served = (...names: string[]) => shownColumns(servedForecasts, ...names);
+/** Of the columns of a served forecast, what it is scored by. */
+const madeColumns = [
+  'made_at',
+  'learner_seq',
+  'expected_share',
+  'share_sd',
+  ...levels.flatMap((level) => [`below_${level}`, `above_${level}`]),
+];
+
+/**
+ * The last forecast of each learner, UTC day and horizon: who asks again and again does not count for more. Answers of its
+ * own day are left out later: the rollups do not say which of them came before it.
+ */
+const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_days,
+    argMax((${madeColumns.map((name) => `f.${name}`).join(', ')}), f.made_at) AS last
+  FROM served_forecasts AS f
+  WHERE made_day + forecast_days < toDate(now('UTC'))
+  GROUP BY tenant, user_id, made_day, forecast_days`;
+
+/**
+ * Each learner's days with answers, as one row: joined by learners alone, a condition on tenant or learner reaches
+ * the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
+ */
+const days = `SELECT tenant, user_id, groupArray((day, answers, correct)) AS days
+  FROM (
+    SELECT tenant, user_id, day, sum(r.attempts) AS answers, sum(r.correct) AS correct
+    FROM daily_learner_skill AS r GROUP BY tenant, user_id, day
+  ) GROUP BY tenant, user_id`;
+
+const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
+    arrayFilter(d -> d.1 > made_day AND d.1 <= made_day + forecast_days, days) AS inside,
+    arraySum(d -> d.2, inside) AS answers, arraySum(d -> d.3, inside) AS correct
+  FROM (${due}) AS f JOIN (${days}) AS d USING (tenant, user_id)
+  WHERE answers >= ${fewestAnswers}`;
+
+/** An end of an interval as a share: back from asin(sqrt(share)), which ends at 0 and pi / 2. */
+const end = (distance: string): string =>
+  `pow(sin(greatest(0, least(pi() / 2, asin(sqrt(expected_share)) ${distance} * spread))), 2)`;
+
+export const forecastOutcomes: View = {
+  name: 'forecast_outcomes',
+  comment: `Forecasts whose days are over, with at least ${fewestAnswers} answers in them: the last one of each learner, UTC day and horizon`,
+  columns: [
+    ...served('tenant', 'user_id'),
+    ...columnsOf('made_day Date -- UTC day on which it was made; answers count from the next one on'),
+    ...served('forecast_days', 'made_at'),
+    ...columnsOf("history UInt32 -- The learner's counted answers when it was made"),
+    ...served('expected_share'),
+    ...columnsOf(`
+      answers UInt64 -- Answers from the day after made_day to made_day + forecast_days
+      correct UInt64 -- Correct ones among them
+      observed_share Float64 -- Share of correct answers among them
+      z Float64
+        -- Observed less expected on the scale asin(sqrt(share)), in standard deviations of what was to be expected
+    `),
+    ...perLevel('covered_LEVEL UInt8 -- 1 when the LEVEL % interval held, else 0'),
+    ...perLevel('interval_width_LEVEL Float64 -- Width of the LEVEL % interval as a share, 0 to 1'),
+    ...columnsOf(`
+      squared_error Float64 -- Square of observed less expected share
+      brier Float64 -- Mean of (expected_share - is_correct) squared over the answers; lower is better
+    `),
+  ],
+  query: `SELECT tenant, user_id, made_day, forecast_days, made_at, learner_seq AS history, expected_share, answers, correct,
+  correct / answers AS observed_share,
+  (asin(sqrt(observed_share)) - asin(sqrt(expected_share))) / spread AS z,
+  ${levels.map((level) => `z BETWEEN -below_${level} AND above_${level} AS covered_${level}`).join(', ')},
+  ${levels.map((level) => `${end(`+ above_${level}`)} - ${end(`- below_${level}`)} AS interval_width_${level}`).join(',\n  ')},
+  pow(observed_share - expected_share, 2) AS squared_error,
+  observed_share * pow(1 - expected_share, 2) + (1 - observed_share) * pow(expected_share, 2) AS brier
+FROM (
+  SELECT tenant, user_id, made_day, forecast_days, answers, correct,
+    ${madeColumns.map((name, i) => `made.${i + 1} AS ${name}`).join(', ')},
+    sqrt(pow(share_sd, 2) + 1 / (4 * answers)) AS spread
+  FROM (${scored}) AS s
+)`,
+};
+
+/** The band that a history belongs to, and where it ends. */
+const bandStart =
+  'multiIf(history >= 500, 500, history >= 200, 200, history >= 100, 100, history >= 50, 50, history >= 20, 20, 1)';
+const bandEnd = 'transform(history_from, [1, 20, 50, 100, 200], [19, 49, 99, 199, 499], NULL)';
+
+export const forecastCoverage: View = {
+  name: 'forecast_coverage',
+  comment: 'How often the intervals of served forecasts held, by tenant, horizon and amount of history',
+  columns: [
+    ...served('tenant', 'forecast_days'),
+    ...columnsOf(`
+      history_from UInt32 -- Fewest answers that the band's learners had when the forecast was made
+      history_to Nullable(UInt32) -- Most answers that they had; NULL: no bound
+      cases UInt64 -- Forecasts: rows of forecast_outcomes
+      learners UInt64 -- Different learners among them: cases of one learner are not independent
+      answers UInt64 -- Answers that they were scored on; those in several horizons count in each
+    `),
+    ...perLevel('coverage_LEVEL Float64 -- Share of cases whose LEVEL % interval held; SHARE is right'),
+    ...perLevel('mean_width_LEVEL Float64 -- Mean width of the LEVEL % interval as a share; less is sharper'),
+    ...columnsOf(`
+      expected_share Float64 -- Mean expected share of right answers
+      observed_share Float64 -- Mean observed share
+      mean_squared_error Float64 -- Mean square of observed less expected share
+      brier Float64 -- Mean of brier, each forecast counting the same, as in a back-test; lower is better
+    `),
+  ],
+  query: `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
+  count() AS cases, uniqExact(user_id) AS learners, sum(o.answers) AS answers,
+  ${levels.map((level) => `avg(o.covered_${level}) AS coverage_${level}`).join(', ')},
+  ${levels.map((level) => `avg(o.interval_width_${level}) AS mean_width_${level}`).join(', ')},
+  avg(o.expected_share) AS expected_share, avg(o.observed_share) AS observed_share,
+  avg(o.squared_error) AS mean_squared_error, avg(o.brier) AS brier
+FROM forecast_outcomes AS o GROUP BY tenant, forecast_days, history_from`,
+};
