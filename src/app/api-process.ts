@@ -16,8 +16,7 @@ await runProcess(logger, async (closers) => {
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   const redis = await connectState(endpoints, config, logger, closers);
   const engine = await startEngine(redis, endpoints, config, logger, closers);
-  const askOfAge = await watchForOlderRedis(engine);
-  askOfAge();
+  await watchForOlderRedis(engine);
   const figures = createMetrics(`api-${number}`);
   const { stalled, collectAll } = linkToParent(figures.collect);
   const metrics = async () => {

@@ -11,27 +11,32 @@ import type { CollectedFigures, Metrics } from './metrics.js';
 
 /** What a process gets when it starts: not by its environment or arguments, where others can read it. */
 export interface ApiProcessSettings {
-  /** From 1 on. */
   readonly number: number;
   readonly config: Config;
   readonly endpoints: Engine['endpoints'];
 }
 
-/** What a process says when it serves. */
 export const readyMessage = 'ready';
 
+/** A child gives up by itself where Redis is unavailable; one that says nothing at all for so long hangs. */
+const readyLimitMs = 120_000;
 const beatMs = 1000;
 /** So many beats without an answer, and the process hangs. Beats are counted: who stood still himself sent none. */
 const maxUnanswered = 15;
+/** From so many on a process is not said to answer. */
+const maxSilent = 3;
 /** How long a process may take to send its figures, and the one that asked waits for all. */
 const collectMs = 1500;
-const askMs = 3000;
+const collectAllMs = 3000;
+
+type Stalled = () => string | null;
+type AllFigures = readonly CollectedFigures[];
 
 /** Resolves when all of them serve; one that dies or hangs is started again. */
 export async function startApiProcesses(
   { endpoints, logger, closers }: Engine,
   config: Config,
-  stalled: () => string | null,
+  stalled: Stalled,
   metrics: Metrics,
 ): Promise<void> {
   const watches = new Map<number, ReturnType<typeof watchChild>>();
@@ -41,7 +46,7 @@ export async function startApiProcesses(
     () => [...watches.values()].filter((watch) => watch.answering()).length,
   );
   metrics.add('api_processes_hung_total', () => hung);
-  const collectAll = async (): Promise<CollectedFigures[]> => {
+  const collectAll = async (): Promise<AllFigures> => {
     const children = [...watches.values()].map((watch) => watch.collect());
     const [own, ...others] = await Promise.all([metrics.collect(), ...children]);
     return [own, ...others.flat()];
@@ -55,8 +60,10 @@ export async function startApiProcesses(
     return supervise({
       ...{ name, logger },
       spawn: () => {
-        const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
-        const child = fork(programPath('api-process.js'), { detached: true, stdio: [...stdio] });
+        const child = fork(programPath('api-process.js'), {
+          detached: true,
+          stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+        });
         const settings: ApiProcessSettings = { number: i + 1, config, endpoints };
         if (child.pid !== undefined) child.send(settings);
         return child;
@@ -70,9 +77,6 @@ export async function startApiProcesses(
   closers.add('API processes', (limitMs) => Promise.all(processes.map((process) => process.stop(limitMs))));
   await Promise.all(processes.map(({ ready }) => ready));
 }
-
-/** A child gives up by itself where Redis is unavailable; one that says nothing at all for so long hangs. */
-const readyLimitMs = 120_000;
 
 /** @throws Error where the child says something else, or nothing in time */
 export async function untilReady(
@@ -103,85 +107,78 @@ export async function findPort(host: string, port: number): Promise<number> {
   return found;
 }
 
-/** `beat` wants a beat back, and says why consumers do not move; `ask` wants a reply: figures of the one who is asked. */
-type Message =
-  | { readonly kind: 'beat'; readonly stalled: string | null }
-  | { readonly kind: 'ask'; readonly id: number }
-  | { readonly kind: 'reply'; readonly id: number; readonly figures: readonly CollectedFigures[] };
-
 /** Ends a child that hangs: whoever watches over it starts another. */
 function watchChild(
   child: ChildProcess,
-  stalled: () => string | null,
-  collectAll: () => Promise<readonly CollectedFigures[]>,
+  stalled: Stalled,
+  collectAll: () => Promise<AllFigures>,
   onHung: (pid: number | undefined) => void,
 ) {
   let unanswered = 0;
-  const link = openLink(child, collectAll, () => {
-    unanswered = 0;
-  });
+  const ask = openLink(child, collectAll);
+  const beat = async (): Promise<void> => {
+    const answer = await ask({ kind: 'beat', stalled: stalled() }, maxSilent * beatMs);
+    if (answer !== null) unanswered = 0;
+  };
   const timer = setInterval(() => {
     unanswered += 1;
-    if (unanswered <= maxUnanswered) return link.send({ kind: 'beat', stalled: stalled() });
+    if (unanswered <= maxUnanswered) return void beat();
     clearInterval(timer);
     onHung(child.pid);
     child.kill('SIGKILL');
   }, beatMs);
   child.once('exit', () => clearInterval(timer));
   return {
-    answering: () => child.exitCode === null && child.signalCode === null && unanswered < 3,
-    /** Empty where it does not reply in time. */
-    collect: () => link.ask(collectMs),
+    answering: () => child.exitCode === null && child.signalCode === null && unanswered < maxSilent,
+    collect: async () => (await ask({ kind: 'figures' }, collectMs)) ?? [],
   };
 }
 
-/** @param collect figures of this process */
 export function linkToParent(collect: () => Promise<CollectedFigures>) {
   let stalled: string | null = null;
-  const link = openLink(
-    process,
-    async () => [await collect()],
-    (message) => {
-      if (message.kind !== 'beat') return;
-      stalled = message.stalled;
-      link.send({ kind: 'beat', stalled: null });
-    },
-  );
+  const ask = openLink(process, async (request) => {
+    if (request.kind === 'figures') return [await collect()];
+    stalled = request.stalled;
+    return [];
+  });
   return {
     /** What the process that started this one says of its consumers. */
     stalled: () => stalled,
     /** Figures of all processes; empty where they do not come in time. */
-    collectAll: () => link.ask(askMs),
+    collectAll: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [],
   };
 }
 
-/** @param reply figures for the other side @param hear is called for every message */
+/** A beat is replied to without figures, and tells why consumers do not move. */
+type Request = { readonly kind: 'beat'; readonly stalled: string | null } | { readonly kind: 'figures' };
+
+interface Message {
+  readonly id: number;
+  readonly request?: Request;
+  readonly reply?: AllFigures;
+}
+
+/** @returns asks the other side; null where it does not reply in time */
 function openLink(
   channel: ChildProcess | NodeJS.Process,
-  reply: () => Promise<readonly CollectedFigures[]>,
-  hear: (message: Message) => void,
-) {
-  const asked = new Map<number, (figures: readonly CollectedFigures[]) => void>();
+  answer: (request: Request) => Promise<AllFigures>,
+): (request: Request, limitMs: number) => Promise<AllFigures | null> {
+  const asked = new Map<number, (figures: AllFigures) => void>();
   let last = 0;
   const send = (message: Message): void => {
     // Without a channel the other side is gone: its end is noticed.
     if (channel.connected) channel.send?.(message, undefined, undefined, () => undefined);
   };
-  channel.on('message', (message: Message) => {
-    hear(message);
-    if (message.kind === 'reply') asked.get(message.id)?.(message.figures);
-    if (message.kind === 'ask')
-      void reply().then((figures) => send({ kind: 'reply', id: message.id, figures }));
+  channel.on('message', ({ id, request, reply }: Message) => {
+    if (reply !== undefined) asked.get(id)?.(reply);
+    if (request !== undefined) void answer(request).then((figures) => send({ id, reply: figures }));
   });
-  return {
-    send,
-    ask: (limitMs: number): Promise<readonly CollectedFigures[]> => {
-      const id = ++last;
-      const figures = new Promise<readonly CollectedFigures[]>((resolve) => asked.set(id, resolve));
-      send({ kind: 'ask', id });
-      return inTime(figures, limitMs)
-        .catch(() => [])
-        .finally(() => asked.delete(id));
-    },
+  return (request, limitMs) => {
+    const id = ++last;
+    const figures = new Promise<AllFigures>((resolve) => asked.set(id, resolve));
+    send({ id, request });
+    return inTime(figures, limitMs)
+      .catch(() => null)
+      .finally(() => asked.delete(id));
   };
 }

@@ -26,7 +26,6 @@ import { connectionBound } from './open-files.js';
 
 interface ApiOptions {
   readonly config: Pick<Config, 'host' | 'port'>;
-  /** Several processes listen on the port. */
   readonly sharePort: boolean;
   /** Only the probes and health, for a process that takes no answers. */
   readonly probesOnly: boolean;
@@ -122,7 +121,6 @@ const retractionLimits: LimiterOptions = {
 
 const now = Date.now;
 
-/** @param tally counts what became of each answer */
 function routePortsOf(
   engine: Engine,
   tally: AnswerTally,

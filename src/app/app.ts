@@ -5,7 +5,6 @@ import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedde
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { checkOpenFiles } from './open-files.js';
-import type { SkillsFile } from './skills-file.js';
 
 export interface Started {
   /** Null for a process that listens nowhere. */
@@ -17,18 +16,14 @@ export interface Started {
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
   checkOpenFiles(logger);
-  const skills = await readSkills(config);
+  const { role, skillsFile } = config;
+  const isWanted = role !== 'pipeline' && skillsFile !== null;
+  const skills = isWanted ? (await import('./skills-file.js')).readSkillsFile(skillsFile) : null;
   const clickhouseEnds: ClickhouseEnds = { died: 0, analyst_query: 0 };
   const [endpoints, { startRole }] = await Promise.all([
-    config.role === 'all' ? startEmbedded(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
+    role === 'all' ? startEmbedded(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
     import('./roles.js'),
   ]);
   warnOfReaders(config.dataDir, logger);
-  return startRole({ config, endpoints, skills, clickhouseEnds }, logger, closers);
-}
-
-async function readSkills({ role, skillsFile }: Config): Promise<SkillsFile | null> {
-  if (role === 'pipeline' || skillsFile === null) return null;
-  const { readSkillsFile } = await import('./skills-file.js');
-  return readSkillsFile(skillsFile);
+  return startRole(config, endpoints, skills, clickhouseEnds, logger, closers);
 }

@@ -36,10 +36,7 @@ const retentionMs = 6 * hourMs;
 const journalMs = 2000;
 /** Less than what counts as a stall. A run that has more to do goes on with the next. */
 const journalRunMs = 15_000;
-/**
- * Of the time that the stop gives, the part for the run in hand and a last one, so that little waits while nobody drains;
- * what they leave stays in Redis.
- */
+/** Of the time that the stop gives, the part for the run in hand and a last one; what they leave stays in Redis. */
 const journalStopShare = 2 / 3;
 
 /** By the name that figures have. */
@@ -61,7 +58,6 @@ export function startConsumers(engine: Engine, config: Config): Consumers {
   };
 }
 
-/** Drains the outbox. */
 export function startPipeline(engine: Engine): WatchedConsumer {
   const { endpoints, redis, clickhouse, outbox, partitions, logger } = engine;
   const applyCorrections = createCorrections({
@@ -147,7 +143,6 @@ function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine
 
 const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
 
-/** For the journal's drain and what runs behind it. */
 function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: Engine) {
   // The runs come every second.
   const report = reportOnce(

@@ -15,7 +15,9 @@ import { holdsState } from '../warehouse/reads/presence.js';
 
 const watchMs = 1000;
 
-/** Looks once a second, and at each new connection before anything is read over it. @returns after the first look */
+const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
+
+/** Looks once a second, and at each new connection before anything is read over it. Resolves after the first look. */
 export async function watchDeployment(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
@@ -67,8 +69,6 @@ export async function watchDeployment(
     onReturn: (listener: () => void): void => void listeners.push(listener),
   };
 }
-
-const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';

@@ -20,7 +20,6 @@ import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { refuseOtherVersion, watchDeployment } from './deployment-watch.js';
 
-/** What the parts of a process share. */
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
 /** About 26 MB of Redis for all partitions together. */
@@ -58,6 +57,8 @@ export async function startEngine(
   );
   closers.add('workers', () => compute.close());
   const { forecast, whatIf } = compute;
+  const served = serveModels(() => Promise.resolve(redis), logger);
+  closers.add('model watch', () => served.close());
   return {
     ...{ ...watch, endpoints, logger, closers, redis, clickhouse },
     outbox: createOutbox(redis, partitions),
@@ -73,7 +74,7 @@ export async function startEngine(
       has: (tenant: string, skillId: string) => isKnownSkill(redis, tenant, skillId),
       forget: (tenant: string, skillId: string) => forgetSkill(redis, tenant, skillId),
     }),
-    models: whileUsable(blocked, { current: servedModels(redis, logger, closers).get }),
+    models: whileUsable(blocked, { current: served.get }),
     goals: whileUsable(blocked, createGoalStore(redis, partitions)),
     catalogue: catalogueOf(redis, skillLimits.perTenant, blocked),
   };
@@ -97,12 +98,6 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
   return {
     put: (tenant: string, write: SkillWrite, now: number) => limit(tenant, () => put(tenant, write, now)),
   };
-}
-
-function servedModels(redis: RedisClient, logger: Logger, closers: Closers) {
-  const served = serveModels(() => Promise.resolve(redis), logger);
-  closers.add('model watch', () => served.close());
-  return served;
 }
 
 /** The same calls, refused while the state cannot be used: an empty Redis would answer that nobody exists. */

@@ -21,7 +21,6 @@ import type { Engine } from './engine.js';
 /** Of one question to ClickHouse: a month of a large table takes a while with one thread. */
 const questionTimeoutMs = 1_800_000;
 
-/** Parts of audits and of retention. */
 export async function withMaintenance<Result>(
   { redis, partitions }: Pick<Engine, 'redis' | 'partitions'>,
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,
@@ -58,7 +57,6 @@ export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): P
     await retainAnswers(parts, plan, signal);
   });
 
-/** Of the last audit, whichever process has made it. */
 export function addAuditFigures(figures: Figures, { redis }: Pick<Engine, 'redis'>): void {
   const add = (name: FigureName, read: (last: AuditRecord) => Sample[]): void =>
     figures.add(name, async () => {

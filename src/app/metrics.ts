@@ -18,7 +18,6 @@ import type { Engine } from './engine.js';
 export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 export interface Metrics extends Figures {
-  /** All that this process knows of itself. */
   collect(): Promise<CollectedFigures>;
 }
 
@@ -72,11 +71,9 @@ async function samplesOf(read: ReadFigure) {
   }
 }
 
-/** Values by a label: each name and what it counts. */
 const byLabel = (label: string, values: Readonly<Record<string, number>>): Sample[] =>
   Object.entries(values).map(([name, value]) => ({ value, labels: { [label]: name } }));
 
-/** What a process knows of the answers that it takes. */
 export function addAnswerFigures(
   figures: Figures,
   { compute }: Pick<Engine, 'compute'>,
@@ -103,7 +100,6 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   );
 }
 
-/** Of the embedded server. */
 export const addClickhouseEnds = (figures: Figures, ends: Readonly<Record<string, number>>): void =>
   figures.add('clickhouse_restarts_total', () => byLabel('reason', ends));
 

@@ -11,42 +11,23 @@ const maxLooks = 10;
 
 /**
  * Looks at Redis now and at each new connection to it, before this process adds rows over it, and asks ClickHouse until
- * it answers: rows that are added meanwhile are younger than the look and are not counted.
- *
- * @returns when Redis was looked at: what asks ClickHouse the first time, to be called when its tables are there
+ * it answers: rows that are added meanwhile are younger than the look and are not counted. Resolves after the first look.
  */
-export async function watchForOlderRedis(engine: Engine): Promise<() => void> {
-  const { redis, clickhouse, partitions, logger, closers } = engine;
-  let begin = (): void => undefined;
-  let asked = new Promise<void>((resolve) => {
-    begin = resolve;
-  });
+export async function watchForOlderRedis(engine: Engine): Promise<void> {
+  const { redis, partitions, logger } = engine;
+  let asked: Promise<unknown> = Promise.resolve();
   let waiting = 0;
-
-  async function ask(seen: readonly LastRow[]): Promise<void> {
-    while (!closers.closing) {
-      try {
-        const answers = await countYounger(clickhouse, seen);
-        if (answers > 0)
-          logger.error(
-            { answers },
-            'Redis is older than ClickHouse: it does not know of answers that are stored',
-          );
-        break;
-      } catch (error) {
-        logger.debug({ err: error }, 'ClickHouse is unavailable: whether Redis is older is asked later');
-        await sleep(retryMs, undefined, { ref: false });
-      }
-    }
-    waiting -= 1;
-  }
 
   async function look(): Promise<void> {
     try {
       const seen = await lastRows(redis, partitions);
       if (waiting >= maxLooks) return;
       waiting += 1;
-      asked = asked.then(() => ask(seen));
+      asked = asked
+        .then(() => compare(engine, seen))
+        .finally(() => {
+          waiting -= 1;
+        });
     } catch (error) {
       logger.debug({ err: error }, 'Redis is unavailable: its age is asked with the next connection');
     }
@@ -54,5 +35,17 @@ export async function watchForOlderRedis(engine: Engine): Promise<() => void> {
 
   redis.on('ready', look);
   await look();
-  return begin;
+}
+
+async function compare({ clickhouse, logger, closers }: Engine, seen: readonly LastRow[]): Promise<void> {
+  const message = 'Redis is older than ClickHouse: it does not know of answers that are stored';
+  while (!closers.closing)
+    try {
+      const answers = await countYounger(clickhouse, seen);
+      if (answers > 0) logger.error({ answers }, message);
+      return;
+    } catch (error) {
+      logger.debug({ err: error }, 'ClickHouse is unavailable: whether Redis is older is asked later');
+      await sleep(retryMs, undefined, { ref: false });
+    }
 }

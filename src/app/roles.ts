@@ -24,17 +24,12 @@ import { watchForOlderRedis } from './older-redis.js';
 import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
 
-/** What is known before anything starts. */
-interface RoleSettings {
-  readonly config: Config;
-  readonly endpoints: Endpoints;
-  readonly skills: SkillsFile | null;
-  readonly clickhouseEnds: ClickhouseEnds;
-}
-
 /** Starts everything that the role asks for, but for the servers. @throws StartError for what the user can mend */
 export async function startRole(
-  { config, endpoints, skills, clickhouseEnds }: RoleSettings,
+  config: Config,
+  endpoints: Endpoints,
+  skills: SkillsFile | null,
+  clickhouseEnds: ClickhouseEnds,
   logger: Logger,
   closers: Closers,
 ): Promise<Started> {
@@ -51,9 +46,8 @@ export async function startRole(
   if (role === 'all' && config.clickhouseUrl === null) addClickhouseEnds(metrics, clickhouseEnds);
   const warnings = config.redisUrl === null ? [] : await redisWarnings(redis);
   for (const warning of warnings) logger.warn(`REDIS_URL: ${warning}`);
-  const askOfAge = await watchForOlderRedis(engine);
+  await watchForOlderRedis(engine);
   const consumers = role === 'api' ? {} : startConsumers(engine, config);
-  askOfAge();
   addStallFigures(metrics, consumers);
   const reasons = () => Object.values(consumers).map((consumer) => consumer.stalled());
   const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;
@@ -86,7 +80,7 @@ async function setSkills(skills: SkillsFile, engine: Engine, { skillLimits }: Co
   else await loadSkillsFile(skills, redis, skillLimits.perTenant, logger);
 }
 
-/** @returns the port that is listened on, by this process or by several of its own */
+/** @returns the port that this process listens on, or several of its own */
 async function serve(
   engine: Engine,
   config: Config,

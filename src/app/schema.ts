@@ -9,9 +9,7 @@ import { migrate } from '../warehouse/schema/migrations.js';
 const retryMs = 2000;
 
 /**
- * With ClickHouse unavailable the service starts all the same: the outbox keeps what comes in, and inserts fail and repeat
- * until the schema is there.
- *
+ * With ClickHouse unavailable the service starts all the same, and inserts fail and repeat until the schema is there.
  * @throws StartError where no other attempt would help
  */
 export async function prepareSchema(

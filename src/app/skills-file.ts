@@ -106,11 +106,7 @@ function addRow(tenants: Tenants, raw: RawSkill | string): readonly string[] {
 /** How often skills are looked at again that somebody else set meanwhile. */
 const maxTries = 5;
 
-/**
- * Sets the skills of the file; those that are so already stay untouched.
- * @param knownSkills most skills that a tenant may know
- * @throws StartError where they cannot be set
- */
+/** Sets the skills that differ. @param knownSkills most of a tenant. @throws StartError where they cannot be set */
 export async function loadSkillsFile(
   file: SkillsFile,
   redis: RedisClient,

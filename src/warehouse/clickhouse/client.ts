@@ -8,7 +8,7 @@ import {
 import { sliceTurn } from '../../slices.js';
 import { type Cluster, everywhere, storedName } from './ddl.js';
 
-/** Longest that one statement may take where nothing else is said, in milliseconds; a block of 100,000 rows takes about one second. */
+/** Longest that one statement may take; a block of 100,000 rows takes about one second. */
 const requestTimeoutMs = 60_000;
 /** Below the shortest keep-alive of a ClickHouse server (3 s), so that no request meets a closing socket. */
 const idleSocketMs = 2000;
@@ -28,12 +28,7 @@ const clusterSettings: ClickHouseSettings = {
   mutations_sync: '1',
 };
 
-/**
- * Client of the ClickHouse server, embedded or remote, over HTTP. Connects with the first statement.
- *
- * @param url `http(s)://user:password@host:port/database`
- * @param timeoutMs how long one statement may take
- */
+/** Connects with the first statement. @param url `http(s)://user:password@host:port/database` */
 export const connectWarehouse = (
   url: string,
   cluster: Cluster = null,
@@ -106,7 +101,6 @@ export async function selectManyRows<Row>(
   return rows;
 }
 
-/** Runs a statement that returns no rows. */
 export const runStatement = (client: ClickHouseClient, query: string, options: StatementOptions = {}) =>
   client.command(clientOptions(query, options));
 

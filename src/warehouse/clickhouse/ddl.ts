@@ -1,6 +1,6 @@
 /**
- * Tables and views as the schema declares them, and their statements. On a cluster (ADR 17) a replicated table NAME_local on
- * every shard holds the rows, and NAME is a Distributed table over it. Materialized views run where rows are stored.
+ * Tables and views as the schema declares them, and their statements. On a cluster (ADR 17) a replicated table
+ * NAME_local on every shard holds the rows, and NAME is a Distributed table over it.
  */
 
 /** Name of the cluster in the servers' `remote_servers`; null: one server. */
@@ -21,7 +21,6 @@ export interface Table {
   comment: string;
   engine: string;
   columns: readonly Column[];
-  /** Skip indexes, as ClickHouse writes them. */
   indexes?: readonly string[];
   partitionBy?: string;
   orderBy: string;
@@ -46,7 +45,7 @@ const codecs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Columns as text, one a line: `name Type [codec] [= source] -- meaning`. Lines that begin with `--` continue the one before.
+ * Columns as text, one a line: `name Type [codec] [= source] -- meaning`. Lines that begin with `--` go on with a meaning.
  * @throws Error for a line of another form
  */
 export const columnsOf = (text: string): Column[] =>
@@ -143,7 +142,6 @@ const inLines = (parts: readonly string[]): string => ` (\n  ${parts.join(',\n  
 const declare = ({ name, type, codec, comment }: Column): string =>
   `${name} ${type} COMMENT ${quote(comment)}${codec ? ` CODEC(${codec})` : ''}`;
 
-/** A ClickHouse string literal. */
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 /**

@@ -24,7 +24,6 @@ const contentErrors = new Set([
   '469', // VIOLATED_CONSTRAINT
 ]);
 
-/** ClickHouse refuses what at least one row of a block says: no other attempt would be taken. */
 export class ContentRefused extends Error {
   /** @param reason name of ClickHouse's error; its text would quote the row */
   constructor(readonly reason: string) {

@@ -42,7 +42,6 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
     return insertRows(client, { table: 'attempts', columns, chunks, settings, signal });
   },
 
-  /** How many rows of the ranges the table has. */
   countPresent: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<number> => {
     await syncReplicas(client, 'attempts', cluster, signal);
     const query = `SELECT toUInt32(count()) AS present FROM attempts WHERE ${inRanges(ranges)}`;

@@ -20,10 +20,7 @@ import {
   selectRollup,
 } from '../schema/rollups.js';
 
-/**
- * Condition over `attempts`; the bounds are numbers, whatever the ranges' texts say. Ids are compared as pairs, the bounds
- * on outbox_ms serve the skip index.
- */
+/** Condition over `attempts`. Ids are compared as pairs; the bounds on outbox_ms serve the skip index. */
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
   const bounds = ranges.map(({ partition, from, to }) => {
@@ -38,7 +35,6 @@ export function inRanges(ranges: readonly OutboxRange[]): string {
   return `outbox_ms BETWEEN ${first} AND ${last} AND (${each.join(' OR ')})`;
 }
 
-/** Where a repair runs, and what ends it. */
 interface Repairs {
   readonly client: ClickHouseClient;
   readonly cluster: Cluster;
@@ -54,7 +50,6 @@ export interface RollupPart {
   readonly onlyWhereWrong?: boolean;
 }
 
-/** The keys that rows of the ranges have. */
 export function partOfRanges({ keys }: Rollup, ranges: readonly OutboxRange[]): RollupPart {
   const names = Object.keys(keys);
   const expressions = Object.values(keys).join(', ');
@@ -93,9 +88,8 @@ async function computeAgain(
   part: RollupPart,
 ): Promise<void> {
   const { name } = rollup.table;
-  // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars,
-  // because they are asked before the first row goes or comes; in a deletion the setting sees to that, part by part it
-  // is otherwise.
+  // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars are
+  // asked before the first row goes or comes; in a deletion the setting sees to that, else each part would ask again.
   const isWrong = part.onlyWhereWrong ? '1' : `(${countDiffering(rollup, part)}) > 0`;
   await runStatement(client, `${deleteFrom(name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`, {
     settings: { mutations_execute_subqueries_on_initiator: 1 },

@@ -25,10 +25,8 @@ interface TenantDay {
   readonly day: number;
 }
 
-/** Stored answers of a day of arrival. */
 export interface StoredDay extends TenantDay {
   readonly partition: number;
-  /** Below the frontier. */
   readonly below: number;
   /**
    * From the frontier to the newest row. Most are in the outbox still and about to leave it; others were taken out of its
@@ -84,9 +82,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
   }
 
   return {
-    /** Names of the tables. */
     rollups: rollupNames,
-    /** Makes all replicas have what any of them took. */
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
@@ -98,7 +94,6 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     /** Stored answers; those of before answers were counted (ADR 23) are left out. */
     stored: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) =>
       selectMonths<StoredDay>(storedQuery, days, endParams(ends), signal),
-    /** Answers that are stored twice. */
     doubled: (days: DayRange, signal: AbortSignal) =>
       selectMonths<DoubledDay>(doubledQuery, days, {}, signal),
     rawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {

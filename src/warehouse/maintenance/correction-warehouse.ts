@@ -25,14 +25,12 @@ export interface ErasureReceipt {
   readonly requestedAt: number;
   readonly doneAt: number;
   readonly removed: { readonly records: number; readonly items: number };
-  /** Rows by table. */
   readonly before: Counts;
   readonly after: Counts;
   readonly proof: ErasureProof;
 }
 
 export interface ErasureProof {
-  /** One row a table: what is left there. */
   readonly query: string;
   /** Without the learner, whom only the caller knows. */
   readonly parameters: Readonly<Record<string, string | number>>;
@@ -212,7 +210,6 @@ const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
       : `toUInt64(abs(sum(n))) AS remaining FROM (${endedSums})`
   } GROUP BY name`;
 
-/** @returns what is left of each one's history, by table; in their order */
 async function countEnded(
   client: ClickHouseClient,
   tables: readonly LearnerTable[],
@@ -263,6 +260,5 @@ function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
   return parts.join(isOneOf(rows));
 }
 
-/** @param alias of the table, with its dot */
 const isOneOf = (rows: readonly CorrectedRows[], alias: '' | 'a.' = ''): string =>
   `(${alias}tenant, ${alias}user_id) IN (${rows.map((one) => `(${quote(one.tenant)}, ${quote(one.userId)})`).join()})`;

@@ -25,7 +25,6 @@ interface LearnerSnapshot {
   readonly tenant: string;
   readonly userId: string;
   readonly partition: number;
-  /** Number of the last answer that the state has. */
   readonly learnerSeq: number;
   readonly state: string;
 }
@@ -74,7 +73,6 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
      */
     learners: (month: number, page: LearnerPage): Promise<LearnerRows> =>
       readLearners(client, ofPage, { ...page, reach: monthAfter(month) }, arrivedInReach),
-    /** A learner's later snapshot replaces the earlier one. */
     saveSnapshots: async (month: number, snapshots: readonly LearnerSnapshot[]): Promise<void> => {
       if (snapshots.length === 0) return;
       await client.insert({
@@ -117,7 +115,6 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
     },
     /** From here on the month counts by its sums. */
     markArchived: ({ month, answers }: StoredMonth) => run(insertMonth, { month, answers }),
-    /** Drops the rows of the month. */
     drop: async (month: number): Promise<void> => {
       await run(dropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
@@ -165,7 +162,6 @@ const arrivedInReach = 'toYYYYMM(received_at) <= {reach:UInt32}';
 const insertSums = `INSERT INTO ${archivedLearnerSkill.name} (${rollupColumns(archivedRollup)})
 ${selectRollup(archivedRollup, `${ofMonth} AND ${ofPage}`)}`;
 
-/** What is archived of learners of a month and a tenant. */
 const archives = [archivedLearnerSkill, learnerSnapshots].map(({ name }) => name);
 const inArchive = `month = {month:UInt32} AND ${ofTenant}`;
 

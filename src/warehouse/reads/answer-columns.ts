@@ -4,7 +4,6 @@ import { shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
 import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 
-/** How much a tenant has in ClickHouse. */
 export interface TenantAnswers {
   readonly tenant: string;
   readonly answers: number;
@@ -82,7 +81,6 @@ async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers
   }
 }
 
-/** Columns that threads may share. */
 function createColumns(room: number) {
   const skill = shared.counts(room);
   const item = shared.counts(room);

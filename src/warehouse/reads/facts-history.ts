@@ -39,7 +39,6 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
       },
     });
   return {
-    /** The deployment that was recorded last. */
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
     /** Each key as it was recorded last, and how many were sealed with another secret. */
     keys: async () => {

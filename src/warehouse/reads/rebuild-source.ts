@@ -147,7 +147,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     deployment,
     keys,
     holdsState: () => holdsState(client),
-    /** Some learners, with the partition that their rows were written for. */
     samplePlaces: () => select<LearnerPlace & { readonly partition: number }>(selectPlaces),
     countAnswers: (partitions: readonly number[]) => count(ofPartitions, { partitions }),
     pages: (partitions: readonly number[], after: LearnerPlace | null) =>
@@ -160,9 +159,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
     },
     archivedMonth: () => archivedMonth(client),
-    /** The highest outbox id of the partition. */
     lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
-    /** Those with answers. */
     tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
     /** Also of learners whose goal was deleted: the time of that is kept. */

@@ -22,7 +22,6 @@ export const createReadGuard =
       () => null,
     );
 
-/** A counted answer as it is stored. */
 export interface StoredAttempt extends CountedAnswer {
   /** Unix milliseconds. */
   readonly occurredAt: number;
@@ -41,7 +40,6 @@ export interface AttemptQuery {
   readonly skillId: string;
   /** Number of the learner's last answer that counts. */
   readonly upTo: number;
-  /** The newest that many. */
   readonly atMost: number;
 }
 
@@ -80,7 +78,6 @@ const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, ...row }: Row): Store
   parameters: { pInit, pLearn, pGuess, pSlip },
 });
 
-/** Which daily sums of a learner are asked for. */
 interface DaysQuery {
   readonly tenant: string;
   readonly userId: string;

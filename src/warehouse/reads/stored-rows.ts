@@ -50,7 +50,6 @@ export type StoredRows = ReturnType<typeof createStoredRows>;
 
 /** @param limit of each read. Its functions throw when ClickHouse is unavailable or does not answer in a few seconds. */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
-  /** The first answers of the range, one for each number. */
   attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
 

@@ -20,7 +20,6 @@ import {
  */
 export interface LearnerTable {
   readonly table: Table;
-  /** What an export calls one row. */
   readonly rowType: string;
   /** Condition on the rows of the history that ended. */
   readonly ended: string;
@@ -31,7 +30,6 @@ export interface LearnerTable {
   readonly endedSums?: string;
 }
 
-/** Condition on the rows of a learner, whichever history they are of. */
 export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
 /** Outbox ids are in order within their partition, which a learner never leaves. */
 export const before =

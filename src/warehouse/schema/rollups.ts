@@ -163,7 +163,6 @@ export function selectRollup(
   ].join('\n');
 }
 
-/** Columns in the order of selectRollup, for an INSERT. */
 export const rollupColumns = ({ keys, sums }: Pick<Rollup, 'keys' | 'sums'>): string =>
   Object.keys({ ...keys, ...sums }).join(', ');
 
@@ -214,7 +213,6 @@ export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
 export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
 export const isArchived = `a.month <= ${archivedThrough}`;
 
-/** Aggregates over the archive that are no sums. */
 const aggregates: Expressions = {
   first_answer: 'min(a.first_answer)',
   last_answer: 'max(a.last_answer)',

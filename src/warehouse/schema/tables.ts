@@ -120,7 +120,6 @@ export const skillChanges = defineTable(
 /** Of the intervals of the expected share, in per cent. */
 export const levels = [50, 80, 95] as const;
 
-/** The columns of one kind of score: both sections and their sum. */
 const scores = (name: string, when: string): string => `
     ${name}_math UInt16 -- Math score ${when}, 200 to 800
     ${name}_rw UInt16 -- Reading and writing score ${when}, 200 to 800
@@ -130,7 +129,6 @@ const interval = (name: string): string => `
     ${name}_low UInt16 -- Low end of the interval of predicted_${name}, at confidence_level
     ${name}_high UInt16 -- High end of it`;
 
-/** What analysts score forecasts by, see views.ts. */
 const reach = (side: 'below' | 'above', level: number): string => `
     ${side}_${level} Float64 zstd
       -- How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of

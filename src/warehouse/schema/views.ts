@@ -49,7 +49,6 @@ export const forecasts: View = {
 SETTINGS do_not_merge_across_partitions_select_final = 1`,
 };
 
-/** Sums of a group of `daily_learner_skill AS r`. */
 const sums = `sum(r.attempts) AS attempts, sum(r.correct) AS correct, sum(r.predicted_correct) AS predicted,
     sum(r.mastery_gain) AS gain, uniqExact(r.day) AS active_days, sum(r.timed_attempts) AS timed,
     sum(r.timed_correct) AS timed_correct, sum(r.timed_seconds) AS seconds, sum(r.log_seconds) AS log_seconds`;
@@ -175,7 +174,6 @@ GROUP BY tenant, skill_id`,
 /** A share of fewer answers says little about any forecast. */
 const fewestAnswers = 10;
 
-/** The columns once for each level. */
 const perLevel = (column: string) =>
   levels.flatMap((level) =>
     columnsOf(column.replaceAll('LEVEL', `${level}`).replaceAll('SHARE', `${level / 100}`)),
@@ -258,7 +256,6 @@ FROM (
 )`,
 };
 
-/** The band that a history belongs to, and where it ends. */
 const bandStart =
   'multiIf(history >= 500, 500, history >= 200, 200, history >= 100, 100, history >= 50, 50, history >= 20, 20, 1)';
 const bandEnd = 'transform(history_from, [1, 20, 50, 100, 200], [19, 49, 99, 199, 499], NULL)';
