@@ -77,17 +77,18 @@ export const rememberingTokens = `non_replicated_deduplication_window = 10000, $
 
 type Layout = Pick<Table, 'engine' | 'orderBy'> & Partial<Table>;
 
-/** A table that is sharded by learner and written through, unless its layout says otherwise. */
-export const defineTable = (
-  name: string,
-  comment: string,
-  columns: string | readonly Column[],
-  layout: Layout,
-): Table => ({
-  ...{ name, comment, shardBy: 'cityHash64(tenant, user_id)', settings: writtenThrough },
-  columns: typeof columns === 'string' ? columnsOf(columns) : columns,
-  ...layout,
-});
+/**
+ * A table that is sharded by learner and written through, unless its layout says otherwise.
+ * @param title `name -- meaning`
+ */
+export function defineTable(title: string, columns: string | readonly Column[], layout: Layout): Table {
+  const [name = '', comment = ''] = title.split(' -- ');
+  return {
+    ...{ name, comment, shardBy: 'cityHash64(tenant, user_id)', settings: writtenThrough },
+    columns: typeof columns === 'string' ? columnsOf(columns) : columns,
+    ...layout,
+  };
+}
 
 /** The table that holds the rows. */
 export const storedName = (name: string, cluster: Cluster): string =>

@@ -28,8 +28,7 @@ interface Migration {
 
 /** Doubles do no harm (two processes may record the same version): it is read by its highest number. */
 const schemaMigrations = defineTable(
-  'schema_migrations',
-  'Versions of the schema that were reached',
+  'schema_migrations -- Versions of the schema that were reached',
   `
     version UInt32 -- Number of the migration
     name String -- What it brought

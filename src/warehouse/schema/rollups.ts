@@ -88,8 +88,7 @@ const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
 
 export const learnerSkill = rollupOf(
   defineTable(
-    'daily_learner_skill',
-    'One day of one learner on one skill; read it through the view learner_skill_daily',
+    'daily_learner_skill -- One day of one learner on one skill; read it through the view learner_skill_daily',
     [
       ...identity.slice(0, 1),
       ...columnsOf('user_id String -- Learner'),
@@ -117,8 +116,7 @@ FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, day`,
 
 export const skillDays = rollupOf(
   defineTable(
-    'daily_skill',
-    'One day of one skill, by Redis partition; read it through the view skill_daily',
+    'daily_skill -- One day of one skill, by Redis partition; read it through the view skill_daily',
     [
       ...identity,
       ...columnsOf('partition_id UInt16 -- Redis partition of the learners'),
@@ -170,8 +168,7 @@ const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
 
 /** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
 export const archivedLearnerSkill = defineTable(
-  'archived_learner_skill',
-  'One day of one learner on one skill, of answers whose rows were dropped for their age; daily_learner_skill and daily_skill have them too',
+  'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; daily_learner_skill and daily_skill have them too',
   [
     ...columnsOf(`
       ${monthOfArrival}
@@ -195,8 +192,7 @@ export const archivedRollup: Pick<Rollup, 'keys' | 'sums'> = {
 
 /** Doubles do no harm: it is read by its highest month. */
 export const archivedMonths = defineTable(
-  'archived_months',
-  'Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
+  'archived_months -- Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
   `
     ${monthOfArrival}
     answers UInt64 -- Answers that arrived in it

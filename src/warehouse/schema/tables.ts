@@ -14,8 +14,7 @@ export const countedRows = 'learner_version > 0';
  * over more than the engine's 100 partitions; nobody but this service sets received_at.
  */
 export const attempts = defineTable(
-  'attempts',
-  'One row for every counted answer, never twice',
+  'attempts -- One row for every counted answer, never twice',
   `
     tenant LowCardinality(String) -- Owner of the learner and of the skill
     user_id String zstd -- Learner, unique within the tenant
@@ -77,8 +76,7 @@ export const attempts = defineTable(
 );
 
 export const goalChanges = defineTable(
-  'goal_changes',
-  'One row for every time that a learner set or deleted a goal; read it through the view goals',
+  'goal_changes -- One row for every time that a learner set or deleted a goal; read it through the view goals',
   `
     tenant LowCardinality(String) -- Owner
     user_id String zstd -- Learner
@@ -103,8 +101,7 @@ export const catalogueColumns = columnsOf(`
 `);
 
 export const skillChanges = defineTable(
-  'skill_changes',
-  "One row for every change of a skill in a tenant's catalogue; read it through the view skill_catalogue",
+  "skill_changes -- One row for every change of a skill in a tenant's catalogue; read it through the view skill_catalogue",
   [
     ...columnsOf(`
       tenant LowCardinality(String) -- Owner
@@ -136,8 +133,7 @@ const reach = (side: 'below' | 'above', level: number): string => `
 
 /** By the month in which it was made: whole months can be skipped, and dropped. */
 export const servedForecasts = defineTable(
-  'served_forecasts',
-  'One row for every forecast that was served; read it through the view forecasts',
+  'served_forecasts -- One row for every forecast that was served; read it through the view forecasts',
   `
     tenant LowCardinality(String) -- Owner
     user_id String zstd -- Learner
@@ -166,8 +162,7 @@ export const servedForecasts = defineTable(
 );
 
 export const takenBack = defineTable(
-  'taken_back',
-  'One row for every answer that was taken back; it may stand here twice until parts are merged',
+  'taken_back -- One row for every answer that was taken back; it may stand here twice until parts are merged',
   `
     tenant LowCardinality(String) -- Owner of the learner
     user_id String zstd -- Learner
@@ -183,8 +178,7 @@ export const takenBack = defineTable(
 );
 
 export const erasures = defineTable(
-  'erasures',
-  'One row for every learner who was erased, without saying whom; possibly twice until parts are merged',
+  'erasures -- One row for every learner who was erased, without saying whom; possibly twice until parts are merged',
   `
     tenant LowCardinality(String) -- Owner of the learner
     erasure_id String -- As the caller was told
@@ -196,8 +190,7 @@ export const erasures = defineTable(
 );
 
 export const deployments = defineTable(
-  'deployments',
-  'What Redis alone would know of the deployment; a rebuild needs it',
+  'deployments -- What Redis alone would know of the deployment; a rebuild needs it',
   `
     deployment_id String -- Made at the first start
     partitions UInt16 -- Number of partitions of Redis, for ever the same
@@ -208,8 +201,7 @@ export const deployments = defineTable(
 );
 
 export const apiKeys = defineTable(
-  'api_keys',
-  'One row for every change of an API key; a rebuild needs them. No key can be found out from it',
+  'api_keys -- One row for every change of an API key; a rebuild needs them. No key can be found out from it',
   `
     tenant LowCardinality(String) -- Whose answers the key reaches
     key_id String -- Names the key
@@ -226,8 +218,7 @@ export const apiKeys = defineTable(
 const ofModels = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: rememberingTokens };
 
 export const modelVersions = defineTable(
-  'model_versions',
-  "One row for every time that a version of a tenant's model came into force",
+  "model_versions -- One row for every time that a version of a tenant's model came into force",
   `
     tenant LowCardinality(String) -- Owner of the learners and skills
     change UInt32 -- Number of the change within the tenant, from 1
@@ -243,8 +234,7 @@ export const modelVersions = defineTable(
 );
 
 export const skillParameters = defineTable(
-  'skill_parameters',
-  "One row for every skill of every fitted version of a tenant's model",
+  "skill_parameters -- One row for every skill of every fitted version of a tenant's model",
   `
     tenant LowCardinality(String) -- Owner of the learners and skills
     version UInt32 -- Version of the model
@@ -270,8 +260,7 @@ export const skillParameters = defineTable(
 
 /** A learner's last snapshot replaces those before; until parts are merged, only FINAL says which it is. */
 export const learnerSnapshots = defineTable(
-  'learner_snapshots',
-  'State of a learner after the last of the answers that are no longer in attempts; read it with FINAL',
+  'learner_snapshots -- State of a learner after the last of the answers that are no longer in attempts; read it with FINAL',
   `
     tenant LowCardinality(String) -- Owner
     user_id String zstd -- Learner
@@ -285,8 +274,7 @@ export const learnerSnapshots = defineTable(
 
 /** Always empty: no version writes it any more. Proofs of erasures name it, those that callers keep too. */
 export const learnerBaselines = defineTable(
-  'learner_baselines',
-  'Baseline of a learner whose rows have one of earlier formulas: taken anew when Redis was restored by later ones; read it with FINAL',
+  'learner_baselines -- Baseline of a learner whose rows have one of earlier formulas: taken anew when Redis was restored by later ones; read it with FINAL',
   `
     tenant LowCardinality(String) -- Owner
     user_id String zstd -- Learner
