@@ -35,6 +35,18 @@ for (const { b, guess, slip, bf_correct, bf_incorrect } of vectors.item_guess_sl
   });
 }
 
+for (const { L, y, w, after } of vectors.bkt_weight) {
+  test(`BKT with weight ${w} at mastery ${L}, answer ${y}`, () => {
+    close(traceAnswer(defaultParameters, L, y === 1, 0, true, { weight: w }).masteryAfter, after);
+  });
+}
+
+for (const { L, y, conf, after } of vectors.bkt_confidence) {
+  test(`BKT with confidence ${conf} at mastery ${L}, answer ${y}`, () => {
+    close(traceAnswer(defaultParameters, L, y === 1, 0, true, { confidence: conf }).masteryAfter, after);
+  });
+}
+
 for (const { L, y, after, guard = true } of vectors.bkt_extremes) {
   test(`BKT ${guard ? 'with' : 'without'} the guard at mastery ${L}, answer ${y}`, () => {
     close(traceAnswer(defaultParameters, L, y === 1, 0, guard).masteryAfter, after);

@@ -62,6 +62,8 @@ interface Vectors {
   bkt_plain: BktVector[][];
   bkt_difficulty: BktVector[][];
   item_guess_slip: { b: number; guess: number; slip: number; bf_correct: number; bf_incorrect: number }[];
+  bkt_weight: { L: number; y: 0 | 1; w: number; after: number }[];
+  bkt_confidence: { L: number; y: 0 | 1; conf: number; after: number }[];
   bkt_extremes: { L: number; y: 0 | 1; after: number; guard?: boolean }[];
   p_star: { defaults: number };
   decay: { L: number; idle_days: number; correct_days: number; half_life: number; effective: number }[];

@@ -50,6 +50,7 @@ const bounds = fc.constantFrom(fitBounds.narrow, fitBounds.wide);
 const scale = between(0, 1);
 const difficulty = between(-6, 6);
 const mastery = between(0, 1);
+const evidence = fc.record({ weight: between(0, 1), confidence: reportedConfidence });
 
 test('one answer: bounds, and a right answer never lowers mastery, a wrong one never raises it', () => {
   fc.assert(
@@ -60,9 +61,17 @@ test('one answer: bounds, and a right answer never lowers mastery, a wrong one n
       difficulty,
       scale,
       bounds,
-      (skill, before, isCorrect, b, k, itemBounds) => {
+      evidence,
+      (skill, before, isCorrect, b, k, itemBounds, rest) => {
         const shift = difficultyShift(skill, b, k, itemBounds);
-        const { pCorrect, posterior, masteryAfter } = traceAnswer(skill, before, isCorrect, shift);
+        const { pCorrect, posterior, masteryAfter } = traceAnswer(
+          skill,
+          before,
+          isCorrect,
+          shift,
+          true,
+          rest,
+        );
         assert.ok(masteryAfter >= 0.001 && masteryAfter <= 0.999);
         assert.ok(pCorrect > 0 && pCorrect < 1);
         assert.ok(posterior >= 0 && posterior <= 1);

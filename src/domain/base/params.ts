@@ -201,6 +201,9 @@ export const rapidModel = {
   awaySeconds: 3600,
 } as const;
 
+/** Likelihood ratios of confidence 1 to 5 with a right answer, where it counts as evidence (decided here). */
+export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];
+
 /** Time-based efficiency: all decided here, of the customary size. Standardised accuracy and time are cut at `maxScore`. */
 export const paceModel = {
   /** Prior of a skill's ln seconds: 75 s, and how many answers it weighs. */

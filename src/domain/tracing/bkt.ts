@@ -1,6 +1,7 @@
 import { clamp, dayMs, logit } from '../base/common.js';
 import {
   type BktParameters,
+  confidenceRatios,
   difficultyModel,
   type FitBounds,
   fitBounds,
@@ -10,6 +11,16 @@ import {
 import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
+
+/** Options that are off: rapid answers are only flagged, and reports of oneself are easy to game and differ by culture. */
+interface Evidence {
+  /** Share of the evidence and of the learning that counts, 0 to 1. */
+  readonly weight?: number;
+  /** Reported confidence, 1 to 5; with right answers only, for a confident wrong one may be a slip or a misconception. */
+  readonly confidence?: number | null;
+}
+
+const fullEvidence: Evidence = {};
 
 /**
  * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery, within `masteryBounds`.
@@ -22,13 +33,14 @@ export function traceAnswer(
   isCorrect: boolean,
   shift = 0,
   guard = true,
+  { weight = 1, confidence = null }: Evidence = fullEvidence,
 ) {
   const item = itemGuessSlip(parameters, shift);
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
-  const factor = isCorrect ? (1 - item.pSlip) / item.pGuess : item.pSlip / (1 - item.pGuess);
-  const odds = (before / (1 - before)) * factor;
+  const factor = bayesFactor(item, isCorrect, confidence);
+  const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
   const posterior = 1 / (1 + 1 / odds); // holds for odds of 0 and infinity too: guess or slip may be 0
-  const learned = posterior + (1 - posterior) * parameters.pLearn;
+  const learned = posterior + (1 - posterior) * parameters.pLearn * weight;
   const guarded = guard && !isCorrect ? Math.min(learned, before) : learned;
   return {
     pCorrect: predictCorrect(before, item),
@@ -43,6 +55,12 @@ export type BktStep = Readonly<ReturnType<typeof traceAnswer>>;
 /** L (1 - slip) + (1 - L) guess (Corbett & Anderson 1995). */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
+
+function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidence: number | null): number {
+  if (!isCorrect) return pSlip / (1 - pGuess);
+  const factor = (1 - pSlip) / pGuess;
+  return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
+}
 
 /**
  * Logit guess - shift, logit slip + shift: 1 - slip > guess is preserved; shift 0 gives the same values bit for bit.
