@@ -3,7 +3,6 @@
  * without a source; "simulated" and "tuned" are explained in docs/model.md.
  */
 
-/** Version of the formulas and constants below. */
 export const modelVersion = 4;
 
 export interface Range {
@@ -47,9 +46,8 @@ export const scoreModel = {
   measurement: { base: 0.07, perAnswer: 7.3, uncovered: 2, drill: 10 },
   /** Ability per log-odds of mastery. */
   masteryLink: 0.7,
-  /** How far traced mastery is believed, by the source of the skill's parameters. */
+  /** How far traced mastery is believed, by source of the parameters; variance of the common error at no trust at all. */
   trust: { fitted: 1, manual: 1, prior: 0.75, default: 0.25 },
-  /** Variance of the error that all skills with unfitted parameters have in common, at no trust at all. */
   distrust: 0.1,
   /** Where mastery and filter differ in ability by more than `beyond`, the sd grows by this share of the rest. */
   disagreement: { beyond: 0.5, share: 0.6 },
@@ -314,7 +312,6 @@ export const accuracyConstants = {
   /** Log-odds of a share of none or all right answers end here. */
   shareBounds: { low: 0.02, high: 0.98 },
   fit: {
-    /** More cases come from fewer learners, and change little. */
     maxLearners: 5000,
     minLearners: 20,
     minCases: 200,
@@ -326,7 +323,6 @@ export const accuracyConstants = {
     bandLearners: 30,
     tailLearners: 2,
     leastVariance: 1e-4,
-    /** Factors of the variance stay within these. */
     factor: { low: 0.2, high: 5 },
   },
   /** Distance of the 80 % interval's coverage from .80 that counts as none. */

@@ -83,9 +83,8 @@ export interface FitInput {
   readonly skillIds: readonly string[];
   /** Those whom the fit sees; it is judged by the others. */
   readonly training: Learners;
-  /** Model in force, which the new one has to hold its own against. */
+  /** In force, which the new one has to hold its own against; items null where no fit found any. */
   readonly current: TenantModel;
-  /** Of the model in force; null where no fit found any. */
   readonly currentItems?: ItemFigures | null;
   /** Number of the new model, and its time, RFC 3339. */
   readonly version: number;
@@ -95,6 +94,5 @@ export interface FitInput {
 export interface FitWork extends FitInput {
   readonly heldOut: Learners;
   readonly stages: StageRunner;
-  /** Is called with what begins, for a progress line. */
   readonly onStep: (step: string) => void;
 }

@@ -3,7 +3,7 @@ import { elsewhereAt, type ItemTrace, type Traces, wholeSeconds } from '../traci
 
 interface Feature {
   readonly name: string;
-  /** Weight before there is a fit; fits are drawn to it. */
+  /** Weight before a fit, and what fits are drawn to. */
   readonly start: number;
   /**
    * Sign that the weight keeps, 0 for any: figures with + never fall with a right answer on another item of the skill
@@ -86,7 +86,7 @@ export const rowWidth = features.length + 1;
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
-/** Writes the features of one answer, from what is known before it, to `row[from]` and the places after it. */
+/** Writes the features of an answer, from what is known before it, to `row[from]` and the places after it. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
   const { bktProbability, skillAttempts, skillRight, place, at, difficulty } = input;
   const { learner, skill, item } = input.traces;

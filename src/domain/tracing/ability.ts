@@ -6,10 +6,7 @@ export const newAbility = { theta: 0, variance: abilityModel.variance as number 
 
 export type Ability = Readonly<typeof newAbility>;
 
-/**
- * What an answer says of the ability. Guess and slip of the skill imply a difficulty, so that ability 0 means mastery
- * one half. @param attempts answers of the learner on the skill before this one: each further one weighs less
- */
+/** Guess and slip imply a difficulty, so that ability 0 means mastery one half. @param attempts on the skill before */
 export const abilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
   { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,

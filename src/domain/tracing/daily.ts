@@ -65,7 +65,7 @@ export function assumedPractice(activity: Activity, attempts: number, today: num
   });
 }
 
-/** Days of the last 14 before the learner's first answer; 0 where some answers are older, or late. */
+/** Days of the window before the learner's first answer; 0 where some answers are older, or late. */
 function unknownDays({ day, halves }: Activity, attempts: number, today: number): number {
   let [answers, oldest] = [0, 0];
   for (const [i, count] of halves.entries()) {

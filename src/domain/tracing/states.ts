@@ -38,7 +38,6 @@ export function openWindow(window: ItemWindow, item: RememberedItem<unknown> | u
 export const newLearner = {
   /** Grows with every commit: who reads a learner in several steps knows by it whether it is the same. */
   version: 0,
-  /** Counted answers so far: the sequence number of the last one. */
   attempts: 0,
   /** Version of the formulas by which the abilities were counted. */
   abilityVersion: modelVersion as number,
@@ -95,10 +94,7 @@ export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: An
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
 
-/**
- * One crossing is weak evidence: of learners with accuracy .35 to .55 nearly all touch it (science 1.1, simulated).
- * @param mastery the effective one now
- */
+/** One crossing is weak evidence: of learners with accuracy .35 to .55 nearly all touch it. @param mastery effective */
 export function isMastered(skill: SkillState, mastery: number): boolean {
   return (
     mastery >= masteredAt.mastery &&

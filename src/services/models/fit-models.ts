@@ -1,7 +1,4 @@
-/**
- * Fits and publishes models, tenant by tenant. A run that dies leaves the old version in force or the new one; what
- * it had not finished is found by the next run.
- */
+/** Fits and publishes models. A run that dies leaves the old version in force or the new one, and the next run goes on. */
 import type { FitThreads } from '../../compute/run-threads.js';
 import { decodeModel, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
@@ -84,25 +81,22 @@ async function fitOne(
 ): Promise<TenantFit> {
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.inForce(tenant);
-  const kept = (outcome: TenantFit['outcome'], report: FitReport | null = null): TenantFit => ({
-    tenant,
-    outcome,
-    version: basedOn,
-    report,
-  });
+  const inForce = { tenant, version: basedOn };
   // Without new answers these would come out the same. After a dry run the next fit is to come all the same.
   const finished = async (fit: TenantFit): Promise<TenantFit> => {
     if (!dryRun) await models.noteFit(tenant, seen);
     return fit;
   };
-  if (!dryRun && (await models.lastFit(tenant)) === seen) return kept('nothing_new');
+  if (!dryRun && (await models.lastFit(tenant)) === seen)
+    return { ...inForce, outcome: 'nothing_new', report: null };
   const threads = getThreads();
   const since = performance.now();
   const showStep = (step: string): void => onStep?.(tenant, step);
   showStep('reading the answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);
   const training = holdOut(learnerHash);
-  if (training.length < fitModel.minLearners || !training.includes(0)) return finished(kept('too_few'));
+  if (training.length < fitModel.minLearners || !training.includes(0))
+    return finished({ ...inForce, outcome: 'too_few', report: null });
   const version = dryRun ? basedOn + 1 : await models.reserve(tenant);
   const input = {
     ...columns,
@@ -114,8 +108,8 @@ async function fitOne(
   };
   const { model, items, changed, ...fitted } = await fitTenant(input, threads, showStep);
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
-  if (!changed) return finished(kept('not_better', report));
-  if (dryRun) return kept('dry_run', report);
+  if (!changed) return finished({ ...inForce, outcome: 'not_better', report });
+  if (dryRun) return { ...inForce, outcome: 'dry_run', report };
   showStep('publication');
   const text = encodeModel(model);
   // Throws for one that could not be read back, as with a figure that is no number: it would leave the tenant without any.
@@ -129,7 +123,7 @@ async function fitOne(
     items: items && { ...items, hashes: itemHashes },
     publishedAt: Date.now(),
   });
-  if (!published) return { ...kept('superseded', report), version: await models.inForce(tenant) };
+  if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
   logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
   return finished({ tenant, outcome: 'published', version, report });
 }

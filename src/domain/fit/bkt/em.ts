@@ -192,10 +192,9 @@ export function constrain(wanted: BktParameters, bounds: FitBounds): BktParamete
 const within = (x: number, { low, high }: Range): number => clamp(x, low, high);
 
 /**
- * Maximum a posteriori estimate of one skill's parameters by expectation maximisation, from one start. Keeps the
- * best it has seen: a step may lead down where P* bounds learning, where the truncation of difficulties moves with
- * guess and slip, and after long pauses, whose starting values a step takes for fixed. Halving such steps gained
- * nothing on real logs.
+ * Maximum a posteriori estimate of one skill's parameters, from one start. Keeps the best it has seen: a step may lead
+ * down where P* bounds learning, where the truncation of difficulties moves with guess and slip, and after long pauses,
+ * whose starting values a step takes for fixed. Halving such steps gained nothing on real logs.
  */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);

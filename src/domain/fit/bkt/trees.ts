@@ -1,7 +1,6 @@
 /**
- * Answers of each skill as prefix trees. Learners who answered alike so far share one node per attempt, which the
- * filter and the smoother then visit once for all of them: both need sums over sequences alone, and those are
- * linear in the number that runs through a node. Every parent stands before its children.
+ * Answers of each skill as prefix trees. Learners who answered alike so far share one node per attempt, which filter and
+ * smoother visit once for all of them: their sums are linear in the sequences through a node. Parents come first.
  */
 
 import {

@@ -1,7 +1,4 @@
-/**
- * The terms of the served probability in blocks of shared memory, and the steps that fit them: block Newton with boxes.
- * Deterministic: the same log gives the same figures, in any number of threads.
- */
+/** The served probability's terms in blocks of shared memory, fitted by block Newton, alike in any number of threads. */
 import {
   type AnswerLog,
   type Learners,
@@ -163,10 +160,7 @@ function packedRows(rows: Float32Array, columns: readonly number[], order: Uint3
 /** Gradient, then the lower triangle of the Hessian by rows. */
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
-/**
- * The weights start at their centres, the features' start values beside the bias of the overall share with one right
- * and one wrong answer added, and move freely; with few answers the bias alone moves.
- */
+/** The weights start at their centres, beside the bias of the overall share; with few answers the bias alone moves. */
 function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
   const right = places.reduce((sum, place) => sum + (correct[place] as number), 1);
   const bias = Math.log(right / (places.length + 2 - right));

@@ -38,7 +38,9 @@ export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: num
     sums.fill(0, sum, sum + (fresh ? size : width));
     for (let i = start; i < end; i += together) {
       readBatch(memory, block, batch, i, Math.min(together, end - i));
-      const [s0 = 0, s1 = 0, s2 = 0, s3 = 0] = batch.slopes;
+      const { slopes } = batch;
+      const [s0, s1] = [slopes[0] as number, slopes[1] as number];
+      const [s2, s3] = [slopes[2] as number, slopes[3] as number];
       addRow(batch, sums, sum, width, s0, s1, s2, s3);
       if (fresh) addHessian(batch, sums, sum + width);
     }
