@@ -113,12 +113,12 @@ test('a server that cannot be started for want of files is told of as that', asy
     import { openSync } from 'node:fs';
     import { startClickhouse } from ${module('clickhouse')};
     import { ensureRedisServer } from ${module('install-redis')};
-    import { startPool, logThreadFailures } from ${JSON.stringify(import.meta.resolve('../../src/compute/threads.js'))};
+    import { ServingThreads } from ${JSON.stringify(import.meta.resolve('../../src/compute/threads.js'))};
     let failed;
     const failure = new Promise((resolve) => { failed = resolve; });
     const error = ({ err }, text) => { console.log(text, err.message); failed(); };
     const logger = { debug() {}, info() {}, warn() {}, error };
-    const pool = logThreadFailures(startPool('retract', { minThreads: 0, maxThreads: 1 }), logger);
+    const pool = new ServingThreads('retract', { minThreads: 0, maxThreads: 1 }, logger);
     const common = { dir: process.env.DIR, port: 1, password: 'a', analystPassword: 'b', logger };
     const say = (error) => console.log(error.message);
     try { for (;;) openSync('/dev/null'); } catch {}
