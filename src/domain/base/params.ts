@@ -71,7 +71,7 @@ export const learnersOfKnownSkill = 5;
 /** Online ability filter (Bayesian Rasch). After `repeats` answers on a skill another says half as much (simulated). */
 export const abilityModel = { variance: 1, processNoise: 0.001, bound: 4, repeats: 8 } as const;
 
-/** Window of practice; each of its days before a newer learner's first answer counts as so much of an active one. */
+/** Practice in a window of days. A day before a new learner's first answer counts as `unknownDay` of an active one. */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
 
 /** Roll-forward of mastery: decided here, to lie between published gains and what of them is due to practice. */
@@ -88,16 +88,18 @@ export const projectionModel = {
   maxChange: 1.5,
 } as const;
 
-/** Half-lives in days, the difference called a trend, how many idle days are closed at most. */
+/** Momentum is the difference of two moving averages of daily mastery; `shortDays` and `longDays` are their half-lives. */
 export const momentumModel = {
   shortDays: 3,
   longDays: 14,
+  /** Smaller differences are no trend. */
   threshold: 0.01,
   minAttempts: 5,
+  /** Days without answers that are closed at most. */
   idleClosings: 14,
 } as const;
 
-/** Velocity: days with a value that a slope needs, the level of its interval, the days of the windows that are shown. */
+/** Velocity: a slope needs `minDays` days with answers; `level` is that of its interval. */
 export const velocityModel = { minDays: 5, level: 0.9, shortDays: 7, longDays: 28 } as const;
 
 /** Goals: the baseline is the total score when the learner first has this many answers. */
@@ -218,33 +220,35 @@ export const paceModel = {
 /** Flag of a calibration bias: decided here; z is the one-sided 5 % point of the normal distribution. */
 export const calibrationModel = { minAnswers: 10, minBias: 0.15, z: 1.645 } as const;
 
-/**
- * Attempts that carry 88 % of the weight in the test for a plateau. A skill was strong from a mastery, and has faded
- * when it lost this share of it. Characters of a text (the contract's bound).
- */
+/** Advice that comes with an answer. A skill of `strongMastery` has faded when it lost `fadedShare` of its mastery. */
 export const adviceModel = {
+  /** They carry 88 % of the weight in the test for a plateau. */
   plateauAttempts: 20,
   strongMastery: 0.8,
   fadedShare: 0.3,
+  /** Characters of a text: the contract's bound. */
   maxLength: 200,
 } as const;
 
-/**
- * Of an answer on a skill whose answers were not timed; answers that bring back what a strong skill lost to forgetting;
- * the section's mean mastery is kept inside `mean`, for the link to points is steep beyond.
- */
-export const gainModel = { secondsPerAnswer: 75, reviewAnswers: 3, mean: { low: 0.05, high: 0.95 } } as const;
+export const gainModel = {
+  /** Assumed where the answers on a skill were not timed. */
+  secondsPerAnswer: 75,
+  /** So many answers bring back what a strong skill lost to forgetting. */
+  reviewAnswers: 3,
+  /** Bounds of a section's mean mastery: beyond them a small change would be worth too many points. */
+  mean: { low: 0.05, high: 0.95 },
+} as const;
 
-/**
- * Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. Slow: index at most, timed
- * answers and mastery at least. Weak: mastery below, attempts at least. A section is explored once `coverage` of its
- * known weight was answered, and gains are given in points from `pointsFrom` answers in it.
- */
+/** Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. */
 export const studyModel = {
   maxEntries: 5,
+  /** Efficiency index at most, timed answers and mastery at least. */
   slow: { index: 20, timed: 10, mastery: 0.7 },
+  /** Mastery below, attempts at least. */
   weak: { mastery: 0.6, attempts: 5 },
+  /** A section is explored once this share of its known weight was answered. */
   coverage: 0.5,
+  /** Answers in a section from which gains are given in points. */
   pointsFrom: 20,
 } as const;
 
