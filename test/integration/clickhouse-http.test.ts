@@ -220,6 +220,9 @@ test('binary inserts are taken as well; what is no UTF-8 is no statement', limit
   const done = await insertAndCount('/?query=INSERT+INTO+binary+FORMAT+RowBinary', rows);
   assert.equal(done.written_rows, '2');
   assert.equal(await value("SELECT groupArray((a, hex(b))) = [(7, 'FF0A'), (8, '')] FROM binary"), 1);
+  // A table without rows, as a backup has it.
+  const none = await insertAndCount('/?query=INSERT+INTO+binary+FORMAT+CSVWithNames', '"a","b"\n');
+  assert.equal(none.written_rows, '0');
   const odd = await server.fetch('/', { method: 'POST', body: Buffer.from("SELECT '\xff'", 'latin1') });
   assert.deepEqual([odd.status, odd.headers.get('x-clickhouse-exception-code')], [400, '62']);
   await odd.text();

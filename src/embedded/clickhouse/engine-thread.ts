@@ -22,6 +22,7 @@ const rowsFile = join(dataDir, `insert-${createHash('sha256').update(dataDir).di
 /** As INFILE takes it: a path with any of these signs is a pattern, in which `?` is one character. */
 const rowsPattern = literal(rowsFile.replace(/[*?{}]/g, '?'));
 
+let isPathFound = false;
 let cancelled = false;
 let answer: (wanted: boolean) => void = () => undefined;
 let tableFunctions: ReadonlySet<string> | null = null;
@@ -87,14 +88,21 @@ async function sendChunk(raw: Uint8Array): Promise<boolean> {
  */
 async function insertRows(session: Session, { into, format, rows }: RowInsert): Promise<Written> {
   try {
+    if (!isPathFound) await tryPath(session);
     await writeFile(rowsFile, rows, { mode: 0o600 });
     const { rowsRead, bytesRead } = await session.queryAsync(`${into} FROM INFILE ${rowsPattern} ${format}`);
-    // A file that it does not find is no error to it.
-    if (rowsRead === 0 && rows.length > 0) throw new Error(`the engine found no rows in ${rowsFile}`);
     return { rows: rowsRead, bytes: bytesRead };
   } finally {
     await rm(rowsFile, { force: true });
   }
+}
+
+/** A path that matches no file is no error to the engine: it would read no rows, and they would be lost. */
+async function tryPath(session: Session): Promise<void> {
+  await writeFile(rowsFile, '1\n', { mode: 0o600 });
+  const sql = `INSERT INTO FUNCTION null('n UInt8') FROM INFILE ${rowsPattern} FORMAT TSV`;
+  if ((await session.queryAsync(sql)).rowsRead !== 1) throw new Error(`the engine does not find ${rowsFile}`);
+  isPathFound = true;
 }
 
 /** null for a single statement that is not a SELECT: only those are streamed, and two are refused here. */
