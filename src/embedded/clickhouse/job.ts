@@ -143,9 +143,11 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
 /** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
 const wholeAnswerBytes = 64_000_000;
 
-function answerBound(query: URLSearchParams): string {
+/** Analysts may only lower it; the service says by itself what it can hold. */
+function answerBound(query: URLSearchParams, analyst: boolean): string {
   const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
-  return `max_result_bytes = ${wanted > 0 && wanted < wholeAnswerBytes ? wanted : wholeAnswerBytes}`;
+  const isTaken = wanted > 0 && (!analyst || wanted < wholeAnswerBytes);
+  return `max_result_bytes = ${isTaken ? wanted : wholeAnswerBytes}`;
 }
 
 /** The engine's job for a request, its lane and the format its answer will have. */
@@ -165,7 +167,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
     ...(analyst ? analystAssignments(settings) : [serviceMemory, ...pairs(settings)]),
     // Bound by the engine on its own session, in its own escaping; never pasted into SQL.
     ...pairs(parameters),
-    ...(streamed || !isReading(statement) ? [] : [answerBound(query)]),
+    ...(streamed || !isReading(statement) ? [] : [answerBound(query, analyst)]),
   ];
   const job: EngineJob = {
     ...{ id, assignments, statement, format, streamed, insert },
