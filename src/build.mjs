@@ -11,7 +11,18 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 
-const COMMANDS = ['audit', 'backtest', 'evaluate', 'fit', 'import', 'keys', 'parked', 'rebuild', 'retain'];
+const COMMANDS = [
+  'audit',
+  'backtest',
+  'demo',
+  'evaluate',
+  'fit',
+  'import',
+  'keys',
+  'parked',
+  'rebuild',
+  'retain',
+];
 const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract'];
 
 /**

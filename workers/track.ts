@@ -13,7 +13,7 @@ import { trackBatch } from './track/tracking.js';
 const settings: WorkerSettings = workerData;
 const redis = workerRedis(settings);
 const logger = createLogger('info', 'track worker');
-const items = createItemTable(redis);
+const items = createItemTable(redis, settings.itemsFreshMs);
 /** Those of the two tasks that may be in flight (compute/lanes.ts). */
 const free = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 

@@ -104,7 +104,7 @@ export const fitParts = (
   logger,
 });
 
-function startJournal(engine: Engine): WatchedConsumer {
+export function startJournal(engine: Engine): WatchedConsumer {
   const { clickhouse, journal, endpoints, logger } = engine;
   const warehouse = createJournalWarehouse(clickhouse);
   const erasures = journalErasures(engine);

@@ -2,6 +2,7 @@
 import { startCompute } from '../compute/pool.js';
 import { createLimiter } from '../concurrency.js';
 import type { Config } from '../config.js';
+import type { WorkerSettings } from '../contracts/tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import type { Closers } from '../lifecycle.js';
@@ -25,7 +26,8 @@ export type Engine = Awaited<ReturnType<typeof startEngine>>;
 /** About 26 MB of Redis for all partitions together. */
 const forecastsBound = 10_000;
 
-type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' | 'lanes' | 'skillLimits'>;
+export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' | 'lanes' | 'skillLimits'> &
+  Pick<WorkerSettings, 'itemsFreshMs'>;
 
 /** @throws StartError when Redis cannot be reached, or holds learners of another version */
 export const connectState = (
@@ -39,7 +41,7 @@ export const connectState = (
 export async function startEngine(
   redis: RedisClient,
   endpoints: Endpoints,
-  { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes }: EngineSettings,
+  { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes, itemsFreshMs }: EngineSettings,
   logger: Logger,
   closers: Closers,
 ) {
@@ -50,7 +52,7 @@ export async function startEngine(
   const outboxBound = Math.floor(outboxMaxRows / partitions);
   const { redisUrl } = endpoints;
   const compute = startCompute(
-    { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound, skillLimits },
+    { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound, skillLimits, itemsFreshMs },
     (tenant, userId) => partitionOf(tenant, userId, partitions),
     lanes,
     logger,

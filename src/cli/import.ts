@@ -1,9 +1,7 @@
 /** Imports a file of answers through the engine. */
 import { startPipeline } from '../app/consumers.js';
-import { connectState, startEngine } from '../app/engine.js';
 import { prepareSchema } from '../app/schema.js';
 import { occurredAtProblem, parseTime } from '../contracts/events.js';
-import { joinOrStart } from '../embedded/servers.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
@@ -20,7 +18,7 @@ import {
 import { type CommandContext, commandOf } from './command.js';
 import { countFile, type ImportSummary } from './import-count.js';
 import { checkContent, openFile } from './import-file.js';
-import { takeProcessLock } from './servers.js';
+import { openEngine, takeProcessLock } from './servers.js';
 
 export const importArguments = argumentsOf({
   form: 'npm run import -- FILE [options]',
@@ -79,11 +77,8 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
  */
 async function startImport(context: CommandContext, args: ImportArguments, content: string) {
   const { config, logger, closers } = context;
-  const endpoints = await joinOrStart(config, logger, closers);
-  const redis = await connectState(endpoints, config, logger, closers);
-  const engine = await startEngine(redis, endpoints, config, logger, closers);
-  const blocked = engine.blocked();
-  if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
+  const engine = await openEngine(context, config);
+  const { redis, endpoints } = engine;
   const store = createImportStore(redis, engine.partitions, content);
   // Two imports at once would still count nothing twice (feeder.ts), but the one that ends first forgets the marks.
   const inUse = 'This file is being imported by another process right now';

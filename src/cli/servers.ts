@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { refuseOtherVersion } from '../app/deployment-watch.js';
+import { connectState, type Engine, type EngineSettings, startEngine } from '../app/engine.js';
 import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
@@ -23,6 +24,20 @@ export interface Servers {
   readonly redis: RedisClient;
   /** Aborts when the command is to end, before the connections close. */
   readonly signal: AbortSignal;
+}
+
+/**
+ * What counts answers, over the servers of the service or the command's own.
+ * @throws StartError where nothing can be counted now
+ */
+export async function openEngine(context: CommandContext, settings: EngineSettings): Promise<Engine> {
+  const { config, logger, closers } = context;
+  const endpoints = await joinOrStart(config, logger, closers);
+  const redis = await connectState(endpoints, settings, logger, closers);
+  const engine = await startEngine(redis, endpoints, settings, logger, closers);
+  const blocked = engine.blocked();
+  if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
+  return engine;
 }
 
 /** Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started. @throws StartError */

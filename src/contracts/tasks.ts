@@ -90,6 +90,8 @@ export interface ForecastOptions {
 export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
+  /** Unix milliseconds as of which it is made; absent: now. Answers of later than that must not be counted yet. */
+  readonly at?: number;
 }
 
 /** JSON of `ForecastOrder[]`, of several requests and perhaps of several tenants. */
@@ -158,4 +160,6 @@ export interface WorkerSettings {
   /** Most served forecasts that one partition may hold for ClickHouse; further ones are not noted. */
   readonly forecastsBound: number;
   readonly skillLimits: SkillLimits;
+  /** For how many milliseconds a thread takes an item's figures for true; absent: 30 s. */
+  readonly itemsFreshMs?: number | undefined;
 }

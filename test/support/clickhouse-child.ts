@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
-import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
 
 const entry = fileURLToPath(new URL('../../src/embedded/clickhouse/server.js', import.meta.url));
 
@@ -46,7 +45,6 @@ export function spawnChild(dataDir: string, port = 0): ChildProcess {
     database: 'skilltrace',
     accounts,
     readable: ['skilltrace.*'],
-    analystLimits: defaultAnalystLimits,
     overruns: [],
   };
   child.send(options, () => undefined);

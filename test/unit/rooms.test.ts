@@ -54,7 +54,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
       'rebuild',
     ],
   ],
-  'src/lab': ['report', 'evaluate', 'backtest'],
+  'src/lab': ['report', 'evaluate', 'backtest', 'demo'],
   workers: ['track', 'forecast', 'fit', 'rebuild', '.'],
 };
 

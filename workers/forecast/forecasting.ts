@@ -70,7 +70,7 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
     try {
       const found = packed.unpack();
       const tenant = await tenants.get(one.tenant);
-      const made = found && tenant ? forecastOf(one, found, tenant, now) : null;
+      const made = found && tenant ? forecastOf(one, found, tenant, one.order.at ?? now) : null;
       results.push(made?.result ?? null);
       if (made) rows.push(made.row);
     } catch (error) {

@@ -6,7 +6,6 @@ import { keepRecent } from '../../src/store/redis/recent.js';
 
 export type ItemTable = ReturnType<typeof createItemTable>;
 
-const freshMs = 30_000;
 /** The items that were read last. */
 const maxCached = 100_000;
 /** Items whose notes wait for Redis; beyond it, those of further ones are dropped. */
@@ -19,7 +18,7 @@ type Pending = { readonly tenant: string; readonly version: number; delta: ItemD
  * difficulty is a statistic: when a thread dies, an item's answers of the last second may be missing from it, and others see
  * them some seconds later. Nothing else depends on it: every attempt row has the figures that it was counted with.
  */
-export function createItemTable(client: () => Promise<RedisClient>) {
+export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30_000) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
   let pending = new Map<string, Pending>();
 

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shareLogLoss } from '../../domain/base/metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
 import { distinct, indices } from '../../lists.js';
+import { seeded } from '../../seeded.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 
 /** A mean over cases, with its 95 % interval over learners. */
@@ -125,7 +126,7 @@ const tail = 0.025;
  */
 export async function bootstrapMeans(learners: readonly Float64Array[]) {
   const width = (learners[0] as Float64Array).length;
-  const random = generator(seed);
+  const random = seeded(seed);
   const means = indices(width).map(() => new Float64Array(resamples));
   for (let sample = 0; sample < resamples; sample++) {
     await nextTurn();
@@ -140,17 +141,6 @@ export async function bootstrapMeans(learners: readonly Float64Array[]) {
     const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))] as number;
     return { low: at(tail), high: at(1 - tail) };
   });
-}
-
-/** Numbers from 0 to below 1 (mulberry32). */
-function generator(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 const reliabilityPoints = 10;

@@ -18,7 +18,9 @@ import {
   catalogueKey,
   catalogueRevisionsKey,
   journalBound,
+  knownSkillsKey,
   metaKey,
+  rareSkillsKey,
 } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
@@ -154,6 +156,13 @@ export async function putCatalogueEntries(
     `{"v":1,"revision":${revision},"updatedAt":${updatedAt},${encodeSetting(setting)}`,
   ]);
   await whileRedisServes(client.hset(catalogueKey(tenant), ...fields));
+}
+
+/** Removes what the tenant set, and which skills it knows. The change stands in no journal: its rows are removed as well. */
+export async function removeCatalogue(client: RedisClient, tenant: string): Promise<void> {
+  await whileRedisServes(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
+  await whileRedisServes(client.hdel(catalogueRevisionsKey, tenant));
+  await whileRedisServes(client.unlink(rareSkillsKey(tenant), knownSkillsKey(tenant)));
 }
 
 export interface MarkedCatalogue {

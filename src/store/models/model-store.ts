@@ -68,6 +68,19 @@ async function flip(
   return (await whileRedisServes(flipVersion(client, modelsKey, log, ...args))) === 1;
 }
 
+/**
+ * Removes a tenant's versions, with the count of them: the next fit's is 1 again. Version 0 comes into force first, so that a
+ * fit that runs meanwhile publishes nothing.
+ */
+export async function removeModels(client: RedisClient, tenant: string): Promise<void> {
+  await whileRedisServes(client.hdel(modelsKey, tenant));
+  await whileRedisServes(client.unlink(modelLogKey(tenant)));
+  await whileRedisServes(client.hdel(fitsKey, tenant));
+  for (const version of await whileRedisServes(client.smembers(versionsKey(tenant))))
+    await forget(client, tenant, Number(version));
+  await whileRedisServes(client.unlink(newestVersionKey(tenant), itemsKey(tenant, 0)));
+}
+
 async function forget(client: RedisClient, tenant: string, version: number): Promise<void> {
   await whileRedisServes(client.unlink(versionKey(tenant, version), itemsKey(tenant, version)));
   await whileRedisServes(client.srem(versionsKey(tenant), version));

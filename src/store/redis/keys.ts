@@ -30,6 +30,8 @@ export const removedKey = (partition: number): string => `${partitionPrefix(part
 /** Field of both. @param day UTC day of arrival, as the number of days since 1970 */
 export const acceptedField = tenantDay;
 export const auditKey = 'st:audit';
+/** Held while a tenant's demo is made or removed. */
+export const demoLockKey = (tenant: string): string => `st:demo:lock:${tenant}`;
 /** Field: key of the learner; value: the last line of the import that is counted. */
 export const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;

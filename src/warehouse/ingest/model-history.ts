@@ -40,7 +40,8 @@ async function insertOnce(
   for (let token = 0; values.length > 0; token++) {
     if ((await selectNumber(client, query, { params: { tenant, value } })) > 0) return;
     if (token === maxTokens) throw new Error(`${table} does not take its rows`);
-    const insert_deduplication_token = `${tenant}:${value}:${token}`;
+    // With its time: where a tenant's models were removed, another one gets the number again.
+    const insert_deduplication_token = `${tenant}:${value}:${change.publishedAt}:${token}`;
     await client.insert({
       ...{ table, format: 'JSONEachRow', values },
       clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, insert_deduplication_token },

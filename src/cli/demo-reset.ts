@@ -1,0 +1,85 @@
+/** What a tenant has of the demo, and taking it away again. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine } from '../app/engine.js';
+import { learnerHash } from '../contracts/learner-name.js';
+import { demoLearnerId, drawSkills } from '../lab/demo/school.js';
+import { StartError } from '../lifecycle.js';
+import { indices } from '../lists.js';
+import { removeCatalogue } from '../store/catalogue/catalogue-store.js';
+import { createErasureStore } from '../store/corrections/erasures.js';
+import { removeModels } from '../store/models/model-store.js';
+import { selectRows } from '../warehouse/clickhouse/client.js';
+import { removeTenantFacts } from '../warehouse/maintenance/tenant-facts.js';
+import type { CommandContext } from './command.js';
+
+export const maxLearners = 1000;
+const allLearners = indices(maxLearners).map((i) => demoLearnerId(i + 1));
+const pollMs = 200;
+/** Deletions take their time on a busy machine. */
+const maxStandstillMs = 180_000;
+
+/**
+ * Whether the tenant has anything of the demo: its skills are set first and taken off last.
+ * @throws StartError where it has anything else
+ */
+export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
+  const own = new Set(drawSkills(0).map(({ id }) => id));
+  const known = await skills.list(tenant, null, own.size + 1);
+  const query = `SELECT DISTINCT user_id AS userId FROM (
+    SELECT tenant, user_id FROM attempts UNION ALL SELECT tenant, user_id FROM goal_changes
+    UNION ALL SELECT tenant, user_id FROM archived_learner_skill
+  ) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
+  const [other] = await selectRows<{ userId: string }>(clickhouse, query, {
+    params: { tenant, allLearners },
+  });
+  const foreign = other?.userId ?? known.find((id) => !own.has(id));
+  if (foreign === undefined) return known.length > 0;
+  throw new StartError(
+    `Tenant ${tenant} has more than a demo (${foreign}), which is not touched: name another one with --tenant`,
+  );
+}
+
+/**
+ * Removes a demo, whole or not. May be repeated after any of its steps. Receipts of the erasures stay: they name nobody.
+ * @returns how many learners were erased; null if a signal stopped it
+ */
+export async function removeDemo(context: CommandContext, engine: Engine, tenant: string) {
+  const { redis, clickhouse, partitions, endpoints } = engine;
+  const store = createErasureStore(redis, partitions);
+  const begun = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
+  if (begun.some(({ status }) => status === 'full' || status === 'lost'))
+    throw new StartError('Redis takes no erasure now; run the command again later');
+  /** Steps: each learner is deleted, then proved to be gone. */
+  const steps = async (): Promise<number> => {
+    const open = (await store.open()).filter(({ rows }) => rows.tenant === tenant);
+    return open.length + open.filter(({ before }) => before === null).length;
+  };
+  if (!(await untilNone(context, 'steps of erasures are left', steps))) return null;
+  const waiting = async () => (await engine.journal.facts()).journalLength;
+  if (!(await untilNone(context, 'changes wait for ClickHouse', waiting))) return null;
+  // Goals and forecasts of the next demo have times of before: they would be taken for those of the erased learners.
+  const hashes = new Set(allLearners.map((userId) => learnerHash(tenant, userId)));
+  for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
+  await removeModels(redis, tenant);
+  await removeTenantFacts(clickhouse, tenant, endpoints.clickhouseCluster);
+  await removeCatalogue(redis, tenant);
+  return begun.filter(({ status }) => status !== 'absent').length;
+}
+
+/** @returns false if a signal came. @throws StartError where the number does not change for some minutes */
+async function untilNone(
+  { closers, showProgress }: CommandContext,
+  what: string,
+  count: () => Promise<number>,
+): Promise<boolean> {
+  let [seen, since] = [-1, performance.now()];
+  for (let left = await count(); left > 0; left = await count()) {
+    if (closers.closing) return false;
+    if (left !== seen) [seen, since] = [left, performance.now()];
+    if (performance.now() - since > maxStandstillMs)
+      throw new StartError(`${left} ${what}, and nothing moves; run the command again`);
+    showProgress(`${left} ${what}`);
+    await sleep(pollMs);
+  }
+  return true;
+}
