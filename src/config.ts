@@ -116,7 +116,12 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     embeddedClickhousePort: values.EMBEDDED_CLICKHOUSE_PORT,
     embeddedRedisFsync: values.EMBEDDED_REDIS_FSYNC,
     /** Bytes. */
-    embeddedRedisMaxmemory: readBytes(values.EMBEDDED_REDIS_MAXMEMORY, complain),
+    embeddedRedisMaxmemory: readMaxmemory(values.EMBEDDED_REDIS_MAXMEMORY, complain),
+    analystLimits: {
+      seconds: values.ANALYST_MAX_SECONDS,
+      memoryBytes: readBytes('ANALYST_MAX_MEMORY', values.ANALYST_MAX_MEMORY, complain),
+      rows: values.ANALYST_MAX_ROWS,
+    },
     /** Of all partitions together. */
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
     /** Of an API process; 0: as many as the load asks for. */
@@ -151,19 +156,21 @@ function checkTogether(values: Environment, complain: Complain): void {
 }
 
 const unitBytes: Readonly<Record<string, number>> = { '': 1, kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
-const minMaxmemory = 64 * 2 ** 20;
+const minBytes = 64 * 2 ** 20;
+
+function readMaxmemory(text: string | undefined, complain: Complain): number {
+  if (text !== undefined) return readBytes('EMBEDDED_REDIS_MAXMEMORY', text, complain);
+  // The limit of the cgroup that this process is in, where it has one.
+  const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
+  return Math.floor(Math.min(limit, totalmem()) / 2);
+}
 
 /** As Redis reads it: 1kb is 1024 bytes. */
-function readBytes(text: string | undefined, complain: Complain): number {
-  if (text === undefined) {
-    // The limit of the cgroup that this process is in, where it has one.
-    const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
-    return Math.floor(Math.min(limit, totalmem()) / 2);
-  }
+function readBytes(name: EnvironmentName, text: string, complain: Complain): number {
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? Number.NaN);
-  if (bytes < minMaxmemory) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too little');
-  if (!Number.isSafeInteger(bytes)) complain('EMBEDDED_REDIS_MAXMEMORY', quote(text), 'too much');
+  if (bytes < minBytes) complain(name, quote(text), 'too little');
+  if (!Number.isSafeInteger(bytes)) complain(name, quote(text), 'too much');
   return bytes;
 }
 

@@ -1,4 +1,5 @@
 import { type Static, type TSchemaOptions, Type } from 'typebox';
+import { defaultAnalystLimits } from './analyst-limits.js';
 
 /** What each setting means, in the order of the help. */
 const meanings = {
@@ -22,6 +23,11 @@ const meanings = {
   EMBEDDED_REDIS_MAXMEMORY:
     'memory that the embedded Redis may take: new answers are refused before; not set: half of what the machine, ' +
     'or the container, has',
+  ANALYST_MAX_SECONDS:
+    "seconds that an analyst's query of the embedded ClickHouse may take, until the last row is with its reader",
+  ANALYST_MAX_MEMORY: "memory that an analyst's query of the embedded ClickHouse may take",
+  ANALYST_MAX_ROWS:
+    "rows that an analyst's query of the embedded ClickHouse may read, in all tables together",
   OUTBOX_MAX_ROWS: 'bound on answers that wait for ClickHouse, shared evenly by the partitions',
   MAX_SKILLS_PER_LEARNER:
     'bound on the skills that one learner answers: each read of the learner takes them all',
@@ -49,6 +55,9 @@ const text = (name: EnvironmentName, allowed: string, more: TSchemaOptions = {})
 
 const optional = (name: EnvironmentName, allowed: string, pattern?: string) =>
   Type.Optional(text(name, allowed, pattern === undefined ? {} : { pattern }));
+
+const bytesAllowed = 'bytes, or a number with kb, mb or gb behind it; at least 64mb';
+const bytesPattern = '^\\d{1,15}([kmg]b)?$';
 
 const oneOf = <const Values extends string[]>(
   name: EnvironmentName,
@@ -96,11 +105,13 @@ export const environmentSchema = Type.Object({
   EMBEDDED_REDIS_PORT: integer('EMBEDDED_REDIS_PORT', 0, 65_535, 0, anyPort),
   EMBEDDED_CLICKHOUSE_PORT: integer('EMBEDDED_CLICKHOUSE_PORT', 0, 65_535, 0, anyPort),
   EMBEDDED_REDIS_FSYNC: oneOf('EMBEDDED_REDIS_FSYNC', ['everysec', 'always'], 'everysec'),
-  EMBEDDED_REDIS_MAXMEMORY: optional(
-    'EMBEDDED_REDIS_MAXMEMORY',
-    'bytes, or a number with kb, mb or gb behind it; at least 64mb',
-    '^\\d{1,15}([kmg]b)?$',
-  ),
+  EMBEDDED_REDIS_MAXMEMORY: optional('EMBEDDED_REDIS_MAXMEMORY', bytesAllowed, bytesPattern),
+  ANALYST_MAX_SECONDS: integer('ANALYST_MAX_SECONDS', 1, 3600, defaultAnalystLimits.seconds),
+  ANALYST_MAX_MEMORY: text('ANALYST_MAX_MEMORY', bytesAllowed, {
+    default: `${defaultAnalystLimits.memoryBytes / 2 ** 30}gb`,
+    pattern: bytesPattern,
+  }),
+  ANALYST_MAX_ROWS: integer('ANALYST_MAX_ROWS', 0, 1e15, defaultAnalystLimits.rows, ' (0: any number)'),
   OUTBOX_MAX_ROWS: integer('OUTBOX_MAX_ROWS', 16_000, 10_000_000_000, 4_000_000),
   MAX_SKILLS_PER_LEARNER: integer('MAX_SKILLS_PER_LEARNER', 1, 100_000, 2_000),
   MAX_SKILLS_PER_TENANT: integer('MAX_SKILLS_PER_TENANT', 1, 1_000_000, 50_000),

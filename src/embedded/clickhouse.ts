@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type AnalystLimits, defaultAnalystLimits } from '../contracts/analyst-limits.js';
 import { analystTables } from '../contracts/analyst-tables.js';
 import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
@@ -21,6 +22,7 @@ export type ClickhouseOptions = ServerOptions & {
   niceness?: number;
   /** What the analyst may read, as GRANT has it; by default the tables of the service that are for analysts. */
   readable?: readonly string[];
+  analystLimits?: AnalystLimits | undefined;
   onEnd?: (reason: ClickhouseEnd) => void;
 };
 
@@ -46,6 +48,7 @@ export interface StartOptions {
   readonly database: string;
   readonly accounts: readonly Account[];
   readonly readable: readonly string[];
+  readonly analystLimits: AnalystLimits;
   readonly overruns: readonly Overrun[];
 }
 
@@ -107,10 +110,11 @@ export function startClickhouse(
 }
 
 function spawnChild(
-  { dir, port, password, analystPassword, readable, logger }: ClickhouseOptions,
+  options: ClickhouseOptions,
   niceness: number,
   overruns: readonly Overrun[],
 ): ChildProcess {
+  const { dir, port, password, analystPassword, readable, logger } = options;
   // nice(1) and env(1) become the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
   const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
@@ -123,6 +127,7 @@ function spawnChild(
       { name: 'analyst', password: analystPassword, readonly: true },
     ],
     readable: readable ?? analystTables.map((table) => `${database}.${table}`),
+    analystLimits: options.analystLimits ?? defaultAnalystLimits,
   };
   // A child that died already is reported by its exit.
   child.send(settings, () => undefined);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AnalystLimits } from '../contracts/analyst-limits.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { type ClickhouseEnd, startClickhouse } from './clickhouse.js';
@@ -18,6 +19,7 @@ export type ServerSettings = {
   embeddedClickhousePort: number;
   embeddedRedisFsync: 'everysec' | 'always';
   embeddedRedisMaxmemory?: number | undefined;
+  analystLimits?: AnalystLimits | undefined;
 };
 
 /** How often the embedded ClickHouse ended without being asked to, and was started again. */
@@ -135,11 +137,12 @@ async function runClickhouse(host: Host, ends: ClickhouseEnds) {
   const onEnd = (reason: ClickhouseEnd): void => {
     ends[reason] += 1;
   };
+  const { analystLimits } = host.settings;
   const { clickhouseUrl, analystUrl } = await run(
     host,
     'ClickHouse',
     host.settings.embeddedClickhousePort,
-    (options) => startClickhouse({ ...options, password, analystPassword, onEnd }),
+    (options) => startClickhouse({ ...options, password, analystPassword, analystLimits, onEnd }),
   );
   return { clickhouseUrl, analystUrl };
 }

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Session } from 'chdb';
+import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
 import { takenBackRow } from '../../src/contracts/journal.js';
 import { createBridge } from '../../src/embedded/clickhouse/http.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
@@ -58,7 +59,13 @@ async function startServer(t: TestContext): Promise<string> {
     crash: (error) => assert.fail(error),
   });
   const accounts = [{ name: 'u', password: 'p', readonly: false }];
-  const server = createBridge({ lanes, accounts, database: 'learning', overruns: [] });
+  const server = createBridge({
+    lanes,
+    accounts,
+    database: 'learning',
+    overruns: [],
+    analystLimits: defaultAnalystLimits,
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(async () => {
     server.closeAllConnections();

@@ -14,6 +14,8 @@ let folder: { path: string; remove: () => Promise<void> };
 let server: ReturnType<typeof startClickhouse>;
 let service: ClickHouseClient;
 
+const analystLimits = { seconds: 50, memoryBytes: 2 ** 30, rows: 1_000_000 };
+
 /** Kept from analysts; a new table has to be put here or into `analystTables`. */
 const kept = ['api_keys', 'deployments', 'erasures', 'schema_migrations'];
 
@@ -22,7 +24,7 @@ before(async () => {
   server = await startOnFreePort(async (port) => {
     const passwords = { password: 'a', analystPassword: 'b' };
     const logger = createLogger('silent', 'test');
-    const started = startClickhouse({ dir: folder.path, port, ...passwords, logger });
+    const started = startClickhouse({ dir: folder.path, port, ...passwords, logger, analystLimits });
     await started.ready;
     return started;
   });
@@ -79,6 +81,21 @@ test('every table is for analysts or kept from them, and lists tell of the forme
     assert.deepEqual(sortedNames((await ask(query)).text), [...analystTables], query);
   }
   assert.equal((await ask('SHOW DATABASES')).text, 'skilltrace\n');
+});
+
+test('the limits of the service hold, and can only be lowered', async () => {
+  const names = ['max_execution_time', 'max_memory_usage', 'max_rows_to_read'];
+  const told = async (wanted: string) =>
+    (
+      await ask(
+        `SELECT ${names.map((name) => `getSetting('${name}')`)}`,
+        Object.fromEntries(names.map((name) => [name, wanted])),
+      )
+    ).text;
+  for (const wanted of ['0', '-1', '9999999999'])
+    assert.equal(await told(wanted), '50\t1073741824\t1000000\n');
+  const { text } = await ask('SELECT max(number) FROM numbers(1000001)', { max_rows_to_read: '2000000' });
+  assert.match(text, /^Code: 158\. .*max rows: 1\.00 million.*ANALYST_MAX_ROWS/);
 });
 
 test('each of them can be read, the others by no way', async () => {

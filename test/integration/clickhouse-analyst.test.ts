@@ -232,7 +232,7 @@ test('settings cannot be opened, caps only lowered', limit, async () => {
   const caps =
     "SELECT getSetting('max_execution_time'), getSetting('max_memory_usage'), getSetting('readonly')";
   const raised = { max_execution_time: '0', max_memory_usage: '99999999999', readonly: '2' };
-  assert.equal((await ask(caps, raised)).text, '60\t2000000000\t1\n');
+  assert.equal((await ask(caps, raised)).text, '60\t2147483648\t1\n');
   const lowered = { max_execution_time: '5', max_memory_usage: '1000000' };
   assert.equal((await ask(caps, lowered)).text, '5\t1000000\t1\n');
   const quoted = { param_p: "x', readonly = 0, max_threads = '3" };
@@ -257,4 +257,67 @@ test('time and memory end with an error of their own', limit, async () => {
     max_memory_usage: '100000000',
   });
   assert.match(large.text, /MEMORY_LIMIT_EXCEEDED/);
+});
+
+const narrow = 'Ask for one tenant, fewer days or fewer columns';
+
+test(
+  'what exceeds a limit is told what to do; within its rows too, where they are out already',
+  limit,
+  async () => {
+    const large = `SELECT concat('${'x'.repeat(1000)}', toString(number % 10)) AS x FROM numbers(70000)`;
+    const whole = await ask(large, { default_format: 'JSON' });
+    assert.match(
+      whole.text,
+      /^Code: 396\. .* one that streams is not: .*CSVWithNames, .* \(TOO_MANY_ROWS_OR_BYTES\)\n$/,
+    );
+    assert.equal((await ask(large, { default_format: 'CSVWithNames' })).text.length, 1004 * 70_000 + 4);
+    const many = await ask('SELECT max(number) FROM numbers(2000)', { max_rows_to_read: '1000' });
+    assert.ok(
+      many.text.endsWith(`${narrow}; ANALYST_MAX_ROWS bounds the rows that a query reads. (TOO_MANY_ROWS)\n`),
+    );
+
+    const query = 'SELECT number FROM numbers(400000)';
+    const response = await server.fetch('/?max_result_rows=100000', { method: 'POST', body: query, headers });
+    const tag = response.headers.get('x-clickhouse-exception-tag');
+    let text = '';
+    await assert.rejects(async () => {
+      for await (const part of response.body ?? []) text += Buffer.from(part).toString();
+    });
+    const end = text.slice(text.indexOf('\r'));
+    assert.ok(end.startsWith(`\r\n__exception__\r\n${tag}\r\nCode: 396.`), end);
+    assert.match(
+      end,
+      new RegExp(`${narrow}\\. \\(TOO_MANY_ROWS_OR_BYTES\\)\n\\d+ ${tag}\r\n__exception__\r\n$`),
+    );
+    const clickhouse_settings = { max_result_rows: '100000' };
+    const rows = await analyst.query({ query, format: 'JSONEachRow', clickhouse_settings });
+    await assert.rejects(rows.json(), { code: '396', type: 'TOO_MANY_ROWS_OR_BYTES' });
+  },
+);
+
+const headed = ['CSV', 'JSONCompactEachRow', 'JSONCompactStringsEachRow', 'RowBinary', 'TSV'];
+const streamedFormats = [
+  ...headed.flatMap((format) => ['', 'WithNames', 'WithNamesAndTypes'].map((names) => `${format}${names}`)),
+  ...'ArrowStream BSONEachRow JSONEachRow MsgPack NDJSON Native TSKV TabSeparatedRaw'.split(' '),
+];
+
+test('a streamed answer is the same, byte for byte, as one that is made as a whole', limit, async () => {
+  const bytesOf = async (query: string): Promise<Buffer> => {
+    const body = Buffer.from(query);
+    const response = await server.fetch('/?max_threads=1', { method: 'POST', body, headers });
+    assert.equal(response.status, 200, query);
+    return Buffer.from(await response.arrayBuffer());
+  };
+  const columns = `number AS n, if(number % 3 = 0, NULL, toString(number)) AS \`a "b,\\n\\tc\`,
+    toLowCardinality(toString(number % 7)) AS l, CAST(number % 2, 'Enum8(\\'no\\' = 0, \\'yes\\' = 1)') AS e,
+    [number, 1] AS r, toDateTime64(number, 3, 'UTC') AS t, number / 3 AS f, map('k', number) AS m`;
+  for (const format of streamedFormats)
+    for (const rows of [0, 20_000]) {
+      const query = `SELECT ${format.startsWith('BSON') ? 'number AS n, toString(n) AS s' : columns} FROM numbers(${rows})`;
+      // The word in the comment keeps it from being streamed.
+      const whole = await bytesOf(`${query} /* totals */ FORMAT ${format}`);
+      const streamed = await bytesOf(`${query} FORMAT ${format}`);
+      assert.ok(streamed.equals(whole), `${format}, ${rows} rows`);
+    }
 });

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
+import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
 
 const entry = fileURLToPath(new URL('../../src/embedded/clickhouse/server.js', import.meta.url));
 
@@ -45,6 +46,7 @@ export function spawnChild(dataDir: string, port = 0): ChildProcess {
     database: 'skilltrace',
     accounts,
     readable: ['skilltrace.*'],
+    analystLimits: defaultAnalystLimits,
     overruns: [],
   };
   child.send(options, () => undefined);

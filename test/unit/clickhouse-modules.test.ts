@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
+import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
+import { advised } from '../../src/embedded/clickhouse/advice.js';
 import { checkAnalystStatement, dearAssignments } from '../../src/embedded/clickhouse/analyst.js';
+import { analystAssignments } from '../../src/embedded/clickhouse/analyst-settings.js';
 import { failureOf } from '../../src/embedded/clickhouse/errors.js';
 import { authenticate } from '../../src/embedded/clickhouse/http.js';
-import { analystAssignments, jobOf, laneOf } from '../../src/embedded/clickhouse/job.js';
+import { jobOf, laneOf } from '../../src/embedded/clickhouse/job.js';
 import { checkOverruns, overrunOf } from '../../src/embedded/clickhouse/overruns.js';
-import { answerFormat, isStreamable, literal, parseInsertHead } from '../../src/embedded/clickhouse/sql.js';
+import { answerFormat, literal, parseInsertHead } from '../../src/embedded/clickhouse/sql.js';
+import { jointOf, streamedFormat } from '../../src/embedded/clickhouse/streaming.js';
 import type { Overrun } from '../../src/embedded/clickhouse.js';
 
 const options = {
@@ -14,7 +18,7 @@ const options = {
   method: 'POST',
   pathDatabase: null,
   defaultDatabase: 'skilltrace',
-  analyst: false,
+  limits: null,
   id: 'x',
 };
 
@@ -52,7 +56,12 @@ test('a head with a long list of blanks or columns is parsed in linear time', ()
   parseInsertHead(`INSERT INTO t SETTINGS ${'a=1, '.repeat(12_000)}x`);
   laneOf('/**/'.repeat(16_000), true);
   laneOf(`${'/* * '.repeat(10_000)}1`, true);
-  isStreamable(`FORMAT${'/**/ '.repeat(12_000)}(`, 'TSV');
+  streamedFormat(`FORMAT${'/**/ '.repeat(12_000)}(`, 'TSV', '');
+  streamedFormat(
+    `${'FORMAT a '.repeat(12_000)}\nFORMAT${'\n'.repeat(60_000)}a${'\n;'.repeat(30_000)}(`,
+    'TSV',
+    '',
+  );
   assert.ok(process.cpuUsage().user - started < 5_000_000);
 });
 
@@ -66,10 +75,11 @@ test('literals and parameters cannot leave their quotes', () => {
 });
 
 test('analyst settings: formats pass, power does not, caps are lowered only', () => {
-  const caps = (entries: [string, string][]) => analystAssignments(new Map(entries));
+  const caps = (entries: [string, string][], limits = defaultAnalystLimits) =>
+    analystAssignments(new Map(entries), limits);
   assert.deepEqual(caps([]), [
     "max_execution_time = '60'",
-    "max_memory_usage = '2000000000'",
+    "max_memory_usage = '2147483648'",
     "max_block_size = '8192'",
     "max_joined_block_size_rows = '8192'",
   ]);
@@ -83,6 +93,13 @@ test('analyst settings: formats pass, power does not, caps are lowered only', ()
   }
   assert.equal(caps([['output_format_json_quote_64bit_integers', '1']]).length, 5);
   assert.equal(caps([['readonly', '2']]).length, 4);
+  const rows = (wanted: string, most: number) =>
+    caps([['max_rows_to_read', wanted]], { ...defaultAnalystLimits, rows: most }).filter((one) =>
+      /rows_to/.test(one),
+    );
+  assert.deepEqual(rows('7', 0), ["max_rows_to_read = '7'"]);
+  for (const wanted of ['0', '99', '5']) assert.deepEqual(rows(wanted, 5), ["max_rows_to_read = '5'"]);
+  assert.deepEqual(rows('4', 5), ["max_rows_to_read = '4'"]);
   for (const name of [
     'readonly',
     'allow_ddl',
@@ -192,15 +209,54 @@ test('a statement that took the engine with it is refused, and after several of 
   assert.doesNotThrow(() => check(several(20), 'SELECT 1', 61 * minute));
 });
 
-test('only rows without head and tail are streamed', () => {
-  assert.equal(isStreamable('SELECT 1', 'TabSeparated'), true);
-  assert.equal(isStreamable('SELECT 1 FORMAT JSONEachRow', 'TabSeparated'), true);
-  assert.equal(isStreamable("SELECT formatDateTime(x, '%Y')", 'TSV'), true);
-  for (const text of ['FORMAT JSON', 'format `JSON`', 'FORMAT/**/JSON', 'FORMAT--x\nJSON', 'FORMAT"XML"']) {
-    assert.equal(isStreamable(`SELECT '--' ${text}`, 'TSV'), false, text);
-  }
-  assert.equal(isStreamable('SELECT 1', 'Parquet'), false);
+test('what is one document, or may have another format than it seems, is not streamed', () => {
+  const streamed = (text: string, fallback = 'TabSeparated', settings = '') =>
+    streamedFormat(text, fallback, settings);
+  assert.equal(streamed('SELECT 1'), 'tabseparated');
+  assert.equal(streamed("SELECT formatDateTime(x, '%Y')", 'CSVWithNames'), 'csvwithnames');
+  assert.equal(streamed("SELECT 'FORMAT JSON'\nFORMAT ArrowStream;\n", 'JSON'), 'arrowstream');
+  assert.equal(streamed('SELECT 1 -- FORMAT CSV\n FORMAT\nTSVWithNamesAndTypes'), 'tsvwithnamesandtypes');
+  for (const text of ['FORMAT JSON', 'format `JSON`', 'FORMAT/**/JSON', 'FORMAT--x\nJSON', 'FORMAT"XML"'])
+    assert.equal(streamed(`SELECT '--' ${text}`, 'TSV'), null, text);
+  for (const text of [
+    'SELECT 1 FORMAT TSV -- FORMAT CSVWithNames',
+    "SELECT 'FORMAT CSVWithNames'",
+    'SELECT 1 FORMAT CSVWithNames SETTINGS max_threads = 1',
+    'SELECT k, count() FROM t GROUP BY k WITH TOTALS FORMAT TSVWithNames',
+  ])
+    assert.equal(streamed(text), null, text);
+  assert.equal(streamed('SELECT 1', 'Parquet'), null);
+  assert.equal(streamed('SELECT 1', 'JSONEachRow', 'query output_format_json_array_of_rows'), null);
   assert.equal(answerFormat('SELECT 1 FORMAT CSV SETTINGS a=1', 'TSV'), 'CSV');
+});
+
+test('a block of a stream that has not the head of the first is never sent', () => {
+  const joint = jointOf('csvwithnames');
+  const next = (text: string) => Buffer.from(joint.next(Buffer.from(text))).toString();
+  assert.equal(next('"a\n""b"\n1\n'), '"a\n""b"\n1\n');
+  assert.equal(next('"a\n""b"\n2\n'), '2\n');
+  assert.throws(() => next('3\n'), /begins or ends otherwise/);
+});
+
+test('what exceeds a limit is told what to do, in front of the name of the error', () => {
+  const limits = defaultAnalystLimits;
+  const told = (text: string, format: string, of: typeof limits | null = limits) => {
+    const query = new URLSearchParams({ default_format: format });
+    const { job } = jobOf({ ...options, limits: of, query }, Buffer.from('SELECT 1'));
+    return String(advised(job, new Error(text)));
+  };
+  const late = 'Code: 159. DB::Exception: Timeout exceeded: maximum: 1000 ms. (TIMEOUT_EXCEEDED)';
+  const narrow = 'Ask for one tenant, fewer days or fewer columns';
+  assert.equal(
+    told(late, 'TSV'),
+    `Error: ${late.replace(' (', ` ${narrow}; ANALYST_MAX_SECONDS bounds the time. (`)}`,
+  );
+  assert.equal(told(late, 'TSV', null), `Error: ${late}`);
+  const large = 'Code: 396. DB::Exception: Limit for result exceeded. (TOO_MANY_ROWS_OR_BYTES)';
+  assert.match(told(large, 'Parquet'), /one that streams is not: TSVWithNames, .*ArrowStream\. Ask for one/);
+  assert.doesNotMatch(told(large, 'TSV'), /streams/);
+  const other = 'Code: 47. DB::Exception: Unknown. (UNKNOWN_IDENTIFIER)';
+  assert.equal(told(other, 'TSV'), `Error: ${other}`);
 });
 
 test('errors have ClickHouse’s status, code and body', () => {

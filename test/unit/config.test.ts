@@ -34,6 +34,7 @@ test('the defaults are the contract’s', () => {
     embeddedRedisPort: 0,
     embeddedClickhousePort: 0,
     embeddedRedisFsync: 'everysec',
+    analystLimits: { seconds: 60, memoryBytes: 2 ** 31, rows: 0 },
     outboxMaxRows: 4_000_000,
     lanes: 0,
     skillLimits: { perLearner: 2000, perTenant: 50_000 },
@@ -67,6 +68,9 @@ test('good values are taken', async (t) => {
     EMBEDDED_REDIS_PORT: '65535',
     EMBEDDED_REDIS_FSYNC: 'always',
     EMBEDDED_REDIS_MAXMEMORY: '2gb',
+    ANALYST_MAX_SECONDS: '300',
+    ANALYST_MAX_MEMORY: '512mb',
+    ANALYST_MAX_ROWS: '1000000000',
     MAX_SKILLS_PER_LEARNER: '7',
     OUTBOX_MAX_ROWS: '16000',
     ROLE: 'pipeline',
@@ -77,6 +81,7 @@ test('good values are taken', async (t) => {
   assert.equal(config.clickhouseUrl, 'https://u:p@ch:8443/learning');
   assert.equal(config.clickhouseCluster, 'main_1');
   assert.equal(config.embeddedRedisMaxmemory, 2 ** 31);
+  assert.deepEqual(config.analystLimits, { seconds: 300, memoryBytes: 2 ** 29, rows: 1e9 });
   assert.deepEqual(config.skillLimits, { perLearner: 7, perTenant: 50_000 });
   assert.deepEqual(
     [config.port, config.portIsSet, config.apiProcesses, config.role, config.skillsFile],
@@ -170,6 +175,10 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['EMBEDDED_REDIS_MAXMEMORY', '63mb', /too little.*at least 64mb/],
   ['EMBEDDED_REDIS_MAXMEMORY', '9999999gb', /too much/],
   ['EMBEDDED_REDIS_MAXMEMORY', 'half', /kb, mb or gb/],
+  ['ANALYST_MAX_SECONDS', '0', /1 to 3600/],
+  ['ANALYST_MAX_MEMORY', '1gib', /kb, mb or gb/],
+  ['ANALYST_MAX_MEMORY', '63mb', /too little/],
+  ['ANALYST_MAX_ROWS', '-1', /0: any number/],
   ['MAX_SKILLS_PER_LEARNER', '0', /1 to 100000/],
   ['MAX_SKILLS_PER_TENANT', '1000001', /1 to 1000000/],
   ['LANES', '17', /0 to 16/],

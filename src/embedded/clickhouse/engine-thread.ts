@@ -7,6 +7,7 @@ import { checkAnalystStatement, dearAssignments, takeAnalystRole } from './analy
 import { failureOf, queryCancelled } from './errors.js';
 import type { EngineJob, FromThread, RowInsert, ToThread, Written } from './lanes.js';
 import { literal, quotedName } from './sql.js';
+import { jointOf } from './streaming.js';
 
 /*
  * One thread runs one query at a time. Each gets a session of its own (0.4 ms): settings, parameters and the current
@@ -53,7 +54,7 @@ async function runnable(session: Session, job: EngineJob): Promise<string> {
     return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
   // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
   // much as a small statement. Behind INSERT … VALUES (…) nothing finds one, and it is run: this account may do both.
-  if (!job.streamed && job.statement.includes(';')) await printed(session, job.statement);
+  if (job.streamed === null && job.statement.includes(';')) await printed(session, job.statement);
   return job.statement;
 }
 
@@ -80,6 +81,11 @@ async function sendChunk(raw: Uint8Array): Promise<boolean> {
   return new Promise((resolve) => {
     answer = resolve;
   });
+}
+
+/** Throws when it is interrupted: a return would end what was sent so far like a complete answer. */
+async function sendPart(part: Uint8Array): Promise<void> {
+  if (cancelled || !(await sendChunk(part))) throw queryCancelled();
 }
 
 /**
@@ -120,14 +126,15 @@ async function runJob(session: Session, job: EngineJob): Promise<Written | null>
   const { insert, format, streamed } = job;
   if (cancelled) throw queryCancelled();
   if (insert !== null) return insertRows(session, insert);
-  const stream = streamed ? openStream(session, statement, format) : null;
-  if (stream === null) {
+  const stream = streamed === null ? null : openStream(session, statement, format);
+  if (streamed === null || stream === null) {
     // Formats that are one document go at once; their size is bounded by the job's settings.
     await sendChunk((await session.queryAsync(statement, { format })).bytes());
     return null;
   }
-  // Thrown when it is interrupted: a return would end what was sent so far like a complete answer.
-  for await (const chunk of stream) if (cancelled || !(await sendChunk(chunk.raw()))) throw queryCancelled();
+  const joint = jointOf(streamed);
+  for await (const chunk of stream) await sendPart(joint.next(chunk.raw()));
+  await sendPart(joint.end());
   return null;
 }
 

@@ -10,19 +10,24 @@ import {
 import { pipeline } from 'node:stream';
 import { createGzip, createUnzip } from 'node:zlib';
 import type { Account, StartOptions } from '../clickhouse.js';
+import { advised } from './advice.js';
 import { BridgeError, failureOf } from './errors.js';
 import { jobOf } from './job.js';
 import type { Lanes, Written } from './lanes.js';
 import { checkOverruns } from './overruns.js';
 import { contentType } from './sql.js';
 
-type BridgeOptions = Pick<StartOptions, 'accounts' | 'database' | 'overruns'> & { readonly lanes: Lanes };
+type BridgeOptions = Pick<StartOptions, 'accounts' | 'database' | 'overruns' | 'analystLimits'> & {
+  readonly lanes: Lanes;
+};
 
 /** Largest body of the service, after decompression; and of an analyst, who only sends questions. */
 const maxInsertBytes = 256 * 1024 * 1024;
 const maxQuestionBytes = 1024 * 1024;
 /** A reader that takes nothing for so long is cut off: its query holds a thread of the engine. */
 const maxStallMs = 300_000;
+/** How long a reader has to take the error behind its rows. */
+const lastWordsMs = 10_000;
 
 /** The ClickHouse HTTP interface over the lanes; not yet listening. */
 export const createBridge = (options: BridgeOptions): Server =>
@@ -63,7 +68,7 @@ async function handle(
 }
 
 async function runQuery(
-  { lanes, accounts, database, overruns }: BridgeOptions,
+  { lanes, accounts, database, overruns, analystLimits }: BridgeOptions,
   request: IncomingMessage,
   response: ServerResponse,
   query: URLSearchParams,
@@ -81,10 +86,17 @@ async function runQuery(
     if (!response.writableFinished) gone.abort();
   });
   const places = { pathDatabase: fromPath, defaultDatabase: database };
-  const { job, lane, format } = jobOf({ query, headers, method, ...places, analyst, id }, body);
+  const limits = analyst ? analystLimits : null;
+  const { job, lane, format } = jobOf({ query, headers, method, ...places, limits, id }, body);
   if (analyst) checkOverruns(overruns, job.statement, Date.now());
-  const answer = openAnswer(response, format, wantsGzip(headers, query), gone.signal);
-  answer.finish(await lanes.run(lane, job, answer.write, gone.signal));
+  // The service asks again after any cut; people want to know why.
+  const tag = analyst ? id.slice(0, 8) : null;
+  const answer = openAnswer(response, format, wantsGzip(headers, query), tag, gone.signal);
+  try {
+    answer.finish(await lanes.run(lane, job, answer.write, gone.signal));
+  } catch (error) {
+    answer.fail(advised(job, error));
+  }
 }
 
 /** The account of a request, by headers, basic auth or query; wrong ones raise code 516. */
@@ -147,9 +159,16 @@ function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolea
 
 /**
  * Nothing is sent before the first part of the answer: an early error has its own status.
+ * @param tag marks an error behind rows, where it is to be told before the connection is cut
  * @param gone aborts when the reader is
  */
-function openAnswer(response: ServerResponse, format: string, isGzip: boolean, gone: AbortSignal) {
+function openAnswer(
+  response: ServerResponse,
+  format: string,
+  isGzip: boolean,
+  tag: string | null,
+  gone: AbortSignal,
+) {
   const gzip = isGzip ? createGzip({ level: 1 }) : null;
   const target = gzip ?? response;
 
@@ -157,11 +176,18 @@ function openAnswer(response: ServerResponse, format: string, isGzip: boolean, g
     if (response.headersSent) return;
     response.setHeader('Content-Type', contentType(format));
     response.setHeader('X-ClickHouse-Format', format);
+    if (tag !== null) response.setHeader('X-ClickHouse-Exception-Tag', tag);
     if (gzip !== null) {
       response.setHeader('Content-Encoding', 'gzip');
-      gzip.pipe(response);
+      gzip.pipe(response, { end: false });
     }
     response.writeHead(200);
+  }
+
+  function endWith(text: string, end: () => unknown): void {
+    if (gzip !== null) return void gzip.once('end', end).end(text);
+    response.write(text);
+    end();
   }
 
   return {
@@ -180,10 +206,21 @@ function openAnswer(response: ServerResponse, format: string, isGzip: boolean, g
       if (response.destroyed) return;
       if (!response.headersSent) response.setHeader('X-ClickHouse-Summary', summaryHeader(written));
       begin();
-      target.end();
+      endWith('', () => response.end());
+    },
+    /** Throws what can have a status of its own, or is not to be told. */
+    fail: (error: unknown): void => {
+      if (tag === null || response.destroyed || !response.headersSent) throw error;
+      // Without the end of a chunked body: nobody can take it for a complete answer.
+      endWith(lastWords(tag, failureOf(error).body), () => response.socket?.end());
+      setTimeout(() => response.destroy(), lastWordsMs).unref();
     },
   };
 }
+
+/** As ClickHouse writes it since 25.11, whose clients read it from the end: the length is in front of the second tag. */
+const lastWords = (tag: string, error: string): string =>
+  `\r\n__exception__\r\n${tag}\r\n${error}${Buffer.byteLength(error)} ${tag}\r\n__exception__\r\n`;
 
 function summaryHeader(written: Written | null): string {
   const rows = String(written?.rows ?? 0);

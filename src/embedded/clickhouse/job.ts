@@ -1,77 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { availableParallelism } from 'node:os';
+import type { AnalystLimits } from '../../contracts/analyst-limits.js';
 import { checkParameterValue } from './analyst.js';
+import { analystAssignments, analystSeconds } from './analyst-settings.js';
 import { BridgeError, notAllowed } from './errors.js';
 import type { EngineJob, Lane, RowInsert } from './lanes.js';
-import { answerFormat, isStreamable, leadingWord, literal, parseInsertHead } from './sql.js';
-
-/** Seconds that an analyst's query may take. */
-const analystSeconds = 60;
-
-const analystCaps: ReadonlyMap<string, number> = new Map([
-  ['max_execution_time', analystSeconds],
-  ['max_memory_usage', 2_000_000_000],
-  // Time is looked at between blocks. Below this, sums over many rows take longer: with 1,024 rows a half, with 64 ten times.
-  ['max_block_size', 8192],
-  ['max_joined_block_size_rows', 8192],
-  // The engine takes up to 256 for each core: with 500 on two cores an insert takes five times as long.
-  ['max_threads', availableParallelism()],
-]);
+import { answerFormat, leadingWord, parseInsertHead, settingPair } from './sql.js';
+import { streamedFormat } from './streaming.js';
 
 /** Bound on one query of the service itself, in bytes; the service may set another. */
 const serviceMemory = 'max_memory_usage = 4000000000';
 
-/*
- * Settings an analyst's request may carry: they shape the answer and nothing else. Not among them on
- * purpose: format_schema*, format_template_* and output_format_schema (they read and write files).
- */
-const analystPrefixes = ['output_format_', 'date_time_', 'format_csv_', 'format_custom_'];
-const analystNames: ReadonlySet<string> = new Set(
-  `bool_true_representation bool_false_representation extremes join_use_nulls limit log_comment max_result_bytes
-   max_result_rows max_rows_to_read offset result_overflow_mode session_timezone`.split(/\s+/),
-);
-
-type Settings = ReadonlyMap<string, string>;
-
-function pair(name: string, value: string): string {
-  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
-    throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
-  return `${name} = ${literal(value)}`;
-}
-
-const pairs = (settings: Settings): string[] => Array.from(settings, ([name, value]) => pair(name, value));
-
-function refuse(name: string): never {
-  throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
-}
-
-/** What the request asks for, where that is below the cap. */
-function cappedValue(settings: Settings, name: string, cap: number): number {
-  const value = settings.get(name) ?? String(cap);
-  const wanted = Number(value);
-  if (!Number.isFinite(wanted) || value.trim() === '') refuse(name);
-  return wanted > 0 && wanted < cap ? wanted : cap;
-}
-
-/**
- * The SET pairs of an analyst's request. Unknown and powerful settings are refused with READONLY; the caps are always set
- * and can only be lowered.
- */
-export function analystAssignments(settings: Settings): string[] {
-  const given = [...settings].flatMap(([name, value]) => {
-    const assignment = pair(name, value);
-    if ((name === 'readonly' && (value === '1' || value === '2')) || analystCaps.has(name)) return [];
-    const isKnown = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
-    if (!isKnown || name === 'output_format_schema') refuse(name);
-    return [assignment];
-  });
-  // Where nothing is asked for, the engine knows better how many cores it has.
-  const caps = [...analystCaps]
-    .filter(([name]) => name !== 'max_threads' || settings.has(name))
-    .map(([name, cap]) => pair(name, String(cappedValue(settings, name, cap))));
-  return [...given, ...caps];
-}
+const pairs = (settings: ReadonlyMap<string, string>): string[] =>
+  Array.from(settings, ([name, value]) => settingPair(name, value));
 
 interface RequestOptions {
   readonly query: URLSearchParams;
@@ -80,7 +21,8 @@ interface RequestOptions {
   /** From the URL; null for `/`. */
   readonly pathDatabase: string | null;
   readonly defaultDatabase: string;
-  readonly analyst: boolean;
+  /** Of an analyst; null for the service. */
+  readonly limits: AnalystLimits | null;
   readonly id: string;
 }
 
@@ -128,7 +70,8 @@ function cutStatement(query: string, body: Buffer): { statement: string; insert:
 
 /** Clients name `default` where nothing was set; for an analyst that is the service's database. */
 function databaseOf(options: RequestOptions): string {
-  const { query, headers, pathDatabase, analyst } = options;
+  const { query, headers, pathDatabase } = options;
+  const analyst = options.limits !== null;
   const wanted = query.get('database') ?? header(headers, 'x-clickhouse-database') ?? pathDatabase;
   // There every name without a database would be one of the engine's own, and pass the guard.
   if (analyst && wanted === 'system') notAllowed('the database system');
@@ -143,35 +86,39 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
 /** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
 const wholeAnswerBytes = 64_000_000;
 
-function answerBound(query: URLSearchParams): string {
+/** Analysts may only lower it; the service says by itself what it can hold. */
+function answerBound(query: URLSearchParams, analyst: boolean): string {
   const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
-  return `max_result_bytes = ${wanted > 0 && wanted < wholeAnswerBytes ? wanted : wholeAnswerBytes}`;
+  const isTaken = wanted > 0 && (!analyst || wanted < wholeAnswerBytes);
+  return `max_result_bytes = ${isTaken ? wanted : wholeAnswerBytes}`;
 }
 
 /** The engine's job for a request, its lane and the format its answer will have. */
 export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; lane: Lane; format: string } {
-  const { query, headers, method, analyst, id } = options;
+  const { query, headers, method, limits, id } = options;
   if (query.get('compress') === '1' || query.get('decompress') === '1')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
   const { statement, insert } = cutStatement(query.get('query') ?? '', body);
   const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
   // What has no answer is tried as a stream only where it may be two statements: the engine refuses them there.
-  const streamed = isReading(statement) ? isStreamable(statement, format) : statement.includes(';');
+  const mayBeTwo = statement.includes(';') ? 'tabseparated' : null;
+  const settingNames = [...query.keys()].join(' ');
+  const streamed = isReading(statement) ? streamedFormat(statement, format, settingNames) : mayBeTwo;
   const isParameter = ([name]: [string, string]): boolean => name.startsWith('param_');
   const parameters = new Map([...query].filter(isParameter));
   const settings = new Map([...query].filter((one) => !isParameter(one) && !exchangeParameters.has(one[0])));
-  if (analyst) for (const value of parameters.values()) checkParameterValue(value);
+  if (limits !== null) for (const value of parameters.values()) checkParameterValue(value);
   const assignments = [
-    ...(analyst ? analystAssignments(settings) : [serviceMemory, ...pairs(settings)]),
+    ...(limits === null ? [serviceMemory, ...pairs(settings)] : analystAssignments(settings, limits)),
     // Bound by the engine on its own session, in its own escaping; never pasted into SQL.
     ...pairs(parameters),
-    ...(streamed || !isReading(statement) ? [] : [answerBound(query)]),
+    ...(streamed !== null || !isReading(statement) ? [] : [answerBound(query, limits !== null)]),
   ];
   const job: EngineJob = {
     ...{ id, assignments, statement, format, streamed, insert },
     database: databaseOf(options),
-    readonly: analyst ? 1 : method === 'POST' ? 0 : 2,
-    limitMs: analyst ? 1000 * cappedValue(settings, 'max_execution_time', analystSeconds) : null,
+    readonly: limits !== null ? 1 : method === 'POST' ? 0 : 2,
+    limitMs: limits === null ? null : 1000 * analystSeconds(settings, limits),
   };
-  return { job, lane: laneOf(statement, analyst), format: answerFormat(statement, format) };
+  return { job, lane: laneOf(statement, limits !== null), format: answerFormat(statement, format) };
 }

@@ -17,8 +17,8 @@ export interface EngineJob {
   /** How long it may run, in milliseconds; null: as long as it takes. */
   readonly limitMs: number | null;
   readonly format: string;
-  /** Sent block by block: only rows without head or tail may be. */
-  readonly streamed: boolean;
+  /** The format (of `streamedFormat`) in which it is sent block by block; null: as a whole. */
+  readonly streamed: string | null;
   readonly insert: RowInsert | null;
 }
 
@@ -137,7 +137,7 @@ function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
 function failure({ limitMs }: EngineJob, signal: AbortSignal, message: string): Error {
   const isLate = signal.reason === 'late' && message.includes('QUERY_WAS_CANCELLED');
   if (!isLate) return new Error(message);
-  return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms`);
+  return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms.`);
 }
 
 const refusal = 'Too many queries are waiting';

@@ -18,8 +18,8 @@ import { literal, quotedName } from './sql.js';
  * its parent over Node's channel, takes StartOptions first, and stops when the channel closes or on SIGTERM.
  */
 
-/** Bound on all queries and merges together. */
-const engineMemoryBytes = 6_000_000_000;
+/** For all queries and merges together, beside what an analyst's may take. */
+const serviceMemoryBytes = 4_000_000_000;
 /** From the beginning of a stop: queries may finish, then end themselves, then the process ends. */
 const finishMs = 3000;
 const interruptedMs = 4000;
@@ -32,10 +32,11 @@ function log(text: string): void {
   process.stderr.write(`clickhouse: ${text.replaceAll('\n', ' ').slice(0, 500)}\n`);
 }
 
-async function openEngine({ dataDir, readable, database }: StartOptions): Promise<Session> {
+async function openEngine({ dataDir, readable, database, analystLimits }: StartOptions): Promise<Session> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const access = await writeAccess(dataDir, readable);
-  const connectionArgs = [`--max_server_memory_usage=${engineMemoryBytes}`, `--config-file=${access}`];
+  const memory = serviceMemoryBytes + analystLimits.memoryBytes;
+  const connectionArgs = [`--max_server_memory_usage=${memory}`, `--config-file=${access}`];
   let session: Session;
   try {
     session = new Session(dataDir, { connectionArgs });

@@ -1,8 +1,17 @@
+import { BridgeError } from './errors.js';
+
 /** The little that the bridge itself reads of SQL, and writes. Nothing here decides what a request may do. */
 
 export function literal(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
   return `'${escaped}'`;
+}
+
+/** `name = 'value'` for SET. */
+export function settingPair(name: string, value: string): string {
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
+    throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
+  return `${name} = ${literal(value)}`;
 }
 
 export function quotedName(name: string): string {
@@ -73,24 +82,11 @@ const contentTypes: readonly (readonly [RegExp, string])[] = [
 export const contentType = (format: string): string =>
   contentTypes.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
 
-/*
- * The engine formats each streamed block as an answer of its own (tried with chdb 3.4: JSON became several documents,
- * WithNames repeated its names): only rows without head and tail may be streamed.
- */
-const streamable: ReadonlySet<string> = new Set(
-  `csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonlines jsonstringseachrow lineasstring ndjson
-   rawblob rowbinary tabseparated tabseparatedraw tsv tsvraw`.split(/\s+/),
-);
-
 /** Every `FORMAT name` in a text; some may stand in a string or a comment. */
 const formatClause = new RegExp(String.raw`\bFORMAT(?:(?:\s|#[^\n]*\n|${comment})+[\`"]?|[\`"])(\w+)`, 'gi');
 
-const namedFormats = (statement: string): string[] =>
+export const namedFormats = (statement: string): string[] =>
   [...statement.matchAll(formatClause)].map((match) => match[1] ?? '');
-
-/** Whether an answer may be streamed for sure; false is always right, only slower. */
-export const isStreamable = (statement: string, fallback: string): boolean =>
-  [fallback, ...namedFormats(statement)].every((one) => streamable.has(one.toLowerCase()));
 
 /** The format an answer will have, for headers only: the engine itself obeys the FORMAT clause. */
 export const answerFormat = (statement: string, fallback: string): string =>

@@ -1,0 +1,104 @@
+import { namedFormats } from './sql.js';
+
+/*
+ * The engine formats each block of a streamed answer as an answer of its own (tried with chdb 3.4: JSON became several
+ * documents, WithNames repeated its names). Rows alone may follow one another; a head is let through once.
+ */
+const plain: ReadonlySet<string> = new Set(
+  `bsoneachrow csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines jsonstringseachrow lineasstring
+   msgpack native ndjson raw rawblob rowbinary tabseparated tabseparatedraw tskv tsv tsvraw`.split(/\s+/),
+);
+
+const withNames =
+  /^(csv|jsoncompacteachrow|jsoncompactstringseachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?$/;
+
+/** What puts more than rows behind a head, or lists of rows in brackets, or makes heads of another kind. */
+const unusual =
+  /\b(totals|extremes|output_format_json_array_of_rows|output_format_arrow_\w*dictionary|\w+_in_binary_format)\b/i;
+
+/** FORMAT at the end of a statement, with no comment in its line before it: nor can it be inside a string there. */
+const lastFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
+
+/**
+ * The format, in small letters, in which an answer may be sent block by block for sure; null is always right, only slower
+ * and bounded.
+ * @param fallback the format where the statement has none
+ * @param settings names of the request's settings
+ */
+export function streamedFormat(statement: string, fallback: string, settings: string): string | null {
+  if (unusual.test(`${statement} ${settings}`)) return null;
+  const named = namedFormats(statement);
+  const last = lastFormat.exec(statement)?.[1] ?? (named.length === 0 ? fallback : null);
+  const possible = (last === null ? [fallback, ...named] : [last]).map((format) => format.toLowerCase());
+  const [first = ''] = possible;
+  const mayHaveHead = last !== null && (withNames.test(first) || first === 'arrowstream');
+  return mayHaveHead || possible.every((format) => plain.has(format)) ? first : null;
+}
+
+/** Makes one answer of the blocks of a stream, byte for byte what the engine gives as a whole. */
+export interface Joint {
+  /** What is to be sent of the next block. */
+  next(block: Uint8Array): Uint8Array;
+  /** What is to be sent behind the last one. */
+  end(): Uint8Array;
+}
+
+const endOfArrow = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
+const nothing = Buffer.alloc(0);
+
+/** @param format of `streamedFormat` */
+export function jointOf(format: string): Joint {
+  if (plain.has(format)) return { next: (block) => block, end: () => nothing };
+  const tail = format === 'arrowstream' ? endOfArrow : nothing;
+  let head: Buffer | null = null;
+  return {
+    next(bytes) {
+      const block = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+      const rowsEnd = block.length - tail.length;
+      const isFirst = head === null;
+      head ??= Buffer.from(block.subarray(0, headLength(format, block)));
+      const isWhole = block.subarray(0, head.length).equals(head) && block.subarray(rowsEnd).equals(tail);
+      if (!isWhole) throw new Error(`a block of ${format} begins or ends otherwise than its first`);
+      return block.subarray(isFirst ? 0 : head.length, rowsEnd);
+    },
+    end: () => (head === null ? nothing : tail),
+  };
+}
+
+function headLength(format: string, block: Buffer): number {
+  // The message of the schema: 4 bytes of mark, 4 of length, and no body.
+  if (format === 'arrowstream') return 8 + block.readInt32LE(4);
+  const [, base = '', types] = withNames.exec(format) ?? [];
+  const parts = types === undefined ? 1 : 2;
+  return base === 'rowbinary' ? stringsLength(block, parts) : linesLength(block, parts, base === 'csv');
+}
+
+/** @param isQuoted a name may hold line ends, between quotes, which are doubled inside it */
+function linesLength(block: Buffer, lines: number, isQuoted: boolean): number {
+  let isInside = false;
+  let left = lines;
+  for (const [index, byte] of block.entries()) {
+    if (isQuoted && byte === 0x22) isInside = !isInside;
+    if (byte === 0x0a && !isInside) left -= 1;
+    if (left === 0) return index + 1;
+  }
+  return block.length;
+}
+
+/** A number of columns, then all names, then all types; numbers and lengths in LEB128. */
+function stringsLength(block: Buffer, parts: number): number {
+  let at = 0;
+  const number = (): number => {
+    let value = 0;
+    for (let factor = 1; ; factor *= 128) {
+      const byte = block[at++] ?? 0;
+      value += (byte % 128) * factor;
+      if (byte < 128) return value;
+    }
+  };
+  for (let left = number() * parts; left > 0; left -= 1) {
+    const length = number();
+    at += length;
+  }
+  return at;
+}
