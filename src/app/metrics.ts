@@ -11,6 +11,7 @@ import {
 } from '../services/read/figures.js';
 import { serverProbes } from '../services/read/health.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
+import { memoryOf, nearestToFull } from '../store/redis/server-info.js';
 import type { Consumers } from './consumers.js';
 import type { Engine } from './engine.js';
 
@@ -90,6 +91,10 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   const outbox = singleFlight(engine.outbox.facts);
   const journal = singleFlight(engine.journal.facts);
   figures.add('redis_up', async () => Number((await redis()) === null));
+  figures.add('redis_memory_bytes', async () => {
+    const { used, most } = nearestToFull(await memoryOf(engine.redis));
+    return byLabel('of', { used, limit: most });
+  });
   figures.add('clickhouse_up', async () => Number((await clickhouse()) === null));
   figures.add('outbox_length', async () => (await outbox()).outboxLength);
   figures.add('erasures_due', async () => (await outbox()).erasuresDue);

@@ -1,10 +1,13 @@
 /** What Docker and docker-compose.yml are told: bounded services, exact images, secrets in files. No engine is needed. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config.js';
+import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { environmentSchema } from '../../src/contracts/environment.js';
 import { listpackBytes, rewriteSize } from '../../src/contracts/redis.js';
 import { root } from '../support/root.js';
@@ -13,9 +16,11 @@ interface ComposeService {
   readonly image: string;
   readonly build?: string;
   readonly command?: readonly string[];
+  readonly entrypoint?: readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
   readonly healthcheck: { readonly test: readonly string[] };
-  readonly secrets: readonly string[];
+  readonly secrets?: readonly string[];
+  readonly volumes?: readonly string[];
   readonly mem_limit: string;
   readonly pids_limit: number;
 }
@@ -33,10 +38,11 @@ function bytesOf(size: string): number {
 }
 
 /** A version that is never given to another image: without it, the same file starts something else one day. */
-const exact = /^[\w./-]+:\d+\.\d+\.\d+[\w.-]*$/;
+const exact = /^[\w./-]+:v?\d+\.\d+\.\d+[\w.-]*$/;
 
 test('every service is bounded in memory and processes', () => {
-  assert.deepEqual(services.map(([name]) => name).sort(), ['api', 'clickhouse', 'pipeline', 'redis']);
+  const names = ['api', 'clickhouse', 'grafana', 'pipeline', 'prometheus', 'redis'];
+  assert.deepEqual(services.map(([name]) => name).sort(), names);
   for (const [name, { mem_limit, pids_limit }] of services) {
     assert.ok(bytesOf(mem_limit) >= units.g, name);
     assert.ok(pids_limit >= 64 && pids_limit <= 4096, name);
@@ -57,18 +63,30 @@ test('images are exact', () => {
   assert.ok(stages.size > 0);
 });
 
+/** Of files of this project that a service sees: their paths here. */
+const mounted = ({ volumes = [] }: ComposeService): string[] =>
+  volumes.flatMap((volume) => /^\.\/([^:]+):[^:]+:ro$/.exec(volume)?.[1] ?? []);
+
+test('files that are mounted are there, for reading only', () => {
+  for (const [name, service] of services) {
+    for (const file of mounted(service)) assert.ok(existsSync(join(root, file)), file);
+    const own = (service.volumes ?? []).filter((volume) => volume.startsWith('.'));
+    assert.equal(own.length, mounted(service).length, name);
+  }
+});
+
 test('no secret stands in an environment or a command: each is a file, given to whom it is for', () => {
   for (const [name, service] of services) {
-    for (const [variable, value] of Object.entries(service.environment ?? {})) {
+    const { environment = {}, secrets = [], command, entrypoint, healthcheck } = service;
+    for (const [variable, value] of Object.entries(environment)) {
       if (/PASSWORD|KEY|SECRET|URL/.test(variable)) assert.match(variable, /_FILE$/, `${name}: ${variable}`);
       const file = /^\/run\/secrets\/(.*)$/.exec(String(value))?.[1];
-      if (variable.endsWith('_FILE'))
-        assert.ok(file !== undefined && service.secrets.includes(file), variable);
+      if (variable.endsWith('_FILE')) assert.ok(file !== undefined && secrets.includes(file), variable);
     }
-    for (const secret of service.secrets) assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
-    const used = JSON.stringify([service.command, service.healthcheck, service.environment]);
-    for (const secret of service.secrets)
-      assert.ok(used.includes(`/run/secrets/${secret}`), `${name}: ${secret}`);
+    for (const secret of secrets) assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
+    const files = mounted(service).filter((file) => /\.\w+$/.test(file));
+    const used = JSON.stringify([command, entrypoint, healthcheck, environment, files.map(text)]);
+    for (const secret of secrets) assert.ok(used.includes(`/run/secrets/${secret}`), `${name}: ${secret}`);
   }
   assert.doesNotMatch(
     text('docker-compose.yml'),
@@ -106,4 +124,42 @@ test('the service takes the settings that it is given', () => {
 test('the commands of docs/deploying.md make the secrets that are mounted', () => {
   for (const secret of Object.keys(compose.secrets))
     assert.ok(text('docs/deploying.md').includes(`secrets/${secret}\n`), secret);
+});
+
+/** With WRITE_DOCS=1 in the environment the file is written, as the tables of docs/ are. */
+test('the analyst of the ClickHouse server may read what that of the embedded one may', () => {
+  const file = 'docs/compose/analyst.xml';
+  const database = compose.services.clickhouse.environment.CLICKHOUSE_DB;
+  const grants = analystTables.map((name) => `        <query>GRANT SELECT ON ${database}.${name}</query>\n`);
+  const wanted = text(file).replace(
+    /(<grants>\n).*?( *<\/grants>)/s,
+    (_, start, end) => `${start}${grants.join('')}${end}`,
+  );
+  if (process.env.WRITE_DOCS === '1') writeFileSync(join(root, file), wanted);
+  else assert.equal(text(file), wanted, `${file}: WRITE_DOCS=1 npm test -- unit/docker writes it`);
+});
+
+test('ClickHouse starts with the hash of the password in its file, and not at all without one', () => {
+  const [, option = '', script = ''] = compose.services.clickhouse.entrypoint;
+  const started = (password: string) =>
+    spawnSync(
+      'bash',
+      [
+        option,
+        script
+          .replaceAll('$$', '$')
+          .replace('$(cat /run/secrets/analyst_password)', password)
+          .replace('exec /entrypoint.sh', 'exec printenv ANALYST_PASSWORD_SHA256'),
+      ],
+      { encoding: 'utf8' },
+    );
+  assert.match(
+    text('docs/compose/analyst.xml'),
+    /<password_sha256_hex from_env="ANALYST_PASSWORD_SHA256"\/>/,
+  );
+  assert.equal(started('5ecre7').stdout.trim(), createHash('sha256').update('5ecre7').digest('hex'));
+  const { status, stdout, stderr } = started('');
+  assert.notEqual(status, 0);
+  assert.equal(stdout, '');
+  assert.match(stderr, /secrets\/analyst_password is empty/);
 });

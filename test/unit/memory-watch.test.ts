@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNearlyFull } from '../../src/store/redis/server-info.js';
+import { isNearlyFull, memoryIn, nearestToFull } from '../../src/store/redis/server-info.js';
 
 const mb = 2 ** 20;
-const infoOf = (used: number, most: number): string =>
-  `# Memory\r\nused_memory:${used}\r\nused_memory_rss:1\r\nmaxmemory:${most}\r\nmaxmemory_human:x\r\n`;
+const told = (used: number, most: number) =>
+  memoryIn(
+    `# Memory\r\nused_memory:${used}\r\nused_memory_rss:1\r\nmaxmemory:${most}\r\nmaxmemory_human:x\r\n`,
+  );
 
 test('a Redis without a limit is never full', () => {
-  assert.equal(isNearlyFull(infoOf(2 ** 40, 0)), false);
+  assert.equal(isNearlyFull(told(2 ** 40, 0)), false);
 });
 
 test('a twentieth stays free, of a small Redis 8 MB, of a large one 256', () => {
@@ -16,7 +18,12 @@ test('a twentieth stays free, of a small Redis 8 MB, of a large one 256', () => 
     [1000 * mb, 50 * mb],
     [100_000 * mb, 256 * mb],
   ] as const) {
-    assert.equal(isNearlyFull(infoOf(most - free, most)), false);
-    assert.equal(isNearlyFull(infoOf(most - free + 1, most)), true);
+    assert.equal(isNearlyFull(told(most - free, most)), false);
+    assert.equal(isNearlyFull(told(most - free + 1, most)), true);
   }
+});
+
+test('of several the one that uses most of its limit is told of, without limits the largest', () => {
+  assert.deepEqual(nearestToFull([told(50, 100), told(60, 200), told(10, 0)]), { used: 50, most: 100 });
+  assert.deepEqual(nearestToFull([told(50, 0), told(60, 0)]), { used: 60, most: 0 });
 });

@@ -20,6 +20,7 @@ export const figureHelps = {
   api_processes_answering: 'API processes that serve and answer the one that started them',
   api_processes_hung_total: 'API processes that hung and were ended, to be started again',
   redis_up: '1 when Redis answers, else 0',
+  redis_memory_bytes: 'Memory of the Redis that is nearest to its limit, used and limit (0: none)',
   clickhouse_up: '1 when ClickHouse answers, else 0',
   clickhouse_restarts_total: 'How often the embedded ClickHouse was started again, by why it ended',
   outbox_length: 'Answers that are not in ClickHouse yet',

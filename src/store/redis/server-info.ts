@@ -44,16 +44,36 @@ async function warningsOf(node: Redis): Promise<string[]> {
  */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
-/** Whether Redis has no room for more answers. Any full node of a Cluster counts: one has the queues of all partitions. */
-export async function isMemoryFull(client: RedisClient): Promise<boolean> {
-  const servers = isCluster(client) ? client.nodes('master') : [client];
-  return (await Promise.all(servers.map((server) => server.info('memory')))).some(isNearlyFull);
+/** Bytes, of which `most` is `maxmemory`: 0 without one. */
+export interface Memory {
+  readonly used: number;
+  readonly most: number;
 }
 
-/** False without `maxmemory`. @param info reply of INFO memory */
-export function isNearlyFull(info: string): boolean {
-  const used = numberIn(info, /^used_memory:(\d+)/m);
-  const most = numberIn(info, /^maxmemory:(\d+)/m);
+/** Memory of Redis, or of each master of a Cluster. */
+export async function memoryOf(client: RedisClient): Promise<Memory[]> {
+  const servers = isCluster(client) ? client.nodes('master') : [client];
+  return (await Promise.all(servers.map((server) => server.info('memory')))).map(memoryIn);
+}
+
+/** @param info reply of INFO memory */
+export const memoryIn = (info: string): Memory => ({
+  used: numberIn(info, /^used_memory:(\d+)/m),
+  most: numberIn(info, /^maxmemory:(\d+)/m),
+});
+
+/** Of several, at least one, the one that uses most of its limit; without limits the largest. */
+export const nearestToFull = (all: readonly Memory[]): Memory =>
+  all.reduce((first, second) => (shareOf(second) > shareOf(first) ? second : first));
+
+const shareOf = ({ used, most }: Memory): number => used / (most || Number.MAX_SAFE_INTEGER);
+
+/** Whether Redis has no room for more answers. Any full node of a Cluster counts: one has the queues of all partitions. */
+export const isMemoryFull = async (client: RedisClient): Promise<boolean> =>
+  (await memoryOf(client)).some(isNearlyFull);
+
+/** False without `maxmemory`. */
+export function isNearlyFull({ used, most }: Memory): boolean {
   const free = Math.min(reserve.max, Math.max(reserve.min, reserve.share * most));
   return most > 0 && used > most - free;
 }
