@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config.js';
+import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
 import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { environmentSchema } from '../../src/contracts/environment.js';
 import { listpackBytes, rewriteSize } from '../../src/contracts/redis.js';
@@ -137,6 +138,18 @@ test('the analyst of the ClickHouse server may read what that of the embedded on
   );
   if (process.env.WRITE_DOCS === '1') writeFileSync(join(root, file), wanted);
   else assert.equal(text(file), wanted, `${file}: WRITE_DOCS=1 npm test -- unit/docker writes it`);
+});
+
+test("the bounds of the server's analyst are the defaults of the embedded one's", () => {
+  const { seconds, memoryBytes } = defaultAnalystLimits;
+  for (const [name, value] of [
+    ['max_execution_time', seconds],
+    ['max_memory_usage', memoryBytes],
+  ]) {
+    const file = text('docs/compose/analyst.xml');
+    assert.ok(file.includes(`<${name}>${value}</${name}>`), `${name}`);
+    assert.ok(file.includes(`<${name}><min>1</min><max>${value}</max></${name}>`), `${name}`);
+  }
 });
 
 test('ClickHouse starts with the hash of the password in its file, and not at all without one', () => {
