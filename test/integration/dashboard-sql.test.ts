@@ -83,7 +83,7 @@ async function tell(reader: ClickHouseClient, query: string): Promise<Told> {
 const chosen = (tenant: string): Chosen => ({
   from: '2026-01-01',
   to: '2026-03-31',
-  variables: { tenant: [tenant], skill: skills, days: ['7'] },
+  variables: { tenant: [tenant], skill: skills, period: ['week'] },
 });
 
 const isNumber = (value: unknown): boolean =>
