@@ -42,6 +42,9 @@ const rows = {
   lag: ['lag of ClickHouse at half of saturation', lag, 's', atMost(5)],
   minute: ['lag of ClickHouse over a minute at half of saturation', lag, 's', atMost(5)],
   overload: ['accepted at twice the capacity, to the capacity', 'answers a second', 'times', atLeast(0.8)],
+  analystsP99: ['p99 beside four analysts, to without them', 'at a steady 1000 a second', 'times', atMost(2)],
+  analystsCpu: ['CPU of an answer beside four analysts, to without them', accepting, 'times', atMost(1.2)],
+  analystsLag: ['lag of ClickHouse that four analysts add', lag, 's', atMost(1)],
   overloadP99: ['p99 of accepted answers at twice the capacity', due, 'ms', atMost(2000)],
 } satisfies Record<string, GoalRow>;
 

@@ -26,6 +26,8 @@ export interface Contestant {
   readonly mayRefuse?: boolean;
   /** The pipeline stands still under the load; what it left is drained after the measurement. */
   readonly paused?: Service;
+  /** Begins what goes on beside the load. @returns ends it */
+  readonly beside?: () => () => Promise<void>;
 }
 
 export interface LoadSettings {
@@ -55,9 +57,11 @@ export async function measure(
   settings: LoadSettings,
 ): Promise<Sample> {
   contestant.paused?.pause();
+  const endBeside = contestant.beside?.();
   try {
     return await measureRunning(runner, contestant, settings);
   } finally {
+    await endBeside?.();
     contestant.paused?.resume();
     await contestant.paused?.hurried();
   }

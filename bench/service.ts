@@ -27,6 +27,7 @@ export interface Service extends Target {
   readonly notes: string;
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
+  readonly analystUrl: string;
   readonly partitions: number;
   /** The pipeline's process stands still, and goes on; accepting does not depend on it. */
   pause(): void;
@@ -102,6 +103,7 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
     threads: () => readNotes(notesFolder(dataDir)),
     redis,
     clickhouse,
+    analystUrl: endpoints.analystUrl as string,
     partitions: defaultPartitions,
     pause: () => process.kill(pipeline, 'SIGSTOP'),
     resume: () => process.kill(pipeline, 'SIGCONT'),

@@ -1,6 +1,7 @@
 /** The scenarios, in the order in which they run. */
 import type { Scenario } from '../scenario.js';
 import { alternatives } from './alternatives.js';
+import { analystsLoad } from './analysts-load.js';
 import { batches } from './batches.js';
 import { cores } from './cores.js';
 import { growth } from './growth.js';
@@ -28,6 +29,7 @@ export const scenarios: readonly Scenario[] = [
   sittings,
   sustained,
   overload,
+  analystsLoad,
   cores,
   growth,
 ];

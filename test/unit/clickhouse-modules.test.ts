@@ -82,17 +82,19 @@ test('analyst settings: formats pass, power does not, caps are lowered only', ()
     "max_memory_usage = '2147483648'",
     "max_block_size = '8192'",
     "max_joined_block_size_rows = '8192'",
+    'priority = 2',
+    'low_priority_query_wait_time_ms = 10',
   ]);
   assert.equal(caps([['max_block_size', '100000000']])[2], "max_block_size = '8192'");
-  const threads = (wanted: string) => caps([['max_threads', wanted]]).at(-1);
+  const threads = (wanted: string) => caps([['max_threads', wanted]])[4];
   assert.equal(threads('500000'), `max_threads = '${availableParallelism()}'`);
   assert.equal(threads('1'), "max_threads = '1'");
   assert.deepEqual(caps([['max_execution_time', '7']])[0], "max_execution_time = '7'");
   for (const high of ['0', '-1', '61', '1e9']) {
     assert.deepEqual(caps([['max_execution_time', high]])[0], "max_execution_time = '60'");
   }
-  assert.equal(caps([['output_format_json_quote_64bit_integers', '1']]).length, 5);
-  assert.equal(caps([['readonly', '2']]).length, 4);
+  assert.equal(caps([['output_format_json_quote_64bit_integers', '1']]).length, 7);
+  assert.equal(caps([['readonly', '2']]).length, 6);
   const rows = (wanted: string, most: number) =>
     caps([['max_rows_to_read', wanted]], { ...defaultAnalystLimits, rows: most }).filter((one) =>
       /rows_to/.test(one),
@@ -106,6 +108,7 @@ test('analyst settings: formats pass, power does not, caps are lowered only', ()
     'output_format_schema',
     'format_schema',
     'max_untracked_memory',
+    'priority',
   ]) {
     assert.throws(() => caps([[name, '0']]), /readonly mode/, name);
   }
@@ -295,6 +298,7 @@ test('requests find their lane, database and rows', () => {
   );
   assert.equal(Buffer.from(job.insert?.rows ?? []).toString(), '1\n');
   assert.ok(job.assignments.includes("insert_deduplication_token = 'k'"));
+  assert.ok(job.assignments.includes('priority = 1'), 'analysts wait for inserts');
   const inBody = jobOf(
     { ...options, query: new URLSearchParams() },
     Buffer.from('INSERT INTO t (a) FORMAT CSV\né\n'),

@@ -17,6 +17,12 @@ const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, c
   ['max_threads', availableParallelism()],
 ];
 
+/**
+ * While an insert runs, which has priority 1, a query waits so long at each block: without it inserts take twice their time
+ * beside an analyst's. Not longer, for an insert of minutes would stop analysts.
+ */
+const behindInserts = ['priority = 2', 'low_priority_query_wait_time_ms = 10'];
+
 /*
  * Settings an analyst's request may carry: they shape the answer and nothing else. Not among them on
  * purpose: format_schema*, format_template_* and output_format_schema (they read and write files).
@@ -61,5 +67,5 @@ export function analystAssignments(settings: Settings, limits: AnalystLimits): s
   const set = caps
     .filter(([name]) => name !== 'max_threads' || settings.has(name))
     .map(([name, cap]) => settingPair(name, String(cappedValue(settings, name, cap))));
-  return [...given, ...set];
+  return [...given, ...set, ...behindInserts];
 }

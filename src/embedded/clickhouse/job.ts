@@ -11,6 +11,9 @@ import { streamedFormat } from './streaming.js';
 /** Bound on one query of the service itself, in bytes; the service may set another. */
 const serviceMemory = 'max_memory_usage = 4000000000';
 
+/** Reads have none: some take minutes, and analysts would wait for them. */
+const writePriority = 'priority = 1';
+
 const pairs = (settings: ReadonlyMap<string, string>): string[] =>
   Array.from(settings, ([name, value]) => settingPair(name, value));
 
@@ -108,7 +111,9 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const parameters = new Map([...query].filter(isParameter));
   const settings = new Map([...query].filter((one) => !isParameter(one) && !exchangeParameters.has(one[0])));
   if (limits !== null) for (const value of parameters.values()) checkParameterValue(value);
+  const lane = laneOf(statement, limits !== null);
   const assignments = [
+    ...(lane === 'write' ? [writePriority] : []),
     ...(limits === null ? [serviceMemory, ...pairs(settings)] : analystAssignments(settings, limits)),
     // Bound by the engine on its own session, in its own escaping; never pasted into SQL.
     ...pairs(parameters),
@@ -120,5 +125,5 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
     readonly: limits !== null ? 1 : method === 'POST' ? 0 : 2,
     limitMs: limits === null ? null : 1000 * analystSeconds(settings, limits),
   };
-  return { job, lane: laneOf(statement, limits !== null), format: answerFormat(statement, format) };
+  return { job, lane, format: answerFormat(statement, format) };
 }
