@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
+import { figureHelps } from '../../src/services/read/figures.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
 import { panelsOf, readDashboards } from '../support/dashboards.js';
 import { callerOf, event } from '../support/http.js';
@@ -98,6 +99,13 @@ test('questions are PromQL', () => {
   assert.ok(questions.length >= 30);
   for (const { expr } of questions) assert.ok(parsed(expanded(expr)).selectors.length > 0, expr);
   assert.throws(() => parsed('sum by (le (up)'), /no PromQL/);
+});
+
+test('every figure is on a dashboard but those that a deployment of containers has not', () => {
+  const elsewhere = ['clickhouse_restarts_total', 'api_processes_answering', 'api_processes_hung_total'];
+  const asked = questions.map(({ expr }) => expr).join('\n');
+  const missing = Object.keys(figureHelps).filter((name) => !asked.includes(`skilltrace_${name}`));
+  assert.deepEqual(missing.sort(), elsewhere.sort());
 });
 
 test('they ask for figures, labels and values that a service has', async (t) => {
