@@ -186,7 +186,7 @@ function openAnswer(
 
   function endWith(text: string, end: () => unknown): void {
     if (gzip !== null) return void gzip.once('end', end).end(text);
-    response.write(text);
+    if (text !== '') response.write(text);
     end();
   }
 

@@ -35,24 +35,20 @@ export function streamedFormat(statement: string, fallback: string, settings: st
   return mayHaveHead || possible.every((format) => plain.has(format)) ? first : null;
 }
 
-/** Makes one answer of the blocks of a stream, byte for byte what the engine gives as a whole. */
-export interface Joint {
-  /** What is to be sent of the next block. */
-  next(block: Uint8Array): Uint8Array;
-  /** What is to be sent behind the last one. */
-  end(): Uint8Array;
-}
-
 const endOfArrow = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
 const nothing = Buffer.alloc(0);
 
-/** @param format of `streamedFormat` */
-export function jointOf(format: string): Joint {
-  if (plain.has(format)) return { next: (block) => block, end: () => nothing };
+/**
+ * Makes one answer of the blocks of a stream, byte for byte what the engine gives as a whole: `next` is to be sent of a block,
+ * `end` behind the last one.
+ * @param format of `streamedFormat`
+ */
+export function jointOf(format: string) {
+  if (plain.has(format)) return { next: (block: Uint8Array): Uint8Array => block, end: () => nothing };
   const tail = format === 'arrowstream' ? endOfArrow : nothing;
   let head: Buffer | null = null;
   return {
-    next(bytes) {
+    next(bytes: Uint8Array): Uint8Array {
       const block = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const rowsEnd = block.length - tail.length;
       const isFirst = head === null;
@@ -61,7 +57,7 @@ export function jointOf(format: string): Joint {
       if (!isWhole) throw new Error(`a block of ${format} begins or ends otherwise than its first`);
       return block.subarray(isFirst ? 0 : head.length, rowsEnd);
     },
-    end: () => (head === null ? nothing : tail),
+    end: (): Uint8Array => (head === null ? nothing : tail),
   };
 }
 
@@ -70,19 +66,10 @@ function headLength(format: string, block: Buffer): number {
   if (format === 'arrowstream') return 8 + block.readInt32LE(4);
   const [, base = '', types] = withNames.exec(format) ?? [];
   const parts = types === undefined ? 1 : 2;
-  return base === 'rowbinary' ? stringsLength(block, parts) : linesLength(block, parts, base === 'csv');
-}
-
-/** @param isQuoted a name may hold line ends, between quotes, which are doubled inside it */
-function linesLength(block: Buffer, lines: number, isQuoted: boolean): number {
-  let isInside = false;
-  let left = lines;
-  for (const [index, byte] of block.entries()) {
-    if (isQuoted && byte === 0x22) isInside = !isInside;
-    if (byte === 0x0a && !isInside) left -= 1;
-    if (left === 0) return index + 1;
-  }
-  return block.length;
+  if (base === 'rowbinary') return stringsLength(block, parts);
+  // A name may hold line ends, between quotes, which are doubled inside it.
+  const line = base === 'csv' ? '(?:"[^"]*"|[^"\\n])*\\n' : '[^\\n]*\\n';
+  return new RegExp(`^(?:${line}){${parts}}`).exec(block.toString('latin1'))?.[0].length ?? 0;
 }
 
 /** A number of columns, then all names, then all types; numbers and lengths in LEB128. */
