@@ -11,18 +11,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 
-const COMMANDS = [
-  'audit',
-  'backtest',
-  'demo',
-  'evaluate',
-  'fit',
-  'import',
-  'keys',
-  'parked',
-  'rebuild',
-  'retain',
-];
+const COMMANDS = 'audit backtest demo evaluate export fit import keys parked rebuild retain'.split(' ');
 const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract'];
 
 /**

@@ -22,6 +22,7 @@ const COMMANDS = {
   'test:full': { about: 'run every test in its long form, before a release', module: 'test/full-main.js' },
   import: { about: 'import a file of answers', module: 'bundle/cli-import.js' },
   demo: { about: 'fill a tenant with a made-up school, or empty it', module: 'bundle/cli-demo.js' },
+  export: { about: "write a tenant's rows to files for other programs", module: 'bundle/cli-export.js' },
   evaluate: { about: 'measure the models on a file of answers', module: 'bundle/cli-evaluate.js' },
   backtest: { about: 'measure the forecasts on a file of answers', module: 'bundle/cli-backtest.js' },
   fit: { about: "fit the models' parameters on the answers so far", module: 'bundle/cli-fit.js' },

@@ -1,5 +1,6 @@
 /** The arguments of a command: one table of options gives what --help lists, what is read, and its types. */
 import { parseArgs } from 'node:util';
+import { parseTime } from '../contracts/events.js';
 import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
@@ -36,6 +37,31 @@ export const integerOption = (low: number, high: number, about: string): Option<
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= low && value <= high) return value;
     throw new Misuse(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
+  });
+
+/** One of a list. */
+export const choiceOption = <Choice extends string>(
+  form: string,
+  about: string,
+  choices: readonly Choice[],
+): Option<Choice | null> =>
+  option(form, about, (text, name) => {
+    const chosen = choices.find((choice) => choice === text);
+    if (chosen !== undefined) return chosen;
+    throw new Misuse(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
+  });
+
+/** Unix milliseconds of YYYY-MM-DD, the beginning of that day in UTC, or of an RFC 3339 time; null: neither. */
+export const momentOf = (text: string): number | null =>
+  parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+
+export const noMoment = 'must be a date (YYYY-MM-DD) or an RFC 3339 time';
+
+export const momentOption = (about: string): Option<number | null> =>
+  option('TIME', about, (text, name) => {
+    const ms = momentOf(text);
+    if (ms === null) throw new Misuse(`${name} ${JSON.stringify(text)} ${noMoment}`);
+    return ms;
   });
 
 export const jsonFlag = flag('result as one line of JSON');

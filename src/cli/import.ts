@@ -1,7 +1,7 @@
 /** Imports a file of answers through the engine. */
 import { startPipeline } from '../app/consumers.js';
 import { prepareSchema } from '../app/schema.js';
-import { occurredAtProblem, parseTime } from '../contracts/events.js';
+import { occurredAtProblem } from '../contracts/events.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
@@ -11,6 +11,8 @@ import {
   flag,
   jsonFlag,
   Misuse,
+  momentOf,
+  noMoment,
   option,
   tenantOption,
   withFile,
@@ -51,9 +53,8 @@ import goes on. It uses the servers of the service that runs on DATA_DIR, or sta
 export type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 
 function readStart(text: string, name: string): number {
-  const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
-  const problem =
-    ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : occurredAtProblem(ms, Date.now());
+  const ms = momentOf(text);
+  const problem = ms === null ? noMoment : occurredAtProblem(ms, Date.now());
   if (ms === null || problem !== null) throw new Misuse(`${name} ${JSON.stringify(text)} ${problem}`);
   return ms;
 }

@@ -1,0 +1,205 @@
+/** Writes a tenant's rows of a table to files, part by part. */
+import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { grouped, jsonLine } from '../lab/report/numbers.js';
+import { StartError } from '../lifecycle.js';
+import { sumOf } from '../lists.js';
+import { createOutbox } from '../store/outbox/outbox.js';
+import type { RedisClient } from '../store/redis/client.js';
+import { defaultPartitions, readDeployment } from '../store/redis/deployment.js';
+import {
+  createTenantReader,
+  exportFormats,
+  mostRows,
+  type TenantReader,
+  tenantTables,
+} from '../warehouse/reads/tenant-tables.js';
+import {
+  argumentsOf,
+  choiceOption,
+  integerOption,
+  jsonFlag,
+  Misuse,
+  momentOption,
+  onlyOptions,
+  option,
+  tenantOption,
+} from './arguments.js';
+import { type CommandContext, commandOf } from './command.js';
+import {
+  type Manifest,
+  nextFile,
+  openExport,
+  takeFolder,
+  type Wanted,
+  writeManifest,
+  writeWhole,
+} from './export-folder.js';
+import { type Servers, updateSchema, withServers } from './servers.js';
+
+const formats = Object.keys(exportFormats) as (keyof typeof exportFormats)[];
+const tables = new Map(tenantTables.map((table) => [table.name, table]));
+
+const exportArguments = argumentsOf({
+  form: 'npm run export -- --table NAME --format FORMAT --tenant T --out FOLDER [options]',
+  about: `Writes the rows of one tenant to files of at most ${grouped(mostRows)} rows each, and a manifest.json that lists them with
+their rows, bytes, SHA-256 and first and last key. Memory does not grow with the rows.
+
+An export that was stopped or killed goes on behind its last whole file when the same command is given again, after
+it has looked at the files that are there. Nothing else in FOLDER is touched: the command is refused.`,
+  options: {
+    table: choiceOption('NAME', 'attempts, or another table or view with a tenant', [...tables.keys()]),
+    format: choiceOption('FORMAT', formats.join(', '), formats),
+    tenant: tenantOption('whose rows'),
+    out: option('FOLDER', 'a new or an empty folder, or that of the same export', (path) => resolve(path)),
+    since: momentOption(
+      `YYYY-MM-DD or RFC 3339: only rows of this time and later. Of attempts that is the time of
+arrival, received_at: exports of period after period have every answer once, late ones too`,
+    ),
+    until: momentOption('likewise: only rows before it (default: when the export starts)'),
+    'part-rows': integerOption(1, mostRows, `most rows of a file, 1 to ${mostRows} (default: ${mostRows})`),
+    json: jsonFlag,
+  },
+  notes: `Times are UTC, as ISO 8601 in CSV and NDJSON. In CSV an absent value is empty, and an empty text is "".
+It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+  read: (values, given) => {
+    const {
+      table: name,
+      format,
+      tenant,
+      out,
+      since,
+      until,
+      json,
+      'part-rows': most,
+    } = onlyOptions(values, given);
+    const table = tables.get(name ?? '');
+    if (table === undefined || format === null || tenant === null || out === null)
+      throw new Misuse('--table, --format, --tenant and --out are needed');
+    if (table.time === null && (since ?? until) !== null)
+      throw new Misuse(`${name} has no time: leave --since and --until out`);
+    const partRows = Math.min(most ?? mostRows, table.maxRows);
+    return { table, out, json, format, tenant, since: isoOf(since), until: isoOf(until), partRows };
+  },
+});
+
+const isoOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+
+type ExportArguments = NonNullable<ReturnType<typeof exportArguments.read>>;
+
+export const main = commandOf({ name: 'export', ...exportArguments, work: exportTable });
+
+async function exportTable(context: CommandContext, args: ExportArguments): Promise<void> {
+  const begun = performance.now();
+  takeFolder(args.out, context.closers);
+  const { table, format, tenant, since, until, partRows } = args;
+  const wanted = { table: table.name, format, tenant, since, until, part_rows: partRows };
+  const found = await openExport(args.out, wanted);
+  const isDone = found !== null && found.finished_at !== null;
+  const { rows, parts, waiting_answers } = isDone
+    ? found
+    : await withServers(context, (servers) => writeParts(context, args, wanted, found, servers));
+  const bytes = sumOf(parts.map((part) => part.bytes));
+  const seconds = (performance.now() - begun) / 1000;
+  const [resumedAfterPart, waitingAnswers] = [found?.parts.length ?? 0, waiting_answers];
+  const summary = { rows, parts: parts.length, bytes, seconds, resumedAfterPart, waitingAnswers };
+  context.print(args.json ? jsonLine(summary) : summaryText(args, summary));
+}
+
+async function writeParts(
+  { showProgress }: CommandContext,
+  args: ExportArguments,
+  wanted: Wanted,
+  found: Manifest | null,
+  servers: Servers,
+): Promise<Manifest> {
+  await updateSchema(servers);
+  const { table, tenant, since, out } = args;
+  const now = new Date().toISOString();
+  const before = found?.rows_before ?? (args.until !== null && args.until < now ? args.until : now);
+  const reader = createTenantReader(servers.clickhouse, { table, tenant, since, before }, servers.signal);
+  let manifest = found ?? (await writeManifest(out, await begin(args, wanted, before, reader, servers)));
+  const total = await reader.facts({ after: null, last: null });
+  for (;;) {
+    showProgress(`${grouped(manifest.rows)} of ${grouped(total.rows)} rows of ${table.name} written`);
+    const part = await writePart(reader, args, manifest);
+    const end =
+      part === null ? { finished_at: new Date().toISOString() } : { parts: [...manifest.parts, part] };
+    manifest = await writeManifest(out, { ...manifest, ...end, rows: manifest.rows + (part?.rows ?? 0) });
+    if (part === null) return manifest;
+  }
+}
+
+/** How often a part is read again where its rows change meanwhile. */
+const maxTries = 10;
+
+/** @returns null where nothing follows. @throws StartError */
+async function writePart(
+  reader: TenantReader,
+  { out, format, partRows }: ExportArguments,
+  manifest: Manifest,
+) {
+  const after = manifest.parts.at(-1)?.last_key ?? null;
+  const file = nextFile(manifest);
+  for (let tries = 0; tries < maxTries; tries++) {
+    const range = { after, last: await reader.lastKey(after, partRows) };
+    const { rows, first, last, digest } = await reader.facts(range);
+    if (rows === 0 && range.last === null) return null;
+    const read_at = new Date().toISOString();
+    const content = await writeWhole(out, file, await reader.stream(range, format));
+    // Of a Parquet file nothing here could count the rows.
+    if (rows > 0 && rows <= partRows && (await reader.facts(range)).digest === digest)
+      return { file, rows, ...content, first_key: first, last_key: last, read_at };
+  }
+  throw new StartError('The rows change all the time; the same command goes on from here');
+}
+
+async function begin(
+  { table }: ExportArguments,
+  wanted: Wanted,
+  before: string,
+  reader: TenantReader,
+  { redis }: Servers,
+): Promise<Manifest> {
+  return {
+    ...{ version: 1, ...wanted, time_column: table.time, rows_before: before },
+    ...{ started_at: new Date().toISOString(), finished_at: null },
+    waiting_answers: await answersOnTheirWay(redis, Date.parse(before)),
+    key: table.key.map(({ name }) => name),
+    columns: await reader.columns(),
+    ...{ rows: 0, parts: [] },
+  };
+}
+
+/** An answer is in the outbox within this of its arrival, and in ClickHouse within this of a service's running. */
+const [committedMs, storedMs] = [1000, 10_000];
+
+/** @returns how many answers that came before then are not in ClickHouse, though they were given time. */
+async function answersOnTheirWay(redis: RedisClient, before: number): Promise<number> {
+  await sleep(before + committedMs - Date.now());
+  const outbox = createOutbox(redis, (await readDeployment(redis))?.partitions ?? defaultPartitions);
+  for (const limit = Date.now() + storedMs; ; await sleep(200)) {
+    const { outboxLength, oldestPendingSeconds } = await outbox.facts();
+    if (outboxLength === 0 || Date.now() - 1000 * oldestPendingSeconds >= before) return 0;
+    if (Date.now() > limit) return outboxLength;
+  }
+}
+
+interface Summary {
+  readonly rows: number;
+  readonly parts: number;
+  readonly bytes: number;
+  readonly seconds: number;
+  readonly resumedAfterPart: number;
+  readonly waitingAnswers: number;
+}
+
+function summaryText({ table, tenant, out }: ExportArguments, summary: Summary): string {
+  const { rows, parts, bytes, seconds, resumedAfterPart, waitingAnswers } = summary;
+  return [
+    `${grouped(rows)} rows of ${table.name} for tenant ${tenant} in ${out}`,
+    `  ${grouped(parts)} files, ${grouped(bytes)} bytes, in ${seconds.toFixed(1)} s`,
+    ...(resumedAfterPart > 0 ? [`  resumed after file ${grouped(resumedAfterPart)}`] : []),
+    ...(waitingAnswers > 0 ? [`  Note: ${grouped(waitingAnswers)} answers were not in ClickHouse yet`] : []),
+  ].join('\n');
+}

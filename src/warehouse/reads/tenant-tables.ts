@@ -1,0 +1,185 @@
+/** Reads a tenant's rows of a table or view in the order of a key, cut into parts by it: for exports. */
+import type { Readable } from 'node:stream';
+import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
+import { selectRows } from '../clickhouse/client.js';
+
+/** Rows of a part at most, and of those that have large texts. */
+export const mostRows = 500_000;
+const fewRows = 10_000;
+
+/**
+ * What analysts may read of a tenant, but `daily_learner_skill` and `daily_skill`: partial sums, which views finish.
+ * Name, column of the time (-: none), and the key that names a row of the tenant.
+ */
+export const tenantTables = `
+  attempts | received_at | user_id String, learner_seq UInt32
+  archived_learner_skill FINAL | day | user_id String, skill_id String, day Date, month UInt32
+  cohort_skill_weekly | cohort | skill_id String, cohort Date, week UInt32
+  forecast_coverage | - | forecast_days UInt16, history_from UInt32
+  forecast_outcomes | made_at | user_id String, made_day Date, forecast_days UInt16
+  forecasts | made_at | user_id String, made_at DateTime64(3,'UTC'), forecast_days UInt16, confidence_level Float64
+  goal_changes FINAL | updated_at | user_id String, updated_at DateTime64(3,'UTC')
+  goals | updated_at | user_id String
+  learner_baselines FINAL | taken_at | user_id String, model_version UInt32
+  learner_skill_daily | day | user_id String, skill_id String, day Date
+  learner_snapshots FINAL | - | user_id String
+  model_versions | published_at | change UInt32
+  served_forecasts FINAL | made_at | user_id String, made_at DateTime64(3,'UTC'), forecast_days UInt16, confidence_level Float64
+  skill_catalogue | updated_at | skill_id String
+  skill_changes FINAL | updated_at | skill_id String, updated_at DateTime64(3,'UTC'), revision UInt32
+  skill_daily | day | skill_id String, day Date
+  skill_parameters | - | version UInt32, skill_id String
+  skill_velocity | - | skill_id String
+  taken_back FINAL | taken_back_at | user_id String, taken_back_at DateTime64(3,'UTC'), event_id String`
+  .trim()
+  .split('\n')
+  .map((line) => {
+    const [from = '', time = '', key = ''] = line.trim().split(' | ');
+    const [name = ''] = from.split(' ');
+    const maxRows = ['learner_snapshots', 'model_versions'].includes(name) ? fewRows : mostRows;
+    return { name, from, time: time === '-' ? null : time, maxRows, key: key.split(', ').map(columnOf) };
+  });
+
+function columnOf(text: string) {
+  const [name = '', type = ''] = text.split(' ');
+  return { name, type };
+}
+
+export type TenantTable = (typeof tenantTables)[number];
+
+/** How the engine writes each: times in ISO 8601, an absent value in CSV as nothing, an empty text as `""`. */
+export const exportFormats = {
+  parquet: {
+    format: 'Parquet',
+    settings: {
+      output_format_parquet_compression_method: 'zstd',
+      output_format_parquet_row_group_size: '100000',
+      output_format_parquet_string_as_string: 1,
+      // The embedded engine makes it as a whole, within this many of its own bytes.
+      max_result_bytes: '2000000000',
+    },
+  },
+  csv: {
+    format: 'CSVWithNames',
+    settings: {
+      date_time_output_format: 'iso',
+      format_csv_null_representation: '',
+      output_format_csv_serialize_tuple_into_separate_columns: 0,
+    } as ClickHouseSettings,
+  },
+  ndjson: {
+    format: 'JSONEachRow',
+    settings: { date_time_output_format: 'iso', output_format_json_quote_64bit_integers: 0 },
+  },
+} as const;
+
+export interface TenantRows {
+  readonly table: TenantTable;
+  readonly tenant: string;
+  /** RFC 3339; null: from the first row on. */
+  readonly since: string | null;
+  /** Rows of this time and later are left out. */
+  readonly before: string;
+}
+
+/** Values of the key as text. */
+type RowKey = readonly string[];
+
+/** Rows behind `after`, up to and with `last`; null: from the first, to the last one. */
+export interface KeyRange {
+  readonly after: RowKey | null;
+  readonly last: RowKey | null;
+}
+
+/** The first column stands alone as well, so that the index finds the place. */
+function compare({ key }: TenantTable, sign: '>' | '<=', end: string): string {
+  const values = key.map(({ type }, i) => `{${end}${i}:${type}}`);
+  const names = key.map(({ name }) => name);
+  return `${names[0]} ${sign[0]}= ${values[0]} AND (${names.join(', ')}) ${sign} (${values.join(', ')})`;
+}
+
+const valuesOf = (end: string, key: RowKey | null): object =>
+  Object.fromEntries((key ?? []).map((value, i) => [`${end}${i}`, value]));
+
+/** From the table's name on to the end of the condition. */
+function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): string {
+  const moment = (name: string): string => `parseDateTime64BestEffort({${name}:String}, 3, 'UTC')`;
+  const conditions = [
+    'tenant = {tenant:String}',
+    ...(table.time === null ? [] : [`${table.time} < ${moment('before')}`]),
+    ...(since === null ? [] : [`${table.time} >= ${moment('since')}`]),
+    ...(after === null ? [] : [compare(table, '>', 'after')]),
+    ...(last === null ? [] : [compare(table, '<=', 'last')]),
+  ];
+  return `FROM ${table.from} WHERE ${conditions.join(' AND ')}`;
+}
+
+/** Views over sums that are in this order need not be made as a whole. */
+const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
+
+const columnsSql = `SELECT name, type FROM system.columns
+WHERE database = currentDatabase() AND table = {name:String} ORDER BY position`;
+
+export type TenantReader = ReturnType<typeof createTenantReader>;
+
+/** @throws Error of the client */
+export function createTenantReader(client: ClickHouseClient, rows: TenantRows, signal: AbortSignal) {
+  const { name, key } = rows.table;
+  const names = key.map((column) => column.name);
+  const order = (direction: string): string =>
+    `ORDER BY ${['tenant', ...names].map((column) => `${column} ${direction}`).join(', ')}`;
+  const texts = (of = (column: string, _: number) => column): string =>
+    `[${names.map((column, i) => `toString(${of(column, i)})`).join(', ')}]`;
+  const paramsOf = ({ after, last }: KeyRange) => ({
+    ...{ tenant: rows.tenant, since: rows.since, before: rows.before },
+    ...{ ...valuesOf('after', after), ...valuesOf('last', last) },
+  });
+  const select = <Row>(what: string, range: KeyRange, more = '', params: object = {}): Promise<Row[]> => {
+    const options = { params: { ...paramsOf(range), ...params }, settings: inOrder, signal };
+    return selectRows<Row>(client, `SELECT ${what} ${sourceOf(rows, range)} ${more}`, options);
+  };
+  const keys = (...asked: [range: KeyRange, more: string, params?: object]) =>
+    select<{ key: RowKey }>(`${texts()} AS key`, ...asked);
+
+  return {
+    columns: () =>
+      selectRows<{ name: string; type: string }>(client, columnsSql, { params: { name }, signal }),
+    /**
+     * The last key of a part; null: all the rest is in it. Where rows follow, it is that of the last learner, or what else
+     * the key begins with, all of whose rows are in the part: of an answer taken back, later ones move up within their part.
+     */
+    lastKey: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
+      const rest = { after, last: null };
+      const [end, next] = await keys(rest, `${order('ASC')} LIMIT 2 OFFSET ${size - 1}`);
+      if (end === undefined || next === undefined) return null;
+      if (end.key[0] !== next.key[0]) return end.key;
+      const whole = `AND ${names[0]} < {next:${key[0]?.type}} ${order('DESC')} LIMIT 1`;
+      const [last = end] = await keys(rest, whole, { next: next.key[0] });
+      return last.key;
+    },
+    /** How many rows there are; the first and the last key; a text that changes with them. */
+    facts: async (range: KeyRange) => {
+      const end = (of: string): string =>
+        texts((_, i) => `tupleElement(${of}(tuple(${names.join(', ')})), ${i + 1})`);
+      const what = `toFloat64(count()) AS rows, ${end('min')} AS first, ${end('max')} AS last,
+        toString(groupBitXor(cityHash64(${names.join(', ')}))) AS digest`;
+      const [found] = await select<{ rows: number; first: RowKey; last: RowKey; digest: string }>(
+        what,
+        range,
+      );
+      if (found === undefined) throw new Error('a count without a row');
+      return found;
+    },
+    /** An error comes before the first byte, or cuts the connection. */
+    stream: async (range: KeyRange, as: keyof typeof exportFormats): Promise<Readable> => {
+      const { format, settings } = exportFormats[as];
+      const { stream } = await client.exec({
+        query: `SELECT * ${sourceOf(rows, range)} ${order('ASC')} FORMAT ${format}`,
+        query_params: paramsOf(range),
+        clickhouse_settings: { ...inOrder, ...settings, wait_end_of_query: 1 },
+        abort_signal: signal,
+      });
+      return stream;
+    },
+  };
+}

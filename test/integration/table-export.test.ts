@@ -1,0 +1,223 @@
+/** `npm run export`: what it writes is read back by the engine, row for row, whatever happens in between. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { Manifest } from '../../src/cli/export-folder.js';
+import { analystTables } from '../../src/contracts/analyst-tables.js';
+import { lockDir } from '../../src/dir-lock.js';
+import { connectWarehouse, runStatement, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
+import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { endOf, runCommand, spawnCommand } from '../support/command.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { waitFor } from '../support/wait.js';
+
+const tenant = 'A~z.9-_';
+const learners = 40;
+const each = 30;
+
+const root = await mkdtemp(join(tmpdir(), 'skilltrace-export-'));
+after(() => rm(root, { recursive: true, force: true }));
+const redisUrl = await startTestRedis({ after });
+const { clickhouseUrl } = await freshDatabase();
+const client = connectWarehouse(clickhouseUrl);
+after(() => client.close());
+await migrate(client);
+await answer(tenant, learners * each);
+await answer('other', 100);
+await runStatement(client, 'CREATE TABLE back AS attempts ENGINE = Memory');
+
+/** Answers of learners whose ids and items are hard on files; they arrived in January and February. */
+async function answer(of: string, count: number, more = ''): Promise<void> {
+  await runStatement(
+    client,
+    `INSERT INTO attempts (tenant, user_id, skill_id, item_id, event_id, is_correct, time_spent_seconds, occurred_at,
+      received_at, learner_seq, mastery_after, event_fingerprint, outbox_ms, outbox_seq)
+    SELECT {of:String}, concat('é"\\'\\\\,{}', {more:String}, toString(intDiv(number, ${each}))), 's', if(number % 2, '', 'NULL "x", 1'),
+      toString(number), number % 3 > 0, if(number % 5, number / 7, NULL), '2026-01-01 00:00:00.123',
+      toDateTime64('2026-01-15 00:00:00', 3, 'UTC') + toIntervalDay(number % 30), number % ${each} + 1, rand64() / pow(2, 64),
+      bitShiftRight(rand64(), 16), 1, number
+    FROM numbers({count:UInt32})`,
+    { params: { of, count, more } },
+  );
+}
+
+const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl, DATA_DIR: join(root, 'data') };
+const folderOf = (name: string): string => join(root, name);
+const argumentsFor = (out: string, format = 'ndjson', rows = 500): string[] =>
+  `--table attempts --tenant ${tenant} --format ${format} --until 2026-06-01 --part-rows ${rows} --json --out ${out}`.split(
+    ' ',
+  );
+const run = (...given: Parameters<typeof argumentsFor>) =>
+  runCommand('export', env, ...argumentsFor(...given));
+const manifestOf = (folder: string): Manifest =>
+  JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+
+async function sumsOf(from: string): Promise<unknown> {
+  const query = `SELECT count() AS rows, groupBitXor(cityHash64(*)) AS digest FROM ${from}`;
+  const [sums] = await selectRows<object>(client, query);
+  return sums;
+}
+const ofTenant = `attempts WHERE tenant = '${tenant}'`;
+
+/** Puts the files of a folder into the table `back`. */
+async function readBack(folder: string, clause: string): Promise<unknown> {
+  await runStatement(client, 'TRUNCATE TABLE back');
+  const url = new URL(clickhouseUrl);
+  const authorization = `Basic ${btoa(`${url.username}:${url.password}`)}`;
+  for (const { file } of manifestOf(folder).parts) {
+    const body = Buffer.concat([
+      Buffer.from(`INSERT INTO back ${clause}\n`),
+      readFileSync(join(folder, file)),
+    ]);
+    const at = `${url.origin}${url.pathname}?date_time_input_format=best_effort&format_csv_null_representation=`;
+    const { status, ...told } = await fetch(at, { method: 'POST', body, headers: { authorization } });
+    assert.equal(status, 200, JSON.stringify(told));
+  }
+  return sumsOf('back');
+}
+
+for (const [format, clause] of [
+  ['parquet', 'FORMAT Parquet'],
+  ['csv', 'FORMAT CSVWithNames'],
+  ['ndjson', 'FORMAT JSONEachRow'],
+] as const) {
+  test(`${format}: whole learners in each file, and every column comes back as it is`, async () => {
+    const folder = folderOf(format);
+    const { code, out, err } = await run(folder, format);
+    assert.deepEqual([code, err], [0, '']);
+    const { seconds, bytes, ...summary } = JSON.parse(out);
+    assert.deepEqual(summary, { rows: 1200, parts: 3, resumed_after_part: 0, waiting_answers: 0 });
+    const manifest = manifestOf(folder);
+    assert.deepEqual(
+      manifest.parts.map(({ file, rows, bytes: size }) => [
+        file,
+        rows,
+        size === statSync(join(folder, file)).size,
+      ]),
+      [480, 480, 240].map((rows, i) => [`attempts-0000${i + 1}.${format}`, rows, true]),
+    );
+    assert.deepEqual(
+      [manifest.rows_before, manifest.time_column, manifest.key],
+      ['2026-06-01T00:00:00.000Z', 'received_at', ['user_id', 'learner_seq']],
+    );
+    assert.deepEqual(await readBack(folder, clause), await sumsOf(ofTenant));
+  });
+}
+
+test('a period is one of arrival, and another tenant has its own rows', async () => {
+  const folder = folderOf('period');
+  const period = ['--since', '2026-02-01', '--until', '2026-02-03T00:00:00Z'];
+  const ended = await runCommand('export', env, ...argumentsFor(folder), ...period);
+  assert.equal(ended.code, 0, ended.err);
+  await readBack(folder, 'FORMAT JSONEachRow');
+  const condition = "received_at >= '2026-02-01' AND received_at < '2026-02-03'";
+  assert.deepEqual(await sumsOf('back'), await sumsOf(`${ofTenant} AND ${condition}`));
+  const other = folderOf('other');
+  assert.equal((await runCommand('export', env, ...argumentsFor(other), '--tenant', 'other')).code, 0);
+  assert.deepEqual(
+    await readBack(other, 'FORMAT JSONEachRow'),
+    await sumsOf("attempts WHERE tenant = 'other'"),
+  );
+});
+
+test('a killed run goes on where it was, without the rows that came meanwhile, and once only', async (t) => {
+  const folder = folderOf('killed');
+  const given = argumentsFor(folder, 'csv', each);
+  const child = spawnCommand(t, 'export', env, ...given.filter((one) => !/^(--until|2026.*)$/.test(one)));
+  const ended = endOf(child);
+  const isBegun = () =>
+    existsSync(join(folder, 'manifest.json')) &&
+    manifestOf(folder).parts.length >= 3 &&
+    child.kill('SIGKILL');
+  await waitFor('three files', isBegun);
+  await ended;
+  const before = manifestOf(folder);
+  assert.equal(before.finished_at, null);
+  writeFileSync(join(folder, 'part.tmp'), 'half');
+  await runStatement(
+    client,
+    `INSERT INTO attempts (tenant, user_id, learner_seq, received_at)
+      SELECT {tenant:String}, concat(user_id, 'x'), 1, now64(3) FROM attempts WHERE tenant = {tenant:String}`,
+    { params: { tenant } },
+  );
+  const again = () => runCommand('export', env, ...given.filter((one) => !/^(--until|2026.*)$/.test(one)));
+  const { code, out, err } = await again();
+  assert.equal(code, 0, err);
+  const { rows, resumed_after_part } = JSON.parse(out);
+  assert.deepEqual([rows, resumed_after_part], [learners * each, before.parts.length]);
+  const whole = manifestOf(folder);
+  assert.deepEqual(whole.parts.slice(0, before.parts.length), before.parts);
+  assert.equal(whole.rows_before, before.rows_before);
+  assert.deepEqual(
+    await readBack(folder, 'FORMAT CSVWithNames'),
+    await sumsOf(`${ofTenant} AND received_at < '2026-06-01'`),
+  );
+  assert.equal(JSON.parse((await again()).out).rows, learners * each, 'a whole one is told again');
+  await runStatement(client, "DELETE FROM attempts WHERE received_at > '2026-06-01'");
+});
+
+test('nothing else is overwritten', async () => {
+  const refused = async (reason: RegExp, ...given: Parameters<typeof argumentsFor>): Promise<void> => {
+    const names = readdirSync(given[0]).filter((name) => !name.startsWith('lock.'));
+    const { code, out, err } = await run(...given);
+    assert.deepEqual([code, out], [1, '']);
+    assert.match(err, reason);
+    assert.deepEqual(
+      readdirSync(given[0]).filter((name) => !name.startsWith('lock.')),
+      names,
+    );
+  };
+  const folder = folderOf('refused');
+  await mkdir(folder);
+  writeFileSync(join(folder, 'thesis.doc'), 'mine');
+  await refused(/holds thesis\.doc, and no export/, folder);
+  await rm(join(folder, 'thesis.doc'));
+  assert.equal((await run(folder)).code, 0);
+  await refused(/holds another export: format is ndjson there, not csv/, folder, 'csv');
+  await refused(/part_rows is 500 there, not 400/, folder, 'ndjson', 400);
+  const lock = lockDir(folder);
+  await refused(/cannot be taken: process \d+ exports to it/, folder);
+  if ('release' in lock) lock.release();
+  writeFileSync(join(folder, 'thesis.doc'), 'mine');
+  await refused(/holds thesis\.doc, which its manifest does not list/, folder);
+  await rm(join(folder, 'thesis.doc'));
+  const file = join(folder, 'attempts-00002.ndjson');
+  const text = readFileSync(file);
+  writeFileSync(file, Buffer.concat([text.subarray(1), text.subarray(0, 1)]));
+  await refused(/has another attempts-00002\.ndjson than was written/, folder);
+  await rm(file);
+  await refused(/does not hold attempts-00002\.ndjson/, folder);
+});
+
+test('every table that analysts may read and that has tenants can be exported, in every format', async () => {
+  const withTenant = await selectRows<{ table: string }>(
+    client,
+    "SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'tenant'",
+  );
+  const readable = withTenant.map(({ table }) => table).filter((table) => analystTables.includes(table));
+  assert.deepEqual(
+    [...tenantTables.map(({ name }) => name), 'daily_learner_skill', 'daily_skill'].sort(),
+    readable.sort(),
+  );
+  for (const table of tenantTables) {
+    const since = table.time === null ? null : '2000-01-01T00:00:00.000Z';
+    const before = new Date().toISOString();
+    const reader = createTenantReader(client, { table, tenant, since, before }, AbortSignal.timeout(60_000));
+    const last = await reader.lastKey(null, 1);
+    const { rows, digest } = await reader.facts({ after: null, last });
+    const rest = last === null ? { rows: 0 } : await reader.facts({ after: last, last: null });
+    const all = await reader.facts({ after: null, last: null });
+    assert.equal(rows + rest.rows, all.rows, `${table.name}: ${digest}`);
+    for (const format of ['parquet', 'csv', 'ndjson'] as const) {
+      const lines = await reader
+        .stream({ after: null, last: null }, format)
+        .then((stream) => stream.toArray());
+      const count = Buffer.concat(lines).toString('latin1').split('\n').length - 1;
+      if (format !== 'parquet') assert.equal(count, all.rows, `${table.name} as ${format}`);
+    }
+  }
+});
