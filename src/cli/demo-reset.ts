@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { learnerHash } from '../contracts/learner-name.js';
 import { demoLearnerId, drawSkills } from '../lab/demo/school.js';
+import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { removeCatalogue } from '../store/catalogue/catalogue-store.js';
@@ -14,29 +15,25 @@ import type { CommandContext } from './command.js';
 
 export const maxLearners = 1000;
 const allLearners = indices(maxLearners).map((i) => demoLearnerId(i + 1));
-const pollMs = 200;
-/** Deletions take their time on a busy machine. */
-const maxStandstillMs = 180_000;
+
+const selectOther = `SELECT user_id AS other FROM (
+  SELECT tenant, user_id FROM attempts UNION ALL SELECT tenant, user_id FROM goal_changes
+  UNION ALL SELECT tenant, user_id FROM archived_learner_skill
+) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
 
 /**
  * Whether the tenant has anything of the demo: its skills are set first and taken off last.
  * @throws StartError where it has anything else
  */
 export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
-  const own = new Set(drawSkills(0).map(({ id }) => id));
-  const known = await skills.list(tenant, null, own.size + 1);
-  const query = `SELECT DISTINCT user_id AS userId FROM (
-    SELECT tenant, user_id FROM attempts UNION ALL SELECT tenant, user_id FROM goal_changes
-    UNION ALL SELECT tenant, user_id FROM archived_learner_skill
-  ) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
-  const [other] = await selectRows<{ userId: string }>(clickhouse, query, {
-    params: { tenant, allLearners },
-  });
-  const foreign = other?.userId ?? known.find((id) => !own.has(id));
-  if (foreign === undefined) return known.length > 0;
-  throw new StartError(
-    `Tenant ${tenant} has more than a demo (${foreign}), which is not touched: name another one with --tenant`,
-  );
+  const own = drawSkills(0).map(({ id }) => id);
+  const known = await skills.list(tenant, null, own.length + 1);
+  const options = { params: { tenant, allLearners } };
+  const [found] = await selectRows<{ other: string }>(clickhouse, selectOther, options);
+  const other = found?.other ?? known.find((id) => !own.includes(id));
+  if (other === undefined) return known.length > 0;
+  const reason = `Tenant ${tenant} has more than a demo (${other}), which is not touched`;
+  throw new StartError(`${reason}: name another one with --tenant`);
 }
 
 /**
@@ -49,15 +46,15 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   const begun = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
   if (begun.some(({ status }) => status === 'full' || status === 'lost'))
     throw new StartError('Redis takes no erasure now; run the command again later');
-  /** Steps: each learner is deleted, then proved to be gone. */
+  /** Rows are deleted, then a learner is proved to be gone. */
   const steps = async (): Promise<number> => {
     const open = (await store.open()).filter(({ rows }) => rows.tenant === tenant);
     return open.length + open.filter(({ before }) => before === null).length;
   };
-  if (!(await untilNone(context, 'steps of erasures are left', steps))) return null;
   const waiting = async () => (await engine.journal.facts()).journalLength;
+  if (!(await untilNone(context, 'steps of erasures are left', steps))) return null;
   if (!(await untilNone(context, 'changes wait for ClickHouse', waiting))) return null;
-  // Goals and forecasts of the next demo have times of before: they would be taken for those of the erased learners.
+  // Goals and forecasts of the next demo have times of before: they would be taken for late ones of the erased learners.
   const hashes = new Set(allLearners.map((userId) => learnerHash(tenant, userId)));
   for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
   await removeModels(redis, tenant);
@@ -66,20 +63,24 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   return begun.filter(({ status }) => status !== 'absent').length;
 }
 
-/** @returns false if a signal came. @throws StartError where the number does not change for some minutes */
-async function untilNone(
+const pollMs = 200;
+/** Deletions take their time on a busy machine. */
+const maxStandstillMs = 180_000;
+
+/** @returns false if a signal came. @throws StartError where the number stays the same for minutes */
+export async function untilNone(
   { closers, showProgress }: CommandContext,
   what: string,
   count: () => Promise<number>,
 ): Promise<boolean> {
-  let [seen, since] = [-1, performance.now()];
+  let [seen, since] = [0, performance.now()];
   for (let left = await count(); left > 0; left = await count()) {
     if (closers.closing) return false;
     if (left !== seen) [seen, since] = [left, performance.now()];
     if (performance.now() - since > maxStandstillMs)
-      throw new StartError(`${left} ${what}, and nothing moves; run the command again`);
-    showProgress(`${left} ${what}`);
+      throw new StartError(`${grouped(left)} ${what}, and nothing moves; go on with --reset`);
+    showProgress(`${grouped(left)} ${what}`);
     await sleep(pollMs);
   }
-  return true;
+  return !closers.closing;
 }

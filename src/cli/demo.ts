@@ -9,61 +9,46 @@ import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, importLockKey } from '../store/learners/import-store.js';
 import { demoLockKey } from '../store/redis/keys.js';
-import {
-  argumentsOf,
-  flag,
-  integerOption,
-  jsonFlag,
-  Misuse,
-  onlyOptions,
-  option,
-  tenantOption,
-} from './arguments.js';
+import * as read from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
 import { holdsDemo, maxLearners, removeDemo } from './demo-reset.js';
-import { type DemoSummary, runDemo } from './demo-run.js';
+import { runDemo } from './demo-run.js';
 import { openEngine, takeProcessLock } from './servers.js';
 
-const demoArguments = argumentsOf({
+const demoArguments = read.argumentsOf({
   form: 'npm run demo [-- options]',
   about: `Fills a tenant of its own with a made-up school: 300 learners who answer 600 questions on 40 skills of two sections
 for eight months, set goals, and are forecast each week; with a fit in the middle. All of it goes through the engine, week by
 week, so that every table and view has what a school would have left there.`,
   options: {
-    until: option('DATE', 'the last day, YYYY-MM-DD, over by now (default: yesterday)', readDay),
-    tenant: tenantOption('the tenant, which must have nothing else (default: demo)'),
-    seed: integerOption(0, 20_000, 'another number gives another school (default: 1)'),
-    learners: integerOption(1, maxLearners, `1 to ${maxLearners} (default: 300)`),
-    reset: flag('remove the demo, also one that was stopped in between'),
-    json: jsonFlag,
+    until: read.option('DATE', 'the last day, YYYY-MM-DD, over by now (default: yesterday)', readDay),
+    tenant: read.tenantOption('the tenant, which must have nothing else (default: demo)'),
+    seed: read.integerOption(0, 20_000, 'another number gives another school (default: 1)'),
+    learners: read.integerOption(1, maxLearners, `1 to ${maxLearners} (default: 300)`),
+    reset: read.flag('remove the demo, also one that was stopped in between'),
+    json: read.jsonFlag,
   },
   notes: `The same day, seed and number of learners give the same answers, and the same figures of them but for times of arrival,
-ids of the outbox and learner_version. What was in force when they were answered shows in attempts.parameters_version.
-It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+ids of the outbox and learner_version. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   read: (values, given) => {
-    const { until, tenant, seed, learners, ...others } = onlyOptions(values, given);
+    const { until, tenant, seed, learners, ...others } = read.onlyOptions(values, given);
     const yesterday = new Date(Date.now() - dayMs).toISOString().slice(0, 10);
-    return {
-      ...others,
-      until: until ?? yesterday,
-      tenant: tenant ?? 'demo',
-      seed: seed ?? 1,
-      learners: learners ?? 300,
-    };
+    const options = { until: until ?? yesterday, seed: seed ?? 1, learners: learners ?? 300 };
+    return { ...others, ...options, tenant: tenant ?? 'demo' };
   },
 });
 
-export type DemoArguments = NonNullable<ReturnType<typeof demoArguments.read>>;
+type DemoArguments = NonNullable<ReturnType<typeof demoArguments.read>>;
 
 function readDay(text: string, name: string): string {
-  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? parseTime(`${text}T00:00:00Z`) : null;
-  if (ms !== null && ms >= Date.UTC(1971, 0) && ms + dayMs <= Date.now()) return text;
-  throw new Misuse(`${name} ${JSON.stringify(text)} must be a day (YYYY-MM-DD) before today`);
+  const ms = parseTime(`${text}T00:00:00Z`);
+  if (ms !== null && ms >= Date.UTC(1971) && ms + dayMs <= Date.now()) return text;
+  throw new read.Misuse(`${name} ${JSON.stringify(text)} must be a day (YYYY-MM-DD) before today`);
 }
 
-export const main = commandOf({ name: 'demo', ...demoArguments, work });
+export const main = commandOf({ name: 'demo', ...demoArguments, work: makeOrRemove });
 
-async function work(context: CommandContext, args: DemoArguments): Promise<void> {
+async function makeOrRemove(context: CommandContext, args: DemoArguments): Promise<void> {
   const { config, logger, closers } = context;
   const { tenant } = args;
   // One thread that counts, and items as they are when it first sees them: the same figures at any speed.
@@ -78,7 +63,8 @@ async function work(context: CommandContext, args: DemoArguments): Promise<void>
   const isThere = await holdsDemo(engine, tenant);
   if (args.reset) {
     const erased = isThere ? await removeDemo(context, engine, tenant) : 0;
-    if (erased !== null) context.print(args.json ? jsonLine({ tenant, erased }) : resetText(tenant, erased));
+    const text = `Tenant ${tenant} has no demo any more: ${erased} learners were erased`;
+    if (erased !== null) context.print(args.json ? jsonLine({ tenant, erased }) : text);
     return;
   }
   if (isThere) throw new StartError(`Tenant ${tenant} has a demo, or part of one: --reset removes it`);
@@ -86,36 +72,24 @@ async function work(context: CommandContext, args: DemoArguments): Promise<void>
   // An erasure that comes meanwhile leaves the marks of an import that runs.
   await takeProcessLock(redis, importLockKey(content), inUse, context);
   const store = createImportStore(redis, partitions, content);
-  const runs = ((await store.find())?.run ?? 0) + 1;
-  const record = {
-    id: `${content.slice(0, 32)}.${runs}`,
-    run: runs,
-    line: 0,
-    startedAt: Date.now(),
-    finishedAt: null,
-  };
-  await store.start(record);
-  const abort = new AbortController();
-  closers.add('work', () => abort.abort());
+  const run = ((await store.find())?.run ?? 0) + 1;
+  const importId = `${content.slice(0, 32)}.${run}`;
+  await store.start({ id: importId, run, line: 0, startedAt: Date.now(), finishedAt: null });
   const startAnother = () => startEngine(redis, endpoints, settings, logger, closers);
-  const summary = await runDemo({ context, args, engine, startAnother, record, signal: abort.signal });
+  const summary = await runDemo({ context, args, engine, startAnother, importId });
   if (summary === null) return;
-  await store.finish(record.id, summary.answers, Date.now());
-  context.print((args.json ? jsonLine : summaryText)(summary));
+  await store.finish(importId, summary.answers, Date.now());
+  context.print((args.json ? jsonLine : textOf)(summary));
 }
 
-const resetText = (tenant: string, erased: number): string =>
-  `Tenant ${tenant} has no demo any more: ${grouped(erased)} learners were erased`;
-
-function summaryText({ tenant, until, seed, ...summary }: DemoSummary): string {
-  const { answers, learners, skills, items, goals, forecasts, fit, modelVersion, fittedUntil } = summary;
+function textOf({ tenant, ...summary }: NonNullable<Awaited<ReturnType<typeof runDemo>>>): string {
+  const { until, seed, seconds, answers, learners, skills, goals, forecasts, modelVersion, fittedUntil } =
+    summary;
   return [
-    `A school of ${grouped(learners)} learners until ${until} (seed ${seed}) is in tenant ${tenant}`,
-    `  ${grouped(answers)} answers to ${items} questions on ${skills} skills in ${summary.seconds.toFixed(1)} s`,
+    `A school of ${learners} learners until ${until} (seed ${seed}) is in tenant ${tenant}`,
+    `  ${grouped(answers)} answers on ${skills} skills in ${seconds.toFixed(1)} s`,
     `  ${goals} goals and changes of goals, ${grouped(forecasts)} forecasts`,
-    fit === 'published'
-      ? `  model version ${modelVersion}, fitted on the answers up to ${fittedUntil.slice(0, 10)}`
-      : `  model version ${modelVersion}: no fit was published (${fit})`,
-    'Ask it by the analyst_url of DATA_DIR/endpoints.json while the service runs (docs/schema.md); --reset removes it',
+    `  model version ${modelVersion} since ${fittedUntil.slice(0, 10)}${modelVersion === 0 ? ': no fit was better' : ''}`,
+    'While the service runs, ask it by the analyst_url of DATA_DIR/endpoints.json (docs/analytics.md); --reset removes it',
   ].join('\n');
 }
