@@ -4,7 +4,7 @@
  */
 import { type Answer, clamp, dayMs, logit, sections, sigmoid } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
-import type { DemoItem, DemoLearner, DemoSkill, Draws } from './school.js';
+import type { DemoLearner, DemoSkill, Draws } from './school.js';
 
 export interface DemoAnswer extends Answer {
   readonly userId: string;
@@ -13,14 +13,6 @@ export interface DemoAnswer extends Answer {
   readonly eventId: string | null;
   /** When it reached the platform, Unix milliseconds. */
   readonly sentAt: number;
-}
-
-/** What a learner knows of a skill: of each half of its questions, which are one skill unless it is an odd one. */
-interface Knowledge {
-  readonly halves: [boolean, boolean];
-  readonly stuck: boolean;
-  answers: number;
-  lastAt: number;
 }
 
 const hourMs = 3_600_000;
@@ -66,45 +58,36 @@ function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
 
 /** @returns a session's answers, by its time, their number, and after how many milliseconds they are sent */
 function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
-  const knowledge = new Map<DemoSkill, Knowledge>();
+  /** Of each half of a skill's questions, which are one skill unless it is an odd one. */
+  const knowledge = new Map<DemoSkill, ReturnType<typeof begin>>();
   const places = sections.map((section) => {
     const own = skills.filter((skill) => skill.section === section);
     const start = Math.round(clamp(draws.normal(3 + 3 * learner.ability, 2.5), 0, own.length - 6));
     return { own, start, at: start, left: draws.whole(8, 14) };
   });
-  type Place = (typeof places)[number];
   const mathShare = draws.between(0.35, 0.7);
   let number = 0;
 
   /** Mostly the one that is new, then those of before, now and then a long time before. */
-  function nextSkill(place: Place): DemoSkill {
+  function nextSkill(section: number): DemoSkill {
+    const place = places[section] as (typeof places)[number];
     const last = place.own.length - 1;
     const back = draws.chance(0.68) ? 0 : draws.whole(1, draws.chance(0.7) ? 4 : last);
     const skill = place.own[Math.max(place.start, place.at - back)] as DemoSkill;
-    if (back === 0 && --place.left <= 0) {
-      place.at = place.at < last ? place.at + 1 : place.start;
-      place.left = draws.whole(8, 14);
-    }
+    if (back > 0 || --place.left > 0) return skill;
+    place.at = place.at < last ? place.at + 1 : place.start;
+    place.left = draws.whole(8, 14);
     return skill;
   }
 
-  function knowledgeOf(skill: DemoSkill, at: number): Knowledge {
-    const knows = () => draws.chance(sigmoid(skill.easiness + learner.ability));
-    const [first, second] = [knows(), knows()];
-    const known = knowledge.get(skill) ?? {
-      halves: [first, skill.oddity === 'double' ? second : first],
-      stuck: skill.oddity === 'unteachable' || (learner.stuck && draws.chance(0.6)),
-      ...{ answers: 0, lastAt: at },
-    };
-    knowledge.set(skill, known);
-    const idleDays = Math.max(0, (at - known.lastAt) / dayMs - 2);
-    if (draws.chance(1 - Math.exp(-learner.forgets * idleDays))) known.halves.fill(false);
-    return known;
+  function begin({ easiness, oddity }: DemoSkill, lastAt: number) {
+    const [first, second] = indices(2).map(() => draws.chance(sigmoid(easiness + learner.ability)));
+    const stuck = oddity === 'unteachable' || (learner.stuck && draws.chance(0.6));
+    return { knows: [first, oddity === 'double' ? second : first], stuck, answers: 0, lastAt };
   }
 
-  function chanceOf(skill: DemoSkill, item: DemoItem, knows: boolean, answers: number): number {
-    if (item.misleading) return knows ? 0.3 : 0.4;
-    const own = 0.4 * learner.ability - 0.9 * item.difficulty;
+  function chanceOf(skill: DemoSkill, difficulty: number, knows: boolean, answers: number): number {
+    const own = 0.4 * learner.ability - 0.9 * difficulty;
     if (skill.oddity === 'unteachable') return sigmoid(0.1 + own);
     const dip = skill.oddity === 'dip' && answers >= 4 && answers < 14 ? 1.8 : 0;
     return sigmoid((knows ? skill.known : skill.guess) + own - dip);
@@ -117,25 +100,28 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
   }
 
   function answer(skill: DemoSkill, occurredAt: number, late: number): DemoAnswer {
-    const item = draws.pick(skill.items);
-    const half = skill.oddity === 'double' ? skill.items.indexOf(item) % 2 : 0;
-    const known = knowledgeOf(skill, occurredAt);
-    const knows = known.halves[half] === true;
+    const { id, difficulty, rated, misleading } = draws.pick(skill.items);
+    const half = skill.oddity === 'double' ? Number(id.slice(-2)) % 2 : 0;
+    const state = knowledge.get(skill) ?? begin(skill, occurredAt);
+    knowledge.set(skill, state);
+    const idleDays = Math.max(0, (occurredAt - state.lastAt) / dayMs - 2);
+    if (draws.chance(1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
+    const knows = state.knows[half] === true;
     const isRapid = draws.chance(learner.rapid);
-    const p = isRapid ? 0.25 : chanceOf(skill, item, knows, known.answers);
+    const solved = misleading ? (knows ? 0.3 : 0.4) : chanceOf(skill, difficulty, knows, state.answers);
+    const p = isRapid ? 0.25 : solved;
     const isCorrect = draws.chance(p);
     const seconds = isRapid ? draws.whole(1, 2) : secondsOf(skill, knows, isCorrect);
-    if (!isRapid && !known.stuck && draws.chance(0.15 * learner.learning)) known.halves[half] = true;
-    known.answers += 1;
-    known.lastAt = occurredAt;
+    if (!isRapid && !state.stuck && draws.chance(0.15 * learner.learning)) state.knows[half] = true;
+    Object.assign(state, { answers: state.answers + 1, lastAt: occurredAt });
     const isAsked = learner.sure !== null && draws.chance(0.85);
     const sure = draws.normal(2.9 + 0.5 * logit(p) + (learner.sure ?? 0), 0.9);
     const isOld = learner.device === 'old';
     return {
       ...{ userId: learner.userId, skillId: skill.id, isCorrect, occurredAt, sentAt: occurredAt + late },
-      itemId: isOld && draws.chance(0.05) ? null : item.id,
+      itemId: isOld && draws.chance(0.05) ? null : id,
       eventId: isOld ? null : `${learner.userId}-${++number}`,
-      questionDifficulty: item.rated,
+      questionDifficulty: rated,
       timeSpentSeconds: draws.chance(0.02) ? null : seconds,
       confidenceScore: isAsked ? Math.round(clamp(sure, 1, 5)) : null,
     };
@@ -145,8 +131,7 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     const main = draws.chance(mathShare) ? 0 : 1;
     let at = from;
     return indices(count).flatMap(() => {
-      const place = places[draws.chance(0.9) ? main : 1 - main] as Place;
-      const made = answer(nextSkill(place), at, late);
+      const made = answer(nextSkill(draws.chance(0.9) ? main : 1 - main), at, late);
       at += 1000 * (Math.min(900, made.timeSpentSeconds ?? 60) + draws.whole(3, 20));
       return learner.device === 'old' && draws.chance(0.02) ? [made, made] : [made];
     });
