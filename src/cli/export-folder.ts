@@ -5,11 +5,12 @@ import { open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { lockDir } from '../dir-lock.js';
 import { type Closers, StartError } from '../lifecycle.js';
+import type { ExportFormat } from '../warehouse/reads/tenant-tables.js';
 
 /** What makes an export this one and no other. */
 export interface Wanted {
   readonly table: string;
-  readonly format: string;
+  readonly format: ExportFormat;
   readonly tenant: string;
   readonly since: string | null;
   readonly until: string | null;
@@ -39,7 +40,6 @@ export interface Manifest extends Wanted {
   /** Answers that were accepted and did not stand in ClickHouse yet when it started. */
   readonly waiting_answers: number;
   readonly key: readonly string[];
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
   readonly parts: readonly Part[];
   readonly rows: number;
   /** Null: more parts follow. */
@@ -54,51 +54,55 @@ const passing = /^(part|manifest)\.tmp$|^lock[.-]/;
 export const nextFile = ({ table, format, parts }: Manifest): string =>
   `${table}-${String(parts.length + 1).padStart(5, '0')}.${format}`;
 
-/** Makes the last folder of the path where it is missing, and locks it. @throws StartError */
-export function takeFolder(folder: string, closers: Closers): void {
-  try {
-    if (!existsSync(folder)) mkdirSync(folder);
-    const lock = lockDir(folder);
-    if ('heldBy' in lock) throw new Error(`process ${lock.heldBy.pid} exports to it`);
-    closers.add('lock of the folder', lock.release);
-  } catch (error) {
-    throw new StartError(`${folder} cannot be taken: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
 /**
- * The manifest of this very export, whose files are as it says; null: the folder is empty.
+ * Makes the last folder of the path where it is missing, and locks it.
+ * @returns the manifest of this very export, whose files are as it says; null: nothing is there yet
  * @throws StartError where there is anything else
  */
-export async function openExport(folder: string, wanted: Wanted): Promise<Manifest | null> {
-  const names = readdirSync(folder).filter((name) => !passing.test(name));
-  if (names.length === 0) return null;
-  const refuse = (reason: string): never => {
+export async function takeExport(folder: string, wanted: Wanted, closers: Closers): Promise<Manifest | null> {
+  try {
+    if (!existsSync(folder)) mkdirSync(folder);
+    // Before a lock is written to a folder of something else.
+    readManifest(folder, wanted);
+    const lock = lockDir(folder);
+    if ('heldBy' in lock) throw new Error(`is being written to by process ${lock.heldBy.pid}`);
+    closers.add('lock of the folder', lock.release);
+    const manifest = readManifest(folder, wanted);
+    for (const part of manifest?.parts ?? []) await checkFile(folder, part);
+    return manifest;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(
       `${folder} ${reason}; nothing is overwritten: name a new folder, or delete this one`,
     );
-  };
-  if (!names.includes(manifestName)) refuse(`holds ${names[0]}, and no export`);
+  }
+}
+
+function readManifest(folder: string, wanted: Wanted): Manifest | null {
+  const names = readdirSync(folder).filter((name) => !passing.test(name));
+  if (names.length === 0) return null;
+  if (!names.includes(manifestName)) throw new Error(`holds ${names[0]}, and no export`);
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, manifestName), 'utf8'));
   for (const name of Object.keys(wanted) as (keyof Wanted)[])
     if (manifest[name] !== wanted[name])
-      refuse(`holds another export: ${name} is ${manifest[name]} there, not ${wanted[name]}`);
+      throw new Error(`holds another export: ${name} is ${manifest[name]} there, not ${wanted[name]}`);
   // A killed run may have named a file that it did not list yet.
   const known = [manifestName, nextFile(manifest), ...manifest.parts.map(({ file }) => file)];
   const strange = names.find((name) => !known.includes(name));
-  if (strange !== undefined) refuse(`holds ${strange}, which its manifest does not list`);
-  for (const { file, bytes, sha256 } of manifest.parts) {
-    if (!names.includes(file)) refuse(`does not hold ${file}, which its manifest lists`);
-    const content = await contentOf(createReadStream(join(folder, file)), async () => {});
-    if (content.bytes !== bytes || content.sha256 !== sha256) refuse(`has another ${file} than was written`);
-  }
+  if (strange !== undefined) throw new Error(`holds ${strange}, which its manifest does not list`);
   return manifest;
 }
 
-async function contentOf(
-  chunks: AsyncIterable<Buffer>,
-  use: (chunk: Buffer) => Promise<unknown>,
-): Promise<Content> {
+async function checkFile(folder: string, { file, bytes, sha256 }: Part): Promise<void> {
+  if (!existsSync(join(folder, file))) throw new Error(`does not hold ${file}, which its manifest lists`);
+  const found = await contentOf(createReadStream(join(folder, file)), async () => {});
+  if (found.bytes !== bytes || found.sha256 !== sha256)
+    throw new Error(`has another ${file} than was written`);
+}
+
+type Chunks = AsyncIterable<Buffer> | Iterable<Buffer>;
+
+async function contentOf(chunks: Chunks, use: (chunk: Buffer) => Promise<unknown>): Promise<Content> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of chunks) {
@@ -110,34 +114,21 @@ async function contentOf(
 }
 
 /** Under its name a file is whole, and on the disk. */
-export async function writeWhole(
-  folder: string,
-  name: string,
-  chunks: AsyncIterable<Buffer>,
-): Promise<Content> {
+export async function writeWhole(folder: string, name: string, chunks: Chunks): Promise<Content> {
   const temporary = join(folder, name === manifestName ? 'manifest.tmp' : 'part.tmp');
-  const file = await open(temporary, 'w');
+  const [file, directory] = [await open(temporary, 'w'), await open(folder)];
   try {
     const content = await contentOf(chunks, (chunk) => file.writeFile(chunk));
     await file.sync();
     await rename(temporary, join(folder, name));
-    await syncFolder(folder);
+    await directory.sync();
     return content;
   } finally {
-    await file.close();
+    await Promise.all([file.close(), directory.close()]);
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  await handle.sync().finally(() => handle.close());
-}
-
 export async function writeManifest(folder: string, manifest: Manifest): Promise<Manifest> {
-  await writeWhole(folder, manifestName, textOf(`${JSON.stringify(manifest, null, 2)}\n`));
+  await writeWhole(folder, manifestName, [Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)]);
   return manifest;
-}
-
-async function* textOf(text: string): AsyncGenerator<Buffer> {
-  yield Buffer.from(text);
 }

@@ -1,5 +1,6 @@
 /** Writes a tenant's rows of a table to files, part by part. */
-import { resolve } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
@@ -12,6 +13,7 @@ import {
   exportFormats,
   mostRows,
   type TenantReader,
+  type TenantTable,
   tenantTables,
 } from '../warehouse/reads/tenant-tables.js';
 import {
@@ -29,8 +31,7 @@ import { type CommandContext, commandOf } from './command.js';
 import {
   type Manifest,
   nextFile,
-  openExport,
-  takeFolder,
+  takeExport,
   type Wanted,
   writeManifest,
   writeWhole,
@@ -68,18 +69,18 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       format,
       tenant,
       out,
-      since,
-      until,
       json,
       'part-rows': most,
+      ...period
     } = onlyOptions(values, given);
     const table = tables.get(name ?? '');
     if (table === undefined || format === null || tenant === null || out === null)
       throw new Misuse('--table, --format, --tenant and --out are needed');
+    const [since, until] = [isoOf(period.since), isoOf(period.until)];
     if (table.time === null && (since ?? until) !== null)
       throw new Misuse(`${name} has no time: leave --since and --until out`);
-    const partRows = Math.min(most ?? mostRows, table.maxRows);
-    return { table, out, json, format, tenant, since: isoOf(since), until: isoOf(until), partRows };
+    const part_rows = Math.min(most ?? mostRows, table.maxRows);
+    return { table, out, json, wanted: { table: table.name, format, tenant, since, until, part_rows } };
   },
 });
 
@@ -91,87 +92,54 @@ export const main = commandOf({ name: 'export', ...exportArguments, work: export
 
 async function exportTable(context: CommandContext, args: ExportArguments): Promise<void> {
   const begun = performance.now();
-  takeFolder(args.out, context.closers);
-  const { table, format, tenant, since, until, partRows } = args;
-  const wanted = { table: table.name, format, tenant, since, until, part_rows: partRows };
-  const found = await openExport(args.out, wanted);
+  const found = await takeExport(args.out, args.wanted, context.closers);
   const isDone = found !== null && found.finished_at !== null;
-  const { rows, parts, waiting_answers } = isDone
-    ? found
-    : await withServers(context, (servers) => writeParts(context, args, wanted, found, servers));
+  const {
+    rows,
+    parts,
+    waiting_answers: waitingAnswers,
+  } = isDone ? found : await withServers(context, (servers) => writeParts(context, args, found, servers));
   const bytes = sumOf(parts.map((part) => part.bytes));
   const seconds = (performance.now() - begun) / 1000;
-  const [resumedAfterPart, waitingAnswers] = [found?.parts.length ?? 0, waiting_answers];
+  const resumedAfterPart = found?.parts.length ?? 0;
   const summary = { rows, parts: parts.length, bytes, seconds, resumedAfterPart, waitingAnswers };
-  context.print(args.json ? jsonLine(summary) : summaryText(args, summary));
+  const what = `${grouped(rows)} rows of ${args.table.name} for tenant ${args.wanted.tenant}`;
+  const text = `${what} in ${parts.length} files, ${grouped(bytes)} bytes, in ${seconds.toFixed(1)} s`;
+  const note = `\n  Note: ${grouped(waitingAnswers)} answers were not in ClickHouse yet`;
+  context.print(args.json ? jsonLine(summary) : `${text}${waitingAnswers > 0 ? note : ''}`);
 }
 
 async function writeParts(
   { showProgress }: CommandContext,
-  args: ExportArguments,
-  wanted: Wanted,
+  { table, out, wanted }: ExportArguments,
   found: Manifest | null,
   servers: Servers,
 ): Promise<Manifest> {
   await updateSchema(servers);
-  const { table, tenant, since, out } = args;
-  const now = new Date().toISOString();
-  const before = found?.rows_before ?? (args.until !== null && args.until < now ? args.until : now);
-  const reader = createTenantReader(servers.clickhouse, { table, tenant, since, before }, servers.signal);
-  let manifest = found ?? (await writeManifest(out, await begin(args, wanted, before, reader, servers)));
+  let manifest = found ?? (await writeManifest(out, await begin(table, wanted, servers)));
+  const rows = { table, tenant: wanted.tenant, since: wanted.since, before: manifest.rows_before };
+  const reader = createTenantReader(servers.clickhouse, rows, servers.signal);
   const total = await reader.facts({ after: null, last: null });
   for (;;) {
     showProgress(`${grouped(manifest.rows)} of ${grouped(total.rows)} rows of ${table.name} written`);
-    const part = await writePart(reader, args, manifest);
-    const end =
-      part === null ? { finished_at: new Date().toISOString() } : { parts: [...manifest.parts, part] };
-    manifest = await writeManifest(out, { ...manifest, ...end, rows: manifest.rows + (part?.rows ?? 0) });
-    if (part === null) return manifest;
+    const part = await writePart(reader, out, wanted, manifest);
+    if (part === null) return writeManifest(out, { ...manifest, finished_at: new Date().toISOString() });
+    const parts = [...manifest.parts, part];
+    manifest = await writeManifest(out, { ...manifest, parts, rows: manifest.rows + part.rows });
   }
 }
 
-/** How often a part is read again where its rows change meanwhile. */
-const maxTries = 10;
-
-/** @returns null where nothing follows. @throws StartError */
-async function writePart(
-  reader: TenantReader,
-  { out, format, partRows }: ExportArguments,
-  manifest: Manifest,
-) {
-  const after = manifest.parts.at(-1)?.last_key ?? null;
-  const file = nextFile(manifest);
-  for (let tries = 0; tries < maxTries; tries++) {
-    const range = { after, last: await reader.lastKey(after, partRows) };
-    const { rows, first, last, digest } = await reader.facts(range);
-    if (rows === 0 && range.last === null) return null;
-    const read_at = new Date().toISOString();
-    const content = await writeWhole(out, file, await reader.stream(range, format));
-    // Of a Parquet file nothing here could count the rows.
-    if (rows > 0 && rows <= partRows && (await reader.facts(range)).digest === digest)
-      return { file, rows, ...content, first_key: first, last_key: last, read_at };
-  }
-  throw new StartError('The rows change all the time; the same command goes on from here');
-}
-
-async function begin(
-  { table }: ExportArguments,
-  wanted: Wanted,
-  before: string,
-  reader: TenantReader,
-  { redis }: Servers,
-): Promise<Manifest> {
+async function begin(table: TenantTable, wanted: Wanted, { redis }: Servers): Promise<Manifest> {
+  const now = new Date().toISOString();
+  const before = wanted.until !== null && wanted.until < now ? wanted.until : now;
   return {
-    ...{ version: 1, ...wanted, time_column: table.time, rows_before: before },
-    ...{ started_at: new Date().toISOString(), finished_at: null },
+    ...{ version: 1, ...wanted, time_column: table.time, rows_before: before, started_at: now },
     waiting_answers: await answersOnTheirWay(redis, Date.parse(before)),
-    key: table.key.map(({ name }) => name),
-    columns: await reader.columns(),
-    ...{ rows: 0, parts: [] },
+    ...{ key: table.key.map(({ name }) => name), rows: 0, parts: [], finished_at: null },
   };
 }
 
-/** An answer is in the outbox within this of its arrival, and in ClickHouse within this of a service's running. */
+/** An answer is in the outbox within this of its arrival, and in ClickHouse within this where a service runs. */
 const [committedMs, storedMs] = [1000, 10_000];
 
 /** @returns how many answers that came before then are not in ClickHouse, though they were given time. */
@@ -185,21 +153,26 @@ async function answersOnTheirWay(redis: RedisClient, before: number): Promise<nu
   }
 }
 
-interface Summary {
-  readonly rows: number;
-  readonly parts: number;
-  readonly bytes: number;
-  readonly seconds: number;
-  readonly resumedAfterPart: number;
-  readonly waitingAnswers: number;
-}
+/** How often a part is read again where its rows change meanwhile. */
+const maxTries = 10;
 
-function summaryText({ table, tenant, out }: ExportArguments, summary: Summary): string {
-  const { rows, parts, bytes, seconds, resumedAfterPart, waitingAnswers } = summary;
-  return [
-    `${grouped(rows)} rows of ${table.name} for tenant ${tenant} in ${out}`,
-    `  ${grouped(parts)} files, ${grouped(bytes)} bytes, in ${seconds.toFixed(1)} s`,
-    ...(resumedAfterPart > 0 ? [`  resumed after file ${grouped(resumedAfterPart)}`] : []),
-    ...(waitingAnswers > 0 ? [`  Note: ${grouped(waitingAnswers)} answers were not in ClickHouse yet`] : []),
-  ].join('\n');
+/** @returns null where nothing follows. @throws StartError */
+async function writePart(reader: TenantReader, out: string, wanted: Wanted, manifest: Manifest) {
+  const after = manifest.parts.at(-1)?.last_key ?? null;
+  const file = nextFile(manifest);
+  for (let tries = 0; tries < maxTries; tries++) {
+    const range = { after, last: await reader.lastKey(after, wanted.part_rows) };
+    const { rows, first, last, digest } = await reader.facts(range);
+    if (rows === 0 && range.last === null) {
+      // What was written of rows that were erased meanwhile.
+      await rm(join(out, file), { force: true });
+      return null;
+    }
+    const read_at = new Date().toISOString();
+    const content = await writeWhole(out, file, await reader.stream(range, wanted.format));
+    // The rows of a Parquet file are counted by nobody here.
+    if (rows > 0 && rows <= wanted.part_rows && (await reader.facts(range)).digest === digest)
+      return { file, rows, ...content, first_key: first, last_key: last, read_at };
+  }
+  throw new StartError('The rows change all the time; the same command goes on from here');
 }

@@ -47,31 +47,19 @@ function columnOf(text: string) {
 
 export type TenantTable = (typeof tenantTables)[number];
 
-/** How the engine writes each: times in ISO 8601, an absent value in CSV as nothing, an empty text as `""`. */
+/**
+ * How the engine writes each: times in ISO 8601, an absent value in CSV as nothing, an empty text as `""`. The embedded one
+ * makes Parquet as a whole, within that many of its own bytes.
+ */
 export const exportFormats = {
-  parquet: {
-    format: 'Parquet',
-    settings: {
-      output_format_parquet_compression_method: 'zstd',
-      output_format_parquet_row_group_size: '100000',
-      output_format_parquet_string_as_string: 1,
-      // The embedded engine makes it as a whole, within this many of its own bytes.
-      max_result_bytes: '2000000000',
-    },
-  },
-  csv: {
-    format: 'CSVWithNames',
-    settings: {
-      date_time_output_format: 'iso',
-      format_csv_null_representation: '',
-      output_format_csv_serialize_tuple_into_separate_columns: 0,
-    } as ClickHouseSettings,
-  },
-  ndjson: {
-    format: 'JSONEachRow',
-    settings: { date_time_output_format: 'iso', output_format_json_quote_64bit_integers: 0 },
-  },
+  parquet: `SETTINGS output_format_parquet_compression_method = 'zstd', output_format_parquet_string_as_string = 1,
+    output_format_parquet_row_group_size = 100000, max_result_bytes = 2000000000 FORMAT Parquet`,
+  csv: `SETTINGS date_time_output_format = 'iso', format_csv_null_representation = '',
+    output_format_csv_serialize_tuple_into_separate_columns = 0 FORMAT CSVWithNames`,
+  ndjson: `SETTINGS date_time_output_format = 'iso', output_format_json_quote_64bit_integers = 0 FORMAT JSONEachRow`,
 } as const;
+
+export type ExportFormat = keyof typeof exportFormats;
 
 export interface TenantRows {
   readonly table: TenantTable;
@@ -117,14 +105,11 @@ function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): stri
 /** Views over sums that are in this order need not be made as a whole. */
 const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
-const columnsSql = `SELECT name, type FROM system.columns
-WHERE database = currentDatabase() AND table = {name:String} ORDER BY position`;
-
 export type TenantReader = ReturnType<typeof createTenantReader>;
 
 /** @throws Error of the client */
 export function createTenantReader(client: ClickHouseClient, rows: TenantRows, signal: AbortSignal) {
-  const { name, key } = rows.table;
+  const { key } = rows.table;
   const names = key.map((column) => column.name);
   const order = (direction: string): string =>
     `ORDER BY ${['tenant', ...names].map((column) => `${column} ${direction}`).join(', ')}`;
@@ -142,8 +127,6 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
     select<{ key: RowKey }>(`${texts()} AS key`, ...asked);
 
   return {
-    columns: () =>
-      selectRows<{ name: string; type: string }>(client, columnsSql, { params: { name }, signal }),
     /**
      * The last key of a part; null: all the rest is in it. Where rows follow, it is that of the last learner, or what else
      * the key begins with, all of whose rows are in the part: of an answer taken back, later ones move up within their part.
@@ -171,12 +154,11 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
       return found;
     },
     /** An error comes before the first byte, or cuts the connection. */
-    stream: async (range: KeyRange, as: keyof typeof exportFormats): Promise<Readable> => {
-      const { format, settings } = exportFormats[as];
+    stream: async (range: KeyRange, as: ExportFormat): Promise<Readable> => {
       const { stream } = await client.exec({
-        query: `SELECT * ${sourceOf(rows, range)} ${order('ASC')} FORMAT ${format}`,
+        query: `SELECT * ${sourceOf(rows, range)} ${order('ASC')} ${exportFormats[as]}`,
         query_params: paramsOf(range),
-        clickhouse_settings: { ...inOrder, ...settings, wait_end_of_query: 1 },
+        clickhouse_settings: { ...inOrder, wait_end_of_query: 1 },
         abort_signal: signal,
       });
       return stream;
