@@ -19,6 +19,13 @@ export async function testDatabase(
   return { url: url.href, client };
 }
 
+/** The address of another account, such as the analyst's, on the database of the URL. */
+export function onDatabaseOf(url: string, account: string): string {
+  const address = new URL(account);
+  address.pathname = new URL(url).pathname;
+  return address.href;
+}
+
 export interface Counts {
   rows: number;
   ids: number;

@@ -1,0 +1,229 @@
+/** Right results of the queries on learning. */
+import { normalCdf } from '../../../src/domain/base/normal.js';
+import { distinct, groupedBy, indices } from '../../../src/lists.js';
+import {
+  avg,
+  byLearnerSkill,
+  type Cell,
+  column,
+  count,
+  dateOf,
+  dayOf,
+  down,
+  type LearnerDay,
+  learnerDays,
+  mean,
+  meanOf,
+  mondayOf,
+  monthOf,
+  quantile,
+  quantileBetween,
+  type Reckoned,
+  round,
+  sorted,
+  sum,
+  sumsOf,
+} from './reckon.js';
+import { type SchoolAnswer, today } from './school.js';
+
+const lastDay = dayOf(today);
+const skill = 'linear-equations';
+const mastered = 0.95;
+
+const curve: Reckoned = ({ answers }) => {
+  const own = answers.filter(({ skillId }) => skillId === skill);
+  const learners = [...groupedBy(own, ({ userId }) => userId).values()].filter(({ length }) => length >= 10);
+  return indices(10).map((i) => {
+    const nth = learners.map((all) => sorted(all, (a) => a.learnerSeq)[i] as SchoolAnswer);
+    const [accuracy, predicted] = [avg(nth, (a) => a.isCorrect), avg(nth, (a) => a.pCorrect)];
+    return [i + 1, nth.length, accuracy, predicted, avg(nth, (a) => a.masteryAfter)];
+  });
+};
+
+/** Each learner's way on each skill. */
+const ways = (answers: readonly SchoolAnswer[]) =>
+  byLearnerSkill(learnerDays(answers)).map((days) => {
+    const reached = days.find(({ mastery }) => mastery >= mastered)?.day ?? null;
+    return {
+      ...{ days, reached, skillId: days[0]?.skillId ?? '', began: days[0]?.day ?? 0 },
+      answers: sum(days, (d) => d.answers),
+      best: Math.max(...days.map(({ mastery }) => mastery)),
+      last: days.at(-1) as LearnerDay,
+    };
+  });
+
+const funnel: Reckoned = ({ answers }) => {
+  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
+    const practised = own.filter((way) => way.answers >= 5);
+    const masters = count(practised, ({ best }) => best >= mastered);
+    return [
+      ...[skillId, own.length, practised.length, count(practised, ({ best }) => best >= 0.6), masters],
+      ...[count(practised, ({ last }) => last.mastery >= mastered), round(masters / own.length, 2)],
+    ];
+  });
+  return sorted(rows, column(6), column(0)).slice(0, 10);
+};
+
+const timeToMastery: Reckoned = ({ answers }) => {
+  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].flatMap(([skillId, all]): Cell[][] => {
+    const own = all.flatMap(({ reached, began, days }) => {
+      if (reached === null) return [];
+      const until = days.filter(({ day }) => day <= reached);
+      const answers = sum(until, (d) => d.answers);
+      return [{ answers, active: until.length, days: reached - began + 1 }];
+    });
+    const needed = own.map((way) => way.answers);
+    const [active, span] = [own.map((way) => way.active), own.map(({ days }) => days)];
+    if (own.length < 10) return [];
+    return [
+      [
+        ...[skillId, own.length, round(own.length / all.length, 2)],
+        ...[quantile(needed, 0.5), quantile(needed, 0.9), quantile(active, 0.5), quantile(span, 0.5)],
+      ],
+    ];
+  });
+  return sorted(rows, down(3), column(0)).slice(0, 10);
+};
+
+const slowest: Reckoned = ({ answers }) => {
+  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
+    const velocities = own.map(({ days }) => sum(days, (d) => d.gain) / days.length);
+    const days = own.flatMap((way) => way.days);
+    const perMinute = (60 * sum(days, (d) => d.timedCorrect)) / sum(days, (d) => d.seconds);
+    return [
+      ...[skillId, own.length],
+      ...[0.25, 0.5, 0.75].map((level) => round(quantileBetween(velocities, level), 3)),
+      ...[round(perMinute, 2), avg(own, ({ last }) => last.plateau, 2)],
+    ];
+  });
+  return sorted(rows, column(3), column(0)).slice(0, 10);
+};
+
+/** Rows of cohort_skill_weekly of one skill. */
+function cohortWeeks(answers: readonly SchoolAnswer[]) {
+  const cohorts = cohortsOf(answers);
+  const days = learnerDays(answers.filter(({ skillId }) => skillId === skill));
+  const weekOf = ({ userId, day }: LearnerDay): number => (mondayOf(day) - (cohorts.get(userId) ?? 0)) / 7;
+  const groups = groupedBy(days, (day) => `${cohorts.get(day.userId)} ${weekOf(day)}`);
+  return [...groups.values()].map((own) => {
+    const first = own[0] as LearnerDay;
+    const learners = byLearnerSkill(own);
+    return {
+      ...{
+        cohort: cohorts.get(first.userId) ?? 0,
+        week: weekOf(first),
+        learners: learners.length,
+        days: own,
+      },
+      answers: sum(own, (d) => d.answers),
+      mastery: mean(learners, (of) => of.at(-1)?.mastery ?? 0),
+      velocity: sum(own, (d) => d.gain) / own.length,
+    };
+  });
+}
+
+/** The Monday of each learner's first week. */
+const cohortsOf = (answers: readonly SchoolAnswer[]): Map<string, number> =>
+  new Map(
+    [...groupedBy(answers, ({ userId }) => userId)].map(([userId, own]) => [
+      userId,
+      mondayOf(Math.min(...own.map(({ occurredAt }) => dayOf(occurredAt)))),
+    ]),
+  );
+
+const weekByWeek: Reckoned = ({ answers }) =>
+  indices(8).map((week) => {
+    const own = cohortWeeks(answers).filter((row) => row.week === week);
+    const days = own.flatMap((row) => row.days);
+    const [learners, all] = [sum(own, (row) => row.learners), sum(days, (d) => d.answers)];
+    return [
+      ...[week, learners, all],
+      round(sum(own, (row) => row.learners * row.mastery) / learners, 3),
+      ...[round(sum(days, (d) => d.correct) / all, 3), round(sum(days, (d) => d.gain) / all, 4)],
+    ];
+  });
+
+/** The efficiency index of a group's sums, by the norms of the skill. */
+function efficiencyOf(days: readonly LearnerDay[], norm: ReturnType<typeof sumsOf>): number | null {
+  const timed = sum(days, (d) => d.timed);
+  if (timed < 3) return null;
+  const beyond = (sum(days, (d) => d.correct) - sum(days, (d) => d.predicted)) / sum(days, (d) => d.answers);
+  const usual = (norm.correct - norm.predicted) / norm.answers;
+  const spread = Math.sqrt(Math.max(norm.squaredError / norm.answers, 0.04));
+  const logMean = norm.logSeconds / norm.timed;
+  const logSd = Math.sqrt(Math.max(norm.logSecondsSquared / norm.timed - logMean ** 2, 0.04));
+  const pace = (sum(days, (d) => d.logSeconds) / timed - logMean) / logSd;
+  return 100 * normalCdf(((beyond - usual) / spread - pace) / Math.SQRT2);
+}
+
+const besideEachOther: Reckoned = ({ answers }) => {
+  const norm = sumsOf(answers.filter(({ skillId }) => skillId === skill));
+  const rows = cohortWeeks(answers)
+    .filter(({ week, learners }) => week < 4 && learners >= 3)
+    .map(({ cohort, week, learners, mastery, velocity, days }): Cell[] => {
+      const efficiency = efficiencyOf(days, norm);
+      const figures = [round(mastery, 3), round(velocity, 3)];
+      return [dateOf(cohort), week, learners, ...figures, efficiency === null ? null : round(efficiency, 1)];
+    });
+  return sorted(rows, column(0), column(1)).slice(0, 10);
+};
+
+const laterCohorts: Reckoned = ({ answers }) => {
+  const learners = [...groupedBy(learnerDays(answers), ({ userId }) => userId).values()].map((days) => {
+    const began = Math.min(...days.map(({ day }) => day));
+    return { began, inTime: days.some(({ day, mastery }) => mastery >= mastered && day < began + 28) };
+  });
+  const old = learners.filter(({ began }) => began + 28 <= lastDay);
+  const rows = [...groupedBy(old, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
+    const [n, k] = [own.length, count(own, ({ inTime }) => inTime)];
+    const [low, high] = wilson(k / n, n);
+    return n < 5 ? [] : [[month, n, k, round(k / n, 3), round(low, 3), round(high, 3)]];
+  });
+  return sorted(rows, column(0));
+};
+
+/** The ends of Wilson's interval, as textbooks have them. */
+function wilson(share: number, n: number, z = 1.96): [number, number] {
+  const centre = share + z ** 2 / (2 * n);
+  const half = z * Math.sqrt((share * (1 - share)) / n + z ** 2 / (4 * n ** 2));
+  return [(centre - half) / (1 + z ** 2 / n), (centre + half) / (1 + z ** 2 / n)];
+}
+
+const fastestCohort: Reckoned = ({ answers }) => {
+  const learners = ways(answers)
+    .filter(({ skillId }) => skillId === skill)
+    .map(({ began, days }) => {
+      const month = days.filter(({ day }) => day < began + 28);
+      return { began, velocity: sum(month, (d) => d.gain) / sum(month, (d) => d.answers) };
+    });
+  const rows = [...groupedBy(learners, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
+    const velocities = own.map(({ velocity }) => velocity);
+    const centre = meanOf(velocities);
+    const variance = sum(velocities, (v) => (v - centre) ** 2) / (own.length - 1);
+    const half = 1.96 * Math.sqrt(variance / own.length);
+    const ends = [round(centre - half, 4), round(centre + half, 4)];
+    return own.length < 5 ? [] : [[month, own.length, round(centre, 4), ...ends]];
+  });
+  return sorted(rows, column(0));
+};
+
+const everyDay: Reckoned = ({ answers }) => {
+  const own = answers.filter(({ skillId }) => skillId === skill);
+  const rows = [...groupedBy(own, ({ occurredAt }) => dayOf(occurredAt))].map(([day, of]): Cell[] => [
+    ...[dateOf(day), distinct(of.map(({ userId }) => userId)).length, of.length],
+    avg(of, (a) => a.isCorrect),
+  ]);
+  return sorted(rows, column(0)).toReversed().slice(0, 7);
+};
+
+export const expectedLearning: Readonly<Record<string, Reckoned>> = {
+  'Does practice of a skill help? (learning curve)': curve,
+  'How far do learners get on each skill? (mastery funnel)': funnel,
+  'How long does it take to master a skill?': timeToMastery,
+  'On which skills are learners slowest?': slowest,
+  'How do beginners of a skill come on, week by week?': weekByWeek,
+  'Do those who began later do better? (cohorts with intervals)': laterCohorts,
+  'Which cohort learns a skill fastest?': fastestCohort,
+  'How do two cohorts do in the same week of their course?': besideEachOther,
+  'How many learners practise a skill each day?': everyDay,
+};
