@@ -40,44 +40,49 @@ const curve: Reckoned = ({ answers }) => {
   });
 };
 
-/** Each learner's way on each skill. */
+/** Each learner's way on each skill: answers in their turn, and days. */
 const ways = (answers: readonly SchoolAnswer[]) =>
-  byLearnerSkill(learnerDays(answers)).map((days) => {
-    const reached = days.find(({ mastery }) => mastery >= mastered)?.day ?? null;
-    return {
-      ...{ days, reached, skillId: days[0]?.skillId ?? '', began: days[0]?.day ?? 0 },
-      answers: sum(days, (d) => d.answers),
-      best: Math.max(...days.map(({ mastery }) => mastery)),
-      last: days.at(-1) as LearnerDay,
-    };
+  [...groupedBy(answers, ({ userId, skillId }) => `${userId} ${skillId}`).values()].map((of) => {
+    const own = sorted(
+      of,
+      (a) => a.occurredAt,
+      (a) => a.learnerSeq,
+    );
+    const days = sorted(learnerDays(own), ({ day }) => day);
+    return { own, days, skillId: own[0]?.skillId ?? '', last: days.at(-1) as LearnerDay };
   });
 
+const isMastered = ({ masteryAfter }: SchoolAnswer): boolean => masteryAfter >= mastered;
+
 const funnel: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
-    const practised = own.filter((way) => way.answers >= 5);
-    const masters = count(practised, ({ best }) => best >= mastered);
-    return [
-      ...[skillId, own.length, practised.length, count(practised, ({ best }) => best >= 0.6), masters],
-      ...[count(practised, ({ last }) => last.mastery >= mastered), round(masters / own.length, 2)],
-    ];
+  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, all]): Cell[] => {
+    const practised = all.filter(({ own }) => own.length >= 5);
+    const halfWay = count(practised, ({ own }) => own.some((a) => a.masteryAfter >= 0.6));
+    const masters = count(practised, ({ own }) => own.some(isMastered));
+    const still = count(practised, ({ own }) => {
+      const last = sorted(own, (a) => a.learnerSeq).at(-1);
+      return last !== undefined && isMastered(last);
+    });
+    const share = round(masters / all.length, 2);
+    return [skillId, all.length, practised.length, halfWay, masters, still, share];
   });
   return sorted(rows, column(6), column(0)).slice(0, 10);
 };
 
 const timeToMastery: Reckoned = ({ answers }) => {
   const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].flatMap(([skillId, all]): Cell[][] => {
-    const own = all.flatMap(({ reached, began, days }) => {
-      if (reached === null) return [];
-      const until = days.filter(({ day }) => day <= reached);
-      const answers = sum(until, (d) => d.answers);
-      return [{ answers, active: until.length, days: reached - began + 1 }];
+    const reached = all.flatMap(({ own }) => {
+      const at = own.findIndex(isMastered);
+      return at < 0 ? [] : [own.slice(0, at + 1)];
     });
-    const needed = own.map((way) => way.answers);
-    const [active, span] = [own.map((way) => way.active), own.map(({ days }) => days)];
-    if (own.length < 10) return [];
+    const dayOfAnswer = (a: SchoolAnswer | undefined): number => dayOf(a?.occurredAt ?? 0);
+    const needed = reached.map(({ length }) => length);
+    const active = reached.map((own) => distinct(own.map(dayOfAnswer)).length);
+    const span = reached.map((own) => dayOfAnswer(own.at(-1)) - dayOfAnswer(own[0]) + 1);
+    if (needed.length < 10) return [];
     return [
       [
-        ...[skillId, own.length, round(own.length / all.length, 2)],
+        ...[skillId, needed.length, round(needed.length / all.length, 2)],
         ...[quantile(needed, 0.5), quantile(needed, 0.9), quantile(active, 0.5), quantile(span, 0.5)],
       ],
     ];
@@ -168,10 +173,14 @@ const besideEachOther: Reckoned = ({ answers }) => {
   return sorted(rows, column(0), column(1)).slice(0, 10);
 };
 
+/** Skills, of a good beginning. */
+const masters = 5;
+
 const laterCohorts: Reckoned = ({ answers }) => {
-  const learners = [...groupedBy(learnerDays(answers), ({ userId }) => userId).values()].map((days) => {
-    const began = Math.min(...days.map(({ day }) => day));
-    return { began, inTime: days.some(({ day, mastery }) => mastery >= mastered && day < began + 28) };
+  const learners = [...groupedBy(answers, ({ userId }) => userId).values()].map((own) => {
+    const began = Math.min(...own.map(({ occurredAt }) => dayOf(occurredAt)));
+    const month = own.filter((a) => isMastered(a) && dayOf(a.occurredAt) < began + 28);
+    return { began, inTime: distinct(month.map(({ skillId }) => skillId)).length >= masters };
   });
   const old = learners.filter(({ began }) => began + 28 <= lastDay);
   const rows = [...groupedBy(old, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
@@ -192,7 +201,8 @@ function wilson(share: number, n: number, z = 1.96): [number, number] {
 const fastestCohort: Reckoned = ({ answers }) => {
   const learners = ways(answers)
     .filter(({ skillId }) => skillId === skill)
-    .map(({ began, days }) => {
+    .map(({ days }) => {
+      const began = days[0]?.day ?? 0;
       const month = days.filter(({ day }) => day < began + 28);
       return { began, velocity: sum(month, (d) => d.gain) / sum(month, (d) => d.answers) };
     });

@@ -41,11 +41,15 @@ const foretold = (school: School) =>
     return { goal, last: byTime(own).at(-1) as ServedForecast };
   });
 
+const isOver = ({ targetDate }: ReturnType<typeof goalsOf>[number]): boolean =>
+  targetDate !== null && targetDate < dateOf(dayOf(today));
+
 const standings: Reckoned = (school) => {
   const standing = ({ goal, last }: ReturnType<typeof foretold>[number]): string => {
     const probability = last.goalProbability ?? 0;
     if (last.current.total >= goal.targetScore) return '1 reached';
-    return probability >= 0.8 ? '2 likely' : probability >= 0.4 ? '3 open' : '4 unlikely';
+    if (isOver(goal)) return '2 missed';
+    return probability >= 0.6 ? '3 likely' : probability >= 0.3 ? '4 open' : '5 unlikely';
   };
   const rows = [...groupedBy(foretold(school), standing)].map(([name, own]): Cell[] => [
     ...[name, own.length, avg(own, ({ goal }) => goal.targetScore, 0)],
@@ -55,17 +59,27 @@ const standings: Reckoned = (school) => {
 };
 
 const hardestGoals: Reckoned = (school) => {
-  const rows = foretold(school).map(({ goal, last }): Cell[] => [
+  const open = foretold(school).filter(({ goal }) => !isOver(goal));
+  const rows = open.map(({ goal, last }): Cell[] => [
     ...[goal.userId, goal.targetScore, goal.targetDate, last.current.total],
     ...[round(last.goalProbability ?? 0, 3), dateOf(dayOf(last.madeAt))],
   ]);
   return sorted(rows, column(4), column(0)).slice(0, 10);
 };
 
-const goalChanges: Reckoned = ({ goals }) =>
-  goals
-    .filter(({ change }) => change.userId === 'demo-002')
-    .map(({ at, change }) => [dateOf(dayOf(at)), change.targetScore, change.targetDate]);
+const goalChanges: Reckoned = ({ goals }) => {
+  const changes = [...groupedBy(goals, ({ change }) => change.userId).values()].flatMap((own) =>
+    own.slice(1).map(({ at, change }, i) => ({ at, change, before: own[i]?.change.targetScore ?? null })),
+  );
+  const rows = sorted(
+    changes,
+    ({ at }) => -at,
+    ({ change }) => change.userId,
+  ).map(({ at, change, before }): Cell[] => [
+    ...[change.userId, dateOf(dayOf(at)), before, change.targetScore, change.targetDate],
+  ]);
+  return rows.slice(0, 10);
+};
 
 /** Forecasts whose days are over, with what came. */
 function outcomesOf({ answers, forecasts }: School) {
@@ -249,7 +263,7 @@ const twice: Reckoned = ({ answers }) => {
       return after >= 0 && after <= 10 ? [[answer.userId, answer.itemId, at, after]] : [];
     });
   });
-  return sorted(rows, column(2), column(0)).slice(0, 10);
+  return sorted(rows, (row) => -Date.parse(`${row[2]}Z`), column(0)).slice(0, 10);
 };
 
 const unpractised: Reckoned = ({ answers, catalogue }) => {
@@ -267,7 +281,7 @@ const agreement: Reckoned = ({ answers }) => [[answers.length, answers.length, a
 export const expectedModel: Readonly<Record<string, Reckoned>> = {
   'Who reaches the goal?': standings,
   'Which goals look hardest to reach?': hardestGoals,
-  "How did a learner's goal change?": goalChanges,
+  'Who changed a goal?': goalChanges,
   'Do forecasts keep their promise? (calibration)': coverage,
   'Do forecasts get better or worse?': bias,
   'Is the probability of a goal honest?': honesty,
@@ -280,6 +294,6 @@ export const expectedModel: Readonly<Record<string, Reckoned>> = {
   'What is missing?': quality,
   'How late do answers come?': lateness,
   'What was counted twice?': twice,
-  'Which skills of the catalogue are not practised?': unpractised,
+  'Which skills of the catalogue are practised least?': unpractised,
   'Do the daily sums agree with the answers?': agreement,
 };

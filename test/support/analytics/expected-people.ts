@@ -67,18 +67,20 @@ const exposure: Reckoned = ({ answers }) => {
 };
 
 const classReport: Reckoned = ({ answers }) => {
-  const days = learnerDays(answers.filter(({ skillId }) => skillId === skill));
+  const days = learnerDays(answers.filter((a) => a.skillId === skill && a.userId <= 'demo-020'));
   const rows = byLearnerSkill(days).map((own): Cell[] => {
     const last = own.at(-1) as LearnerDay;
     const all = sum(own, (d) => d.answers);
     const mastery = round(last.mastery, 3);
+    const idle = lastDay - last.day;
     const stands = () => {
-      if (mastery >= 0.95 && all >= 5) return 'mastered';
-      if (last.plateau) return 'plateau';
+      if (mastery >= 0.95 && all >= 5) return idle >= 28 ? 'review' : 'mastered';
+      if (idle >= 28) return 'stopped';
+      if (last.plateau) return 'stuck';
       return all < 5 ? 'too few answers' : 'on the way';
     };
     const accuracy = round(sum(own, (d) => d.correct) / all, 2);
-    return [last.userId, all, accuracy, mastery, lastDay - last.day, stands()];
+    return [last.userId, all, accuracy, mastery, idle, stands()];
   });
   return sorted(rows, column(3), column(0)).slice(0, 10);
 };
