@@ -77,7 +77,7 @@ async function makeOrRemove(context: CommandContext, args: DemoArguments): Promi
   await store.start({ id: importId, run, line: 0, startedAt: Date.now(), finishedAt: null });
   const startAnother = () => startEngine(redis, endpoints, settings, logger, closers);
   const summary = await runDemo({ context, args, engine, startAnother, importId });
-  if (summary === null) return;
+  if (summary === null) return void context.stderr.write('Stopped; --reset removes what is there\n');
   await store.finish(importId, summary.answers, Date.now());
   context.print((args.json ? jsonLine : textOf)(summary));
 }
@@ -89,7 +89,9 @@ function textOf({ tenant, ...summary }: NonNullable<Awaited<ReturnType<typeof ru
     `A school of ${learners} learners until ${until} (seed ${seed}) is in tenant ${tenant}`,
     `  ${grouped(answers)} answers on ${skills} skills in ${seconds.toFixed(1)} s`,
     `  ${goals} goals and changes of goals, ${grouped(forecasts)} forecasts`,
-    `  model version ${modelVersion} since ${fittedUntil.slice(0, 10)}${modelVersion === 0 ? ': no fit was better' : ''}`,
+    modelVersion === 0
+      ? '  no model was fitted'
+      : `  model version ${modelVersion}, fitted on the answers up to ${fittedUntil.slice(0, 10)}`,
     'While the service runs, ask it by the analyst_url of DATA_DIR/endpoints.json (docs/analytics.md); --reset removes it',
   ].join('\n');
 }

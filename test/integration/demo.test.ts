@@ -1,9 +1,10 @@
 /** The demo through the engine: what it leaves in ClickHouse, and that nothing of it is left after a reset. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { runCommand } from '../support/command.js';
+import { type Ended, runCommand } from '../support/command.js';
 import { isLongForm } from '../support/long-form.js';
 import { startServers } from '../support/servers.js';
 
@@ -56,12 +57,7 @@ test('a small school is imported, refused a second time, removed, and imported a
   assert.match(again.err, /^Tenant demo has a demo.*--reset removes it\n$/);
   const { hash } = await select<{ hash: string }>(rowHash);
 
-  const values = [{ tenant: 'demo', user_id: 'ada', updated_at: '2026-01-01 00:00:00.000' }];
-  await clickhouse.insert({ table: 'goal_changes', format: 'JSONEachRow', values });
-  const refused = await run('--reset');
-  assert.deepEqual([refused.code, refused.out], [1, '']);
-  assert.match(refused.err, /^Tenant demo has more than a demo \(ada\).*--tenant\n$/);
-  await clickhouse.command({ query: "DELETE FROM goal_changes WHERE user_id = 'ada'" });
+  if (isLongForm) await refusesOthers(clickhouse, () => run('--reset'));
 
   const reset = await run('--reset', '--json');
   assert.deepEqual([reset.code, JSON.parse(reset.out)], [0, { tenant: 'demo', erased: school }], reset.err);
@@ -75,7 +71,19 @@ test('a small school is imported, refused a second time, removed, and imported a
     [],
   );
 
+  // The marks of what was erased would take goals and forecasts, tokens the model.
+  if (!isLongForm) return;
   assert.equal((await make()).code, 0);
   assert.deepEqual(await select(rowHash), { hash });
   assert.deepEqual([await count('goal_changes'), await count('forecasts')], [goals, forecasts]);
 });
+
+/** What is of somebody else keeps a tenant from being emptied. */
+async function refusesOthers(clickhouse: ClickHouseClient, reset: () => Promise<Ended>): Promise<void> {
+  const values = [{ tenant: 'demo', user_id: 'ada', updated_at: '2026-01-01 00:00:00.000' }];
+  await clickhouse.insert({ table: 'goal_changes', format: 'JSONEachRow', values });
+  const refused = await reset();
+  assert.deepEqual([refused.code, refused.out], [1, '']);
+  assert.match(refused.err, /^Tenant demo has more than a demo \(ada\).*--tenant\n$/);
+  await clickhouse.command({ query: "DELETE FROM goal_changes WHERE user_id = 'ada'" });
+}

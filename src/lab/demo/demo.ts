@@ -1,6 +1,5 @@
 /** The demo as a whole: everything that happened in a school, in the order in which it reached the platform. */
 import { dayMs } from '../../domain/base/common.js';
-import type { GoalSetting } from '../../domain/score/goal.js';
 import { distinct, groupedBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
 import { type DemoLearner, type Draws, drawLearner, drawSkills, drawsOf } from './school.js';
@@ -12,22 +11,8 @@ export interface DemoOptions {
   readonly learners: number;
 }
 
-export interface DemoGoal {
-  readonly userId: string;
-  /** Null: it is deleted. */
-  readonly setting: GoalSetting | null;
-  /** Unix milliseconds. */
-  readonly at: number;
-}
-
-/** What happened until a Sunday evening, and whose forecasts were looked at then. */
-export interface DemoWeek {
-  /** Unix milliseconds. */
-  readonly end: number;
-  readonly answers: readonly DemoAnswer[];
-  readonly goals: readonly DemoGoal[];
-  readonly forecasts: readonly { readonly days: number; readonly userIds: readonly string[] }[];
-}
+/** What happened until a Sunday evening (`end`, as all times in Unix milliseconds), and whose forecasts were looked at then. */
+export type DemoWeek = ReturnType<typeof weeksOf>[number];
 
 const months = 8;
 const weekMs = 7 * dayMs;
@@ -37,7 +22,6 @@ const eveningMs = 6 * dayMs + 20 * 3_600_000;
 const learnerSeeds = 100_000;
 
 const mondayFrom = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
-const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** The same options give the same. */
 export function makeDemo({ until, seed, learners }: DemoOptions) {
@@ -46,21 +30,25 @@ export function makeDemo({ until, seed, learners }: DemoOptions) {
   start.setUTCMonth(start.getUTCMonth() - months);
   const from = mondayFrom(start.getTime());
   const skills = drawSkills(seed);
-  const answers: DemoAnswer[] = [];
-  const goals: DemoGoal[] = [];
-  for (const number of indices(learners)) {
+  const made = indices(learners).map((number) => {
     const draws = drawsOf(seed * learnerSeeds + number + 1);
     const learner = drawLearner(draws, number + 1, from, end);
-    for (const answer of answersOf(learner, skills, draws)) if (answer.sentAt < end) answers.push(answer);
-    goals.push(...goalsOf(learner, lastDay, draws).filter(({ at }) => at < end));
-  }
+    return { answers: answersOf(learner, skills, draws), goals: goalsOf(learner, lastDay, draws) };
+  });
+  const answers = made.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
+  const goals = made.flatMap((one) => one.goals).filter(({ at }) => at < end);
   // Stable, so that a learner's answers of one moment stay in their order.
   answers.sort((a, b) => a.sentAt - b.sentAt);
   return { skills, weeks: weeksOf(answers, goals, from + eveningMs, end) };
 }
 
-/** @param firstEnd, end Unix milliseconds of the first Sunday evening, and of the end of all */
-function weeksOf(answers: readonly DemoAnswer[], goals: readonly DemoGoal[], firstEnd: number, end: number) {
+/** @param firstEnd, end of the first Sunday evening, and of all */
+function weeksOf(
+  answers: readonly DemoAnswer[],
+  goals: ReturnType<typeof goalsOf>,
+  firstEnd: number,
+  end: number,
+) {
   const weekOf = (at: number): number => Math.max(0, Math.floor((at - firstEnd) / weekMs) + 1);
   const answersIn = groupedBy(answers, ({ sentAt }) => weekOf(sentAt));
   const goalsIn = groupedBy(goals, ({ at }) => weekOf(at));
@@ -68,26 +56,29 @@ function weeksOf(answers: readonly DemoAnswer[], goals: readonly DemoGoal[], fir
     const recent = indices(weeks).flatMap((back) => answersIn.get(week - back) ?? []);
     return distinct(recent.map(({ userId }) => userId)).sort();
   };
-  return indices(weekOf(end - 1) + 1).map((week): DemoWeek => {
-    const month = week % 4 === 3 ? [{ days: 30, userIds: activeIn(week, 4) }] : [];
-    return {
-      end: Math.min(end, firstEnd + week * weekMs),
-      answers: answersIn.get(week) ?? [],
-      goals: goalsIn.get(week) ?? [],
-      forecasts: [{ days: 7, userIds: activeIn(week, 2) }, ...month],
-    };
-  });
+  return indices(weekOf(end - 1) + 1).map((week) => ({
+    end: Math.min(end, firstEnd + week * weekMs),
+    answers: answersIn.get(week) ?? [],
+    goals: goalsIn.get(week) ?? [],
+    forecasts: [
+      { days: 7, userIds: activeIn(week, 2) },
+      ...(week % 4 === 3 ? [{ days: 30, userIds: activeIn(week, 4) }] : []),
+    ],
+  }));
 }
 
 /** Two of three set a goal in their first weeks, by a test of the school or a day to come; some raise it, or give it up. */
-function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws): DemoGoal[] {
+function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws) {
   if (!draws.chance(0.65)) return [];
   const at = from + Math.round(draws.between(3, 30) * dayMs);
   const targetScore = 10 * Math.round(draws.normal(1100 + 100 * ability, 50) / 10);
   const tests = indices(35).map((week) => mondayFrom(at) + (week + 4) * weekMs);
   const past = tests.filter((monday) => isTestWeek(monday) && monday + 5 * dayMs <= lastDay);
   const day = draws.chance(0.7) && past.length > 0 ? draws.pick(past) + 5 * dayMs : lastDay + 60 * dayMs;
-  const goal = { targetScore, targetDate: draws.chance(0.6) ? dayText(day) : null };
+  const goal = {
+    targetScore,
+    targetDate: draws.chance(0.6) ? new Date(day).toISOString().slice(0, 10) : null,
+  };
   const later = at + Math.round(draws.between(40, 120) * dayMs);
   const change = draws.between(0, 1);
   const raised = { ...goal, targetScore: targetScore + 10 * draws.whole(2, 8) };
