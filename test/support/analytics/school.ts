@@ -18,10 +18,10 @@ const days = 119;
 /** The last day with answers. */
 export const today = begin + (days - 1) * dayMs;
 /** When version 1 of the model came into force, and version 2. */
-export const fittedAt = [begin + 60 * dayMs, begin + 100 * dayMs] as const;
+const fittedAt = [begin + 60 * dayMs, begin + 100 * dayMs] as const;
 
 const skills = ['circles', 'commas', 'inferences', 'linear-equations', 'linear-functions'] as const;
-export const sectionOf = (skillId: string): 'math' | 'rw' =>
+const sectionOf = (skillId: string): 'math' | 'rw' =>
   skillId === 'commas' || skillId === 'inferences' ? 'rw' : 'math';
 /** Skills that the first fit gave parameters; the second gave them to linear equations again. */
 const fitted: readonly string[] = ['commas', 'linear-equations', 'linear-functions'];
