@@ -47,12 +47,14 @@ async function attemptsBefore(url: string): Promise<number> {
   return json.data.places.find(({ place }: { place: string }) => place === 'attempts').before;
 }
 
-/** Answers in the table and in both sums. */
+/** Answers in the table and in the sums. */
 const stored = (users: string) =>
   selectRows<object>(
     clickhouse,
     `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
       toUInt32((SELECT sum(attempts) FROM daily_learner_skill WHERE user_id LIKE {users:String})) AS own,
+      toUInt32((SELECT sum(attempts) FROM total_learner_skill WHERE user_id LIKE {users:String})) AS totals,
+      toUInt32((SELECT sum(attempts) FROM daily_learner WHERE user_id LIKE {users:String})) AS days,
       toUInt32((SELECT sum(attempts) FROM daily_skill) - (SELECT count() FROM attempts WHERE user_id NOT LIKE {users:String})) AS skills
      FROM attempts WHERE user_id LIKE {users:String}`,
     { params: { users } },
@@ -89,7 +91,9 @@ test('many at once, who answer again at once, while audits run', { timeout: 600_
   await audits;
   const rows = 2 * users.length;
   await drained();
-  assert.deepEqual(await stored('many-%'), [{ rows, learners: users.length, own: rows, skills: rows }]);
+  assert.deepEqual(await stored('many-%'), [
+    { rows, learners: users.length, own: rows, totals: rows, days: rows, skills: rows },
+  ]);
   assert.equal((await removed(everywhere)) - before, 5 * users.length);
   assert.equal(await attemptsBefore(urls[0] as string), 5);
   assert.equal(await attemptsBefore(urls.at(-1) as string), 5);
@@ -110,7 +114,7 @@ test('one learner twice in a row, and an answer taken back behind', { timeout: 6
   assert.equal(taken.status, 200, taken.text);
   await allDone();
   assert.deepEqual([await attemptsBefore(first), await attemptsBefore(second)], [6, 4]);
-  const two = { rows: 2, learners: 1, own: 2, skills: 2 };
+  const two = { rows: 2, learners: 1, own: 2, totals: 2, days: 2, skills: 2 };
   await drained();
   assert.deepEqual(await stored(user), [two]);
   assert.equal((await removed(place)) - before, 6 + 4 + 1);

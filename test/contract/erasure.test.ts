@@ -88,8 +88,10 @@ test('everything goes, with a receipt that proves it, and a new history begins c
     ]),
   );
   assert.deepEqual(
-    [places.attempts, places.daily_learner_skill],
+    [places.attempts, places.daily_learner_skill, places.total_learner_skill, places.daily_learner],
     [
+      [40, 0],
+      [40, 0],
       [40, 0],
       [40, 0],
     ],

@@ -105,12 +105,17 @@ test('kill -9 of the process that takes answers, between the commit and its answ
 
 /** The steps of a rewrite in ClickHouse, each as it is told apart on the way there. */
 const rowsGo = /^DELETE FROM attempts/;
+const totalsGo = /^DELETE FROM total_learner_skill/;
+const totalsCome = /^INSERT INTO total_learner_skill/;
+const daysGo = /^DELETE FROM daily_learner WHERE/;
+const daysCome = /^INSERT INTO daily_learner \(/;
 const ownSumsGo = /^DELETE FROM daily_learner_skill/;
 const sumsGo = /^DELETE FROM daily_skill/;
 const sumsCome = /^INSERT INTO daily_skill/;
 const ownSumsCome = /^INSERT INTO daily_learner_skill/;
 const rowsCome = /^INSERT INTO attempts/;
-const steps = [rowsGo, sumsGo, sumsCome, ownSumsGo, ownSumsCome, rowsCome];
+const totals = [totalsGo, totalsCome, daysGo, daysCome];
+const steps = [rowsGo, sumsGo, sumsCome, ...totals, ownSumsGo, ownSumsCome, rowsCome];
 
 async function stopped(mode: 'deaf' | 'late', statements: RegExp): Promise<void> {
   const before = gateway.cuts();

@@ -46,10 +46,14 @@ test('each kind of damage to what is stored is found and named, and nothing else
         sql(`DELETE FROM attempts WHERE ${view(tenant)} AND user_id = 'u1' AND learner_seq = 2`),
       found: [
         'missing attempts 4 3',
+        'rollup daily_learner.attempts 23 24',
+        'rollup daily_learner.correct 15 16',
         'rollup daily_learner_skill.attempts 23 24',
         'rollup daily_learner_skill.correct 15 16',
         'rollup daily_skill.attempts 23 24',
         'rollup daily_skill.correct 15 16',
+        'rollup total_learner_skill.attempts 23 24',
+        'rollup total_learner_skill.correct 15 16',
       ],
     },
     'row-twice': {
@@ -67,6 +71,10 @@ test('each kind of damage to what is stored is found and named, and nothing else
       do: (tenant) =>
         sql(`DELETE FROM daily_learner_skill WHERE ${view(tenant)} AND user_id = 'u1' AND skill_id = 's1'`),
       found: ['rollup daily_learner_skill.attempts 24 20', 'rollup daily_learner_skill.correct 16 12'],
+    },
+    'total-deleted': {
+      do: (tenant) => sql(`DELETE FROM total_learner_skill WHERE ${view(tenant)} AND user_id = 'u1'`),
+      found: ['rollup total_learner_skill.attempts 24 16', 'rollup total_learner_skill.correct 16 8'],
     },
     'rollup-twice': {
       do: (tenant) =>

@@ -151,7 +151,13 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
     countOf(client, 'system.parts WHERE active AND has_lightweight_delete AND database = currentDatabase()');
   // A merge in the background takes masked rows away too. By table: other tests use the server.
   const merges = async (what: 'STOP' | 'START'): Promise<void> => {
-    for (const table of ['attempts', 'daily_learner_skill', 'daily_skill'])
+    for (const table of [
+      'attempts',
+      'daily_learner_skill',
+      'total_learner_skill',
+      'daily_learner',
+      'daily_skill',
+    ])
       await client.command({ query: `SYSTEM ${what} MERGES ${table}` });
   };
   await merges('STOP');

@@ -160,7 +160,13 @@ test('draining', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(await counts(client), allOnce(200));
   });
 
-  for (const table of ['attempts', 'daily_learner_skill', 'daily_skill']) {
+  for (const table of [
+    'attempts',
+    'daily_learner_skill',
+    'total_learner_skill',
+    'daily_learner',
+    'daily_skill',
+  ]) {
     await t.test(`a token that was noted without its part in ${table} costs no row`, async (t) => {
       const { client, warehouse } = await setUp(t);
       const drain = newDrain(warehouse);

@@ -25,6 +25,7 @@ import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { holdsState } from '../../src/warehouse/reads/presence.js';
+import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { servedForecast } from '../support/journal-rows.js';
@@ -164,10 +165,11 @@ test('retention', { timeout: 600_000 }, async (t) => {
     const warehouse = createAttemptWarehouse(client);
     assert.deepEqual(await warehouse.repairRollups(within(block)), [], 'nothing differs');
     const { tenant, skillId } = late.event;
-    for (const table of ['daily_skill', 'daily_learner_skill']) {
+    for (const { table, keys } of rollups) {
       await client.command({
-        query: `DELETE FROM ${table} WHERE tenant = {tenant:String} AND skill_id = {skillId:String} AND day = '2026-01-06'
-          AND ${table === 'daily_skill' ? 'partition_id = {partition:UInt16}' : 'user_id = {userId:String}'}`,
+        query: `DELETE FROM ${table.name} WHERE tenant = {tenant:String}
+          ${'skill_id' in keys ? 'AND skill_id = {skillId:String}' : ''} ${'day' in keys ? "AND day = '2026-01-06'" : ''}
+          AND ${'user_id' in keys ? 'user_id = {userId:String}' : 'partition_id = {partition:UInt16}'}`,
         query_params: {
           tenant,
           skillId,
@@ -177,7 +179,10 @@ test('retention', { timeout: 600_000 }, async (t) => {
       });
     }
     assert.notDeepEqual(await everyView(client), before);
-    assert.deepEqual(await warehouse.repairRollups(within(block)), ['daily_learner_skill', 'daily_skill']);
+    assert.deepEqual(
+      await warehouse.repairRollups(within(block)),
+      rollups.map(({ table }) => table.name),
+    );
     assert.deepEqual(await everyView(client), before);
   });
 

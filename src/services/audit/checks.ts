@@ -1,6 +1,6 @@
 /** The comparisons of an audit (ADR 23). Each one reads ClickHouse between two looks at Redis. */
 import { isBefore } from '../../contracts/outbox-ids.js';
-import { type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { allDays, type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { distinct, groupedBy, sumOf } from '../../lists.js';
 import { type AuditStore, noCounts, type PartitionLook } from '../../store/audit/audit-store.js';
 import type {
@@ -209,16 +209,17 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
       warehouse.rollupSums(days, signal),
     );
     const raw = await warehouse.rawSums(days, before, signal);
-    stored = sumOf(raw.map(({ attempts }) => attempts));
+    stored = sumOf(raw.map(({ day, attempts }) => (day === allDays ? 0 : attempts)));
     const boundsOf = createBounds(raw, before, after);
     const obstacle = obstacles.find((one) => one !== null) ?? null;
     const rawDays = raw.map(({ tenant, day }) => tenantDay(tenant, day));
     return warehouse.rollups.flatMap((rollup) => {
-      const own = found.filter((row) => row.rollup === rollup);
+      const own = found.filter((row) => row.rollup === rollup.name);
       const sums = new Map(own.map((row) => [tenantDay(row.tenant, row.day), row]));
-      return [...new Set([...sums.keys(), ...rawDays])].flatMap((name) => {
+      const expected = rawDays.filter((name) => (readTenantDay(name).day !== allDays) === rollup.isDaily);
+      return distinct([...sums.keys(), ...expected]).flatMap((name) => {
         const bounds = boundsOf(name);
-        const outliers = outliersOf(rollup, name, sums.get(name) ?? nothing, bounds);
+        const outliers = outliersOf(rollup.name, name, sums.get(name) ?? nothing, bounds);
         return outliers.map((one) => findingOf(one, obstacle ?? (bounds.isMoving ? repairPossible : null)));
       });
     });
@@ -250,11 +251,21 @@ function createBounds(
   return (name: string) => {
     const row = rawOf.get(name) ?? { ...nothing, left: nothing };
     const high = { attempts: row.attempts, correct: row.correct };
-    for (const { counts } of after)
-      for (const column of columns) high[column] += counts.get(name)?.[column] ?? 0;
-    const isWaiting = [...before, ...after].some(({ counts }) => (counts.get(name)?.attempts ?? 0) > 0);
+    for (const look of after) {
+      const waiting = waitingIn(look, name);
+      for (const column of columns) high[column] += waiting[column];
+    }
+    const isWaiting = [...before, ...after].some((look) => waitingIn(look, name).attempts > 0);
     return { low: row.left, high, isMoving: isWaiting || row.left.attempts !== row.attempts };
   };
+}
+
+function waitingIn({ counts }: PartitionLook, name: string): Sums {
+  const { tenant, day } = readTenantDay(name);
+  if (day !== allDays) return counts.get(name) ?? nothing;
+  const own = [...counts].filter(([one]) => readTenantDay(one).tenant === tenant).map(([, sums]) => sums);
+  const [attempts, correct] = columns.map((column) => sumOf(own.map((sums) => sums[column])));
+  return { attempts: attempts ?? 0, correct: correct ?? 0 };
 }
 
 const outliersOf = (

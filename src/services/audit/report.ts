@@ -1,12 +1,12 @@
 /** What an audit found, and what a finding means. */
-import type { DayRange } from '../../contracts/tenant-day.js';
+import { allDays, type DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
 import type { Balance } from './checks.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
   readonly tenant: string;
-  /** UTC day since 1970: of arrival, for a rollup of occurred_at. */
+  /** UTC day since 1970: of arrival, for a rollup of occurred_at; `allDays` for one that has no days. */
   readonly day: number;
   /** Redis partition; null where all are meant. */
   readonly partition: number | null;
@@ -53,7 +53,9 @@ function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string 
   const within = partition === null ? of : `${of} AND partition_id = ${partition}`;
   if (kind === 'rollup') {
     const rollup = place?.split('.')[0] ?? '';
-    return `SELECT skill_id, sum(attempts) AS rollup, (SELECT count() FROM attempts AS a WHERE a.tenant = '${tenant}' AND toDate(a.occurred_at) = '${dateOf(day)}') AS raw_of_all_skills FROM ${rollup} WHERE tenant = '${tenant}' AND day = '${dateOf(day)}' GROUP BY skill_id`;
+    const ofDay = (column: string) => (day === allDays ? '' : ` AND ${column} = '${dateOf(day)}'`);
+    const raw = `SELECT count() FROM attempts AS a WHERE a.tenant = '${tenant}'${ofDay('toDate(a.occurred_at)')}`;
+    return `SELECT sum(attempts) AS rollup, (${raw}) AS raw FROM ${rollup} WHERE tenant = '${tenant}'${ofDay('day')}`;
   }
   if (kind === 'doubled_id')
     return `SELECT partition_id, outbox_ms, outbox_seq, count(), any(user_id), any(learner_seq) FROM attempts WHERE ${within} GROUP BY partition_id, outbox_ms, outbox_seq HAVING count() > 1`;
@@ -62,5 +64,6 @@ function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string 
   return `SELECT user_id, learner_seq, count(), groupArray((outbox_ms, outbox_seq)) FROM attempts WHERE ${within} GROUP BY user_id, learner_seq HAVING count() > 1`;
 }
 
-/** @param day number since 1970 @returns YYYY-MM-DD */
-export const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
+/** @param day number since 1970 @returns YYYY-MM-DD, or `all days` */
+export const dateOf = (day: number): string =>
+  day === allDays ? 'all days' : new Date(day * dayMs).toISOString().slice(0, 10);

@@ -135,12 +135,13 @@ const createTable = ({ columns, indexes = [], partitionBy, settings, ...table }:
     `COMMENT ${quote(table.comment)}`,
   ].join('\n');
 
+/** Takes the place of one of an earlier version. */
 export const createView = ({ name, comment, columns, query }: View): string =>
-  `CREATE VIEW IF NOT EXISTS ${name}${columns ? inLines(columns.map(declare)) : ''} AS\n${query}\nCOMMENT ${quote(comment)}`;
+  `CREATE OR REPLACE VIEW ${name}${columns ? inLines(columns.map(declare)) : ''} AS\n${query}\nCOMMENT ${quote(comment)}`;
 
 const inLines = (parts: readonly string[]): string => ` (\n  ${parts.join(',\n  ')}\n)`;
 
-const declare = ({ name, type, codec, comment }: Column): string =>
+export const declare = ({ name, type, codec, comment }: Column): string =>
   `${name} ${type} COMMENT ${quote(comment)}${codec ? ` CODEC(${codec})` : ''}`;
 
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

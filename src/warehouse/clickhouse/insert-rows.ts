@@ -2,6 +2,24 @@
 import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 
+/** More rows than any block has: nothing on the way to the parts may split it. */
+const wholeBlock = '1000000';
+
+/**
+ * One INSERT is one block with one token, in the table and in each view, and the same again on a retry: parts
+ * that were cut by threads' timing would bear tokens that a retry does not repeat.
+ */
+export const oneBlock: ClickHouseSettings = {
+  insert_deduplicate: 1,
+  deduplicate_blocks_in_dependent_materialized_views: 1,
+  max_insert_block_size: wholeBlock,
+  min_insert_block_size_rows: wholeBlock,
+  min_insert_block_size_bytes: '0',
+  max_block_size: wholeBlock,
+  max_insert_threads: '1',
+  parallel_view_processing: 0,
+};
+
 /**
  * Errors that a row's content makes: no other attempt and no other server would take it. Everything else (no table or
  * column, no memory, no disk, too many parts, read-only, not allowed) is about the server: it passes, and rows wait.

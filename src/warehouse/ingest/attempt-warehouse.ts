@@ -1,29 +1,11 @@
-import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
+import type { ClickHouseClient } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../../contracts/attempt-row.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { selectNumber, syncReplicas } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/ddl.js';
-import { insertRows } from '../clickhouse/insert-rows.js';
+import { insertRows, oneBlock } from '../clickhouse/insert-rows.js';
 import { rollups } from '../schema/rollups.js';
 import { inRanges, partOfRanges, repairPart } from './repair.js';
-
-/** More rows than any block has: nothing on the way to the parts may split it. */
-const wholeBlock = '1000000';
-
-/**
- * One INSERT is one block with one token, in the table and in each view, and the same again on a retry: parts
- * that were cut by threads' timing would bear tokens that a retry does not repeat.
- */
-const oneBlock: ClickHouseSettings = {
-  insert_deduplicate: 1,
-  deduplicate_blocks_in_dependent_materialized_views: 1,
-  max_insert_block_size: wholeBlock,
-  min_insert_block_size_rows: wholeBlock,
-  min_insert_block_size_bytes: '0',
-  max_block_size: wholeBlock,
-  max_insert_threads: '1',
-  parallel_view_processing: 0,
-};
 
 const columns = [...outboxColumns, ...rowColumns];
 

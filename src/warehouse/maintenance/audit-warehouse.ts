@@ -4,12 +4,12 @@
  */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
-import type { DayRange } from '../../contracts/tenant-day.js';
+import { allDays, type DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
 import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/ddl.js';
 import { archivedMonth } from '../reads/presence.js';
-import { archivedDays, isArchived, keptRows, rollups } from '../schema/rollups.js';
+import { archivedDays, isArchived, keptRows, rollups, skillDays } from '../schema/rollups.js';
 import { countedRows } from '../schema/tables.js';
 
 /** The ends of a partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
@@ -52,7 +52,10 @@ interface Sums {
   readonly correct: number;
 }
 
-/** Stored answers that occurred on a day, archived ones too; `left`: those that had left the outbox, which rollups have. */
+/**
+ * Stored answers that occurred on a day, or on `allDays`, archived ones too; `left`: those that had left the outbox, which
+ * rollups have.
+ */
 export interface RawDay extends TenantDay, Sums {
   readonly left: Sums;
 }
@@ -82,7 +85,8 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
   }
 
   return {
-    rollups: rollupNames,
+    /** Their names, and whether they have sums of days, or of all days together. */
+    rollups: rollups.map(({ table: { name }, keys }) => ({ name, isDaily: 'day' in keys })),
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
@@ -177,25 +181,30 @@ FROM (
   FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
 
-/** What is archived has left the outbox long ago. */
+/** What is archived, and what was before the days, has left the outbox long ago. */
 const rawQuery = `
-SELECT tenant, day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
+SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDays}])) AS day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
   CAST((sum(left_n), sum(left_right)), 'Tuple(attempts UInt32, correct UInt32)') AS left
 FROM (
-  SELECT tenant, toUInt32(toDate(occurred_at)) AS day, countIf(${hasLeft}) AS left_n,
+  SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, countIf(${hasLeft}) AS left_n,
     countIf(is_correct AND ${hasLeft}) AS left_right, count() AS n, sum(is_correct) AS right
-  FROM attempts WHERE ${arrived} AND ${keptRows} AND ${ofDays('toDate(occurred_at)')} GROUP BY tenant, day
+  FROM attempts WHERE ${arrived} AND ${keptRows} AND ${ofDays('toDate(occurred_at)')} GROUP BY tenant, day_of
   UNION ALL
-  SELECT a.tenant AS tenant, toUInt32(a.day) AS day, sum(a.attempts) AS left_n, sum(a.correct) AS left_right,
+  SELECT a.tenant AS tenant, toUInt32(a.day) AS day_of, sum(a.attempts) AS left_n, sum(a.correct) AS left_right,
     left_n AS n, left_right AS right
-  FROM ${archivedDays} WHERE ${isArchived} AND ${ofDays('a.day')} GROUP BY tenant, day
+  FROM ${archivedDays} WHERE ${isArchived} AND ${ofDays('a.day')} GROUP BY tenant, day_of
+  UNION ALL
+  SELECT r.tenant AS tenant, ${allDays} AS day_of, sum(r.attempts) AS left_n, sum(r.correct) AS left_right,
+    left_n AS n, left_right AS right
+  FROM ${skillDays.table.name} AS r WHERE NOT (${ofDays('r.day')}) GROUP BY tenant
 ) GROUP BY tenant, day`;
 
-const rollupQuery = rollupNames
-  .map(
-    (name) => `
-SELECT '${name}' AS rollup, tenant, toUInt32(r.day) AS day, toUInt32(sum(r.attempts)) AS attempts,
+const rollupQuery = rollups
+  .map(({ table: { name }, keys }) => {
+    const [day, condition] = 'day' in keys ? ['r.day', ofDays('r.day')] : [allDays, '1'];
+    return `
+SELECT '${name}' AS rollup, tenant, toUInt32(${day}) AS day, toUInt32(sum(r.attempts)) AS attempts,
   toUInt32(sum(r.correct)) AS correct
-FROM ${name} AS r WHERE ${ofDays('r.day')} GROUP BY tenant, day`,
-  )
+FROM ${name} AS r WHERE ${condition} GROUP BY tenant, day`;
+  })
   .join('\nUNION ALL');

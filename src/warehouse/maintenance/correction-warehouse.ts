@@ -12,6 +12,7 @@ import {
   archivedLearnerSkill,
   isArchived,
   keptRows,
+  learnerRollups,
   learnerSkill,
   skillDays,
 } from '../schema/rollups.js';
@@ -38,8 +39,9 @@ export interface ErasureProof {
 
 /** Sums and snapshots of answers whose rows were dropped for their age. */
 const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
+const sums = learnerRollups.map(({ table }) => table);
 /** Those that the drain does not write. */
-const late = learnerTables.filter(({ table }) => ![attempts, learnerSkill.table].includes(table));
+const late = learnerTables.filter(({ table }) => ![attempts, ...sums].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
 
@@ -85,7 +87,8 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await removeEnded(archive, erased, signal);
       // The learners' own sums last: they say which days of the skills are touched, also to a run that goes on after a kill.
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
-      await repairPart({ client, cluster, signal }, learnerSkill, wholeLearners(rows));
+      for (const rollup of learnerRollups)
+        await repairPart({ client, cluster, signal }, rollup, wholeLearners(rows));
     },
     /** Deletes what came from elsewhere than the outbox. */
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),

@@ -102,7 +102,7 @@ SELECT
   toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
   toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
   max(r.last_answer).3 AS mastery,
-  toFloat64(toUnixTimestamp64Milli(max(r.last_answer).1)) AS lastAttemptAt
+  1000 * toFloat64(toUnixTimestamp(max(r.last_answer).1)) AS lastAttemptAt
 FROM daily_learner_skill AS r
 WHERE tenant = {tenant:String} AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day

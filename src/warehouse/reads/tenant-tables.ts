@@ -8,7 +8,7 @@ export const mostRows = 500_000;
 const fewRows = 10_000;
 
 /**
- * What analysts may read of a tenant, but `daily_learner_skill` and `daily_skill`: partial sums, which views finish.
+ * What analysts may read of a tenant, but the tables of partial sums, which views finish (schema/rollups.ts).
  * Name, column of the time (-: none), and the key that names a row of the tenant.
  */
 export const tenantTables = `
@@ -21,7 +21,9 @@ export const tenantTables = `
   goal_changes FINAL | updated_at | user_id String, updated_at DateTime64(3,'UTC')
   goals | updated_at | user_id String
   learner_baselines FINAL | taken_at | user_id String, model_version UInt32
+  learner_daily | day | user_id String, day Date
   learner_skill_daily | day | user_id String, skill_id String, day Date
+  learner_skill_total | last_day | user_id String, skill_id String
   learner_snapshots FINAL | - | user_id String
   model_versions | published_at | change UInt32
   served_forecasts FINAL | made_at | user_id String, made_at DateTime64(3,'UTC'), forecast_days UInt16, confidence_level Float64

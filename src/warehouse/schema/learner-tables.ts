@@ -4,7 +4,15 @@
  * learners is a sketch that cannot be asked for one.)
  */
 import type { Table } from '../clickhouse/ddl.js';
-import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSkill } from './rollups.js';
+import {
+  archivedDays,
+  archivedLearnerSkill,
+  isArchived,
+  keptRows,
+  learnerDays,
+  learnerSkill,
+  learnerSkillTotals,
+} from './rollups.js';
 import {
   attempts,
   goalChanges,
@@ -41,15 +49,22 @@ const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string
 const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
-/** The sums of a day do not separate the histories: what the answers of the new one do not explain is of the old one. */
-const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${learnerSkill.table.name} AS r WHERE ${ofLearner}
+/** Sums do not separate the histories: what the answers of the new one do not explain is of the old one. */
+const unexplained = ({ name }: Table): string =>
+  `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${name} AS r WHERE ${ofLearner}
     UNION ALL SELECT tenant, user_id, toInt64(-1) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
     UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}
       WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
 
+const ofSums = (table: Table, rowType: string): LearnerTable => ({
+  ...{ table, rowType, ended: ofLearner, endedSums: unexplained(table) },
+});
+
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
-  { table: learnerSkill.table, rowType: 'skill_day', ended: ofLearner, endedSums: unexplained },
+  ofSums(learnerSkill.table, 'skill_day'),
+  ofSums(learnerSkillTotals.table, 'skill_total'),
+  ofSums(learnerDays.table, 'learner_day'),
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },

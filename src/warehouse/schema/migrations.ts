@@ -1,6 +1,6 @@
 /**
- * The schema's history. A migration that was released is never edited: a change of a table module comes with a
- * new migration that alters what exists. Every statement may run again, also in several processes at once; the
+ * The schema's history. A change of a table module comes with a new migration that alters what exists; one that was
+ * released is never edited. Every statement may run again, also in several processes at once; the
  * numbers are recorded when all that was missing is done.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -15,7 +15,15 @@ import {
   storedName,
   type View,
 } from '../clickhouse/ddl.js';
-import { archivedLearnerSkill, archivedMonths, type Rollup, rollups, selectRollup } from './rollups.js';
+import { fillTotals, narrowColumns } from './narrow-sums.js';
+import {
+  archivedLearnerSkill,
+  archivedMonths,
+  learnerRollups,
+  type Rollup,
+  rollups,
+  selectRollup,
+} from './rollups.js';
 import * as tables from './tables.js';
 import * as views from './views.js';
 
@@ -23,7 +31,7 @@ interface Migration {
   version: number;
   name: string;
   /** One after the other; the statements of one need none of each other. */
-  steps: readonly (readonly string[])[];
+  steps: readonly (readonly string[] | ((client: ClickHouseClient) => Promise<void>))[];
 }
 
 /** Doubles do no harm (two processes may record the same version): it is read by its highest number. */
@@ -56,21 +64,38 @@ const viewsInOrder: readonly (readonly View[])[] = [
   [views.forecastCoverage],
 ];
 
-/** The first one is the whole schema of the first release; a ClickHouse of an earlier number is not taken over. */
+/**
+ * The first one is the whole schema as of now, for an empty database; the others alter what earlier versions made. A
+ * ClickHouse of an earlier number is not taken over.
+ */
 export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migration[]] => [
   {
     version: 7,
-    name: 'first release',
+    name: 'the whole schema',
     steps: [
       otherTables.flatMap((table) => createTables(table, cluster)),
       createTables(tables.attempts, cluster),
       rollups.map((rollup) => createMaterializedView(rollup, cluster)),
-      ...viewsInOrder.map((line) =>
-        line.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),
-      ),
+      ...createViews(cluster),
+    ],
+  },
+  {
+    version: 8,
+    name: 'narrow sums of learners, over all days of a skill and by day',
+    steps: [
+      narrowColumns(cluster),
+      learnerRollups.flatMap(({ table }) => createTables(table, cluster)),
+      fillTotals,
+      learnerRollups.map((rollup) => createMaterializedView(rollup, cluster)),
+      ...createViews(cluster),
     ],
   },
 ];
+
+const createViews = (cluster: Cluster): string[][] =>
+  viewsInOrder.map((line) =>
+    line.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),
+  );
 
 /** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
 const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
@@ -96,7 +121,8 @@ export async function migrate(
   checkVersion(current, known);
   const missing = known.filter(({ version }) => version > current);
   for (const step of missing.flatMap(({ steps }) => steps)) {
-    if (cluster === null) await Promise.all(step.map(run));
+    if (typeof step === 'function') await step(client);
+    else if (cluster === null) await Promise.all(step.map(run));
     // A Distributed table is made after the one that it reads.
     else for (const query of step) await run(query);
   }

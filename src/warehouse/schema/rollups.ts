@@ -28,35 +28,41 @@ export interface Rollup {
   view: View;
 }
 
+const expressionsOf = (columns: readonly Column[]): Expressions =>
+  Object.fromEntries(columns.map(({ name, source = name }) => [name, source]));
+
 function rollupOf(table: Table, view: View): Rollup {
   const keyNames = table.orderBy.slice(1, -1).split(', ');
-  const expressions = (isKey: boolean): Expressions =>
-    Object.fromEntries(
-      table.columns
-        .filter(({ name }) => keyNames.includes(name) === isKey)
-        .map(({ name, source = name }) => [name, source]),
-    );
-  return { table, view, keys: expressions(true), sums: expressions(false) };
+  const isKey = ({ name }: Column): boolean => keyNames.includes(name);
+  const [keys, sums] = [table.columns.filter(isKey), table.columns.filter((column) => !isKey(column))];
+  return { table, view, keys: expressionsOf(keys), sums: expressionsOf(sums) };
 }
 
-const identity = columnsOf(`
-  tenant LowCardinality(String) -- Owner of the learners
-  skill_id LowCardinality(String) -- Skill
-  day Date = toDate(occurred_at) -- UTC day of occurred_at
-`);
+const tenant = columnsOf('tenant LowCardinality(String) -- Owner of the learners');
+const user = columnsOf('user_id String zstd -- Learner');
+const skill = columnsOf('skill_id LowCardinality(String) zstd -- Skill');
+const day = columnsOf('day Date zstd = toDate(occurred_at) -- UTC day of occurred_at');
 
-/** A column that adds itself up when parts are merged, and its type without that. */
+/** A column that adds itself up when parts are merged. */
 const summed = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sum, ${column.type})`,
 });
-const plainType = (type: string): string => type.replace(/^SimpleAggregateFunction\(\w+, (.*)\)$/, '$1');
+/**
+ * The same of one learner, in half the bytes: four of them count to 4 billion, and hold a sum to seven digits. There are
+ * nearly as many rows as answers where days are short.
+ */
+const narrow = (column: Column): Column => ({
+  ...column,
+  type: `SimpleAggregateFunction(sumWithOverflow, ${column.type.replace('64', '32')})`,
+  codec: 'ZSTD(1)',
+});
 
 /** science.md 5: a time of 0 s or above an hour counts as missing. */
 const timed = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
 const seconds = 'assumeNotNull(time_spent_seconds)';
 
-const sharedColumns = columnsOf(`
+const answerSums = columnsOf(`
   attempts UInt64 = count() -- Answers
   correct UInt64 = sum(is_correct) -- Correct answers
   timed_attempts UInt64 = countIf(${timed}) -- Answers with a time above 0 and up to 3600 s
@@ -70,47 +76,98 @@ const sharedColumns = columnsOf(`
   squared_error Float64 = sum(pow(p_correct - is_correct, 2))
     -- Sum of (p_correct - is_correct) squared: over attempts, the Brier score
   plateau_attempts UInt64 = sum(plateau_detected) -- Answers given on a plateau
-`).map(summed);
-
+`);
 const masterySum = columnsOf('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
-const point = "Tuple(DateTime64(3, 'UTC'), UInt32, Float64)";
+const without = (...names: string[]) => answerSums.filter(({ name }) => !names.includes(name));
 
-/** The figures of a view that are sums of the rollup's columns, and what follows from them. */
-const finished = `${sharedColumns.map(({ name }) => `sum(r.${name}) AS ${name}`).join(', ')},
-  correct / attempts AS accuracy,
+const pointType = "Tuple(DateTime('UTC'), UInt32, Float32)";
+const lastAnswer = columnsOf(
+  `last_answer ${pointType} zstd = max((toDateTime(occurred_at), learner_seq, toFloat32(mastery_after)))
+    -- The day's last answer: second of occurred_at, learner_seq, mastery_after`,
+);
+
+/** What follows from sums of answers. */
+const pace = `correct / attempts AS accuracy,
   if(timed_attempts = 0, NULL, timed_seconds / timed_attempts) AS mean_seconds,
-  if(timed_seconds = 0, NULL, 60 * timed_correct / timed_seconds) AS correct_per_minute,
-  mastery_gain / attempts AS velocity_per_attempt,
-  predicted_correct / attempts AS mean_p_correct,
+  if(timed_seconds = 0, NULL, 60 * timed_correct / timed_seconds) AS correct_per_minute`;
+const gain = 'mastery_gain / attempts AS velocity_per_attempt';
+const calibration = `predicted_correct / attempts AS mean_p_correct,
   squared_error / attempts AS brier`;
+const names = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ');
 
 const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
+
+const daySums = without('log_seconds_squared');
 
 export const learnerSkill = rollupOf(
   defineTable(
     'daily_learner_skill -- One day of one learner on one skill; read it through the view learner_skill_daily',
     [
-      ...identity.slice(0, 1),
-      ...columnsOf('user_id String -- Learner'),
-      ...identity.slice(1),
-      ...sharedColumns,
-      ...columnsOf(`
-        first_answer SimpleAggregateFunction(min, ${point}) = min((occurred_at, learner_seq, mastery_before))
-          -- The day's first answer: occurred_at, learner_seq, mastery_before
-        last_answer SimpleAggregateFunction(max, ${point}) = max((occurred_at, learner_seq, mastery_after))
-          -- The day's last answer: occurred_at, learner_seq, mastery_after
-      `),
+      ...[...tenant, ...user, ...skill, ...day, ...daySums.map(narrow)],
+      ...lastAnswer.map((column) => ({ ...column, type: `SimpleAggregateFunction(max, ${column.type})` })),
     ],
     { ...layout, orderBy: '(tenant, user_id, skill_id, day)' },
   ),
   {
     name: 'learner_skill_daily',
     comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
-    query: `SELECT tenant, user_id, skill_id, day, ${finished},
-  min(r.first_answer).3 AS first_mastery,
-  max(r.last_answer).3 AS last_mastery,
-  max(r.last_answer).1 AS last_answer_at
-FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, day`,
+    // FINAL costs a sixth of a GROUP BY of the key, and holds nothing: whole tables can be pulled through it.
+    query: `SELECT tenant, user_id, skill_id, day, ${names(daySums)},
+  ${pace},
+  ${gain},
+  ${calibration},
+  greatest(0, least(1, last_mastery - mastery_gain)) AS first_mastery,
+  last_answer.3 AS last_mastery,
+  last_answer.1 AS last_answer_at
+FROM daily_learner_skill FINAL`,
+  },
+);
+
+const skillSums = without('squared_error', 'plateau_attempts', 'log_seconds_squared');
+
+/** Sums over days would be as many groups as there are learners and skills, and each query would make them again. */
+export const learnerSkillTotals = rollupOf(
+  defineTable(
+    'total_learner_skill -- All answers of one learner on one skill; read it through the view learner_skill_total',
+    [
+      ...[...tenant, ...user, ...skill, ...skillSums.map(narrow)],
+      ...columnsOf(`
+        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(toDate(occurred_at))
+          -- UTC days with answers, in no order
+        plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(toDate(occurred_at), plateau_detected = 1)
+          -- Last UTC day with an answer given on a plateau; 1970-01-01: none
+      `),
+    ],
+    { ...layout, orderBy: '(tenant, user_id, skill_id)' },
+  ),
+  {
+    name: 'learner_skill_total',
+    comment: 'Answers, accuracy, pace and velocity by learner and skill, over all days',
+    query: `SELECT tenant, user_id, skill_id, ${names(skillSums)},
+  length(days) AS active_days,
+  arrayMax(days) AS last_day,
+  plateau_day = last_day AS on_plateau,
+  ${pace},
+  ${gain},
+  mastery_gain / active_days AS velocity_per_active_day
+FROM total_learner_skill FINAL`,
+  },
+);
+
+const learnerSums = without(...answerSums.slice(5).map(({ name }) => name));
+
+export const learnerDays = rollupOf(
+  defineTable(
+    'daily_learner -- One day of one learner; read it through the view learner_daily',
+    [...tenant, ...user, ...day, ...learnerSums.map(narrow)],
+    { ...layout, orderBy: '(tenant, user_id, day)' },
+  ),
+  {
+    name: 'learner_daily',
+    comment: 'Answers, accuracy and pace by learner and UTC day, over all skills',
+    query: `SELECT tenant, user_id, day, ${names(learnerSums)},
+  ${pace}
+FROM daily_learner FINAL`,
   },
 );
 
@@ -118,10 +175,11 @@ export const skillDays = rollupOf(
   defineTable(
     'daily_skill -- One day of one skill, by Redis partition; read it through the view skill_daily',
     [
-      ...identity,
+      ...tenant,
+      ...columnsOf('skill_id LowCardinality(String) -- Skill'),
+      ...columnsOf('day Date = toDate(occurred_at) -- UTC day of occurred_at'),
       ...columnsOf('partition_id UInt16 -- Redis partition of the learners'),
-      ...sharedColumns,
-      ...masterySum.map(summed),
+      ...[...answerSums, ...masterySum].map(summed),
       ...columnsOf(
         'learners AggregateFunction(uniq, String) = uniqState(user_id) -- State of the number of learners',
       ),
@@ -132,14 +190,19 @@ export const skillDays = rollupOf(
   {
     name: 'skill_daily',
     comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and UTC day',
-    query: `SELECT tenant, skill_id, day, ${finished},
+    query: `SELECT tenant, skill_id, day, ${answerSums.map(({ name }) => `sum(r.${name}) AS ${name}`).join(', ')},
+  ${pace},
+  ${gain},
+  ${calibration},
   sum(r.mastery_sum) / attempts AS mean_mastery,
   uniqMerge(r.learners) AS learners
 FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
   },
 );
 
-export const rollups: readonly Rollup[] = [learnerSkill, skillDays];
+/** The one by day last: it says which days of the skills are touched where learners are corrected. */
+export const learnerRollups: readonly Rollup[] = [learnerSkillTotals, learnerDays, learnerSkill];
+export const rollups: readonly Rollup[] = [...learnerRollups, skillDays];
 
 /**
  * @param where a condition over `attempts`; all rows without it
@@ -168,14 +231,13 @@ const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
 
 /** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
 export const archivedLearnerSkill = defineTable(
-  'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; daily_learner_skill and daily_skill have them too',
+  'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; the daily tables and total_learner_skill have them too',
   [
     ...columnsOf(`
       ${monthOfArrival}
       partition_id UInt16 -- Redis partition of the learner
     `),
-    ...learnerSkill.table.columns.map((column) => ({ ...column, type: plainType(column.type) })),
-    ...masterySum,
+    ...[...tenant, ...user, ...skill, ...day, ...answerSums, ...lastAnswer, ...masterySum],
   ],
   {
     engine: 'ReplacingMergeTree',
@@ -187,7 +249,7 @@ export const archivedLearnerSkill = defineTable(
 /** The same as a rollup of `attempts`, for the INSERT that fills it. */
 export const archivedRollup: Pick<Rollup, 'keys' | 'sums'> = {
   keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSkill.keys },
-  sums: { ...learnerSkill.sums, mastery_sum: 'sum(mastery_after)' },
+  sums: expressionsOf([...answerSums, ...lastAnswer, ...masterySum]),
 };
 
 /** Doubles do no harm: it is read by its highest month. */
@@ -209,23 +271,28 @@ export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
 export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
 export const isArchived = `a.month <= ${archivedThrough}`;
 
-const aggregates: Expressions = {
-  first_answer: 'min(a.first_answer)',
-  last_answer: 'max(a.last_answer)',
-  learners: 'uniqState(a.user_id)',
-};
+const aggregates = (alias: string): Expressions => ({
+  last_answer: `max(${alias}.last_answer)`,
+  days: `groupUniqArray(${alias}.day)`,
+  plateau_day: `maxIf(${alias}.day, ${alias}.plateau_attempts > 0)`,
+  learners: `uniqState(${alias}.user_id)`,
+});
 
-/** What is archived, as rows of the rollup. @param where a condition over `a` */
-export function selectArchived({ keys, sums }: Rollup, where: string): string {
+/** Sums of days, of learners and skills, as rows of a rollup. @param where a condition over `alias` */
+export function selectDays({ keys, sums }: Rollup, alias: string, from: string, where: string): string {
   const names = Object.keys(keys);
   const columns = [
-    ...names.map((name) => `a.${name} AS ${name}`),
-    ...Object.keys(sums).map((name) => `${aggregates[name] ?? `sum(a.${name})`} AS ${name}`),
+    ...names.map((name) => `${alias}.${name} AS ${name}`),
+    ...Object.keys(sums).map((name) => `${aggregates(alias)[name] ?? `sum(${alias}.${name})`} AS ${name}`),
   ];
   return [
     `SELECT ${columns.join(', ')}`,
-    `FROM ${archivedDays}`,
-    `WHERE ${isArchived} AND ${where}`,
-    `GROUP BY ${names.map((name) => `a.${name}`).join(', ')}`,
+    `FROM ${from}`,
+    `WHERE ${where}`,
+    `GROUP BY ${names.map((name) => `${alias}.${name}`).join(', ')}`,
   ].join('\n');
 }
+
+/** What is archived, as rows of the rollup. @param where a condition over `a` */
+export const selectArchived = (rollup: Rollup, where: string): string =>
+  selectDays(rollup, 'a', archivedDays, `${isArchived} AND ${where}`);

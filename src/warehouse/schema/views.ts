@@ -49,36 +49,24 @@ export const forecasts: View = {
 SETTINGS do_not_merge_across_partitions_select_final = 1`,
 };
 
-const sums = `sum(r.attempts) AS attempts, sum(r.correct) AS correct, sum(r.predicted_correct) AS predicted,
-    sum(r.mastery_gain) AS gain, uniqExact(r.day) AS active_days, sum(r.timed_attempts) AS timed,
-    sum(r.timed_correct) AS timed_correct, sum(r.timed_seconds) AS seconds, sum(r.log_seconds) AS log_seconds`;
-
 /** What is usual for a skill: by how much answers differ from what was predicted, and ln seconds. */
 const norms = `SELECT tenant, skill_id,
     (sum(r.correct) - sum(r.predicted_correct)) / sum(r.attempts) AS surprise,
     sqrt(greatest(sum(r.squared_error) / sum(r.attempts), 0.04)) AS surprise_sd,
     sum(r.log_seconds) / sum(r.timed_attempts) AS log_mean,
     sqrt(greatest(sum(r.log_seconds_squared) / sum(r.timed_attempts) - pow(log_mean, 2), 0.04)) AS log_sd
-  FROM daily_learner_skill AS r GROUP BY tenant, skill_id`;
+  FROM daily_skill AS r GROUP BY tenant, skill_id`;
 
 /**
  * Right answers beyond the predicted ones against ln time, both standardised by the skill's norms, as a percentage
  * of the normal distribution of their difference over sqrt 2: 50 is as all learners of the skill together. It is
  * what learners get answer by answer (src/domain/tracing/pace.ts), of means. NULL below three times.
+ * @param of alias of the sums
  */
-const efficiency = (of: (sum: string) => string, norm: (name: string) => string): string =>
-  `if(${of('timed')} < 3, NULL, 50 * (1 + erf(0.5 * (
-    ((${of('correct')} - ${of('predicted')}) / ${of('attempts')} - ${norm('surprise')}) / ${norm('surprise_sd')}
-    - (${of('log_seconds')} / ${of('timed')} - ${norm('log_mean')}) / ${norm('log_sd')}))))`;
-
-const ofWeek = efficiency(
-  (sum) => `sum(w.${sum})`,
-  (norm) => `any(n.${norm})`,
-);
-const ofLearner = efficiency(
-  (sum) => `l.${sum}`,
-  (norm) => `n.${norm}`,
-);
+const efficiency = (of: string): string =>
+  `if(${of}.timed_attempts < 3, NULL, 50 * (1 + erf(0.5 * (
+    ((${of}.correct - ${of}.predicted_correct) / ${of}.attempts - n.surprise) / n.surprise_sd
+    - (${of}.log_seconds / ${of}.timed_attempts - n.log_mean) / n.log_sd))))`;
 
 export const cohortSkillWeekly: View = {
   name: 'cohort_skill_weekly',
@@ -89,39 +77,41 @@ export const cohortSkillWeekly: View = {
     cohort Date -- Monday of the UTC week in which the learners first answered anything
     skill_id LowCardinality(String) -- Skill
     week UInt32 -- Weeks since then; 0 is the first
-    learners UInt64 -- Learners of the cohort who practised the skill in that week
+    learners UInt64
+      -- Learners of the cohort who practised the skill in that week; above 65,536 an estimate, half a per cent off
     attempts UInt64 -- Their answers
     accuracy Float64 -- Share of correct ones
     velocity_per_attempt Float64
       -- Mean of mastery_after - mastery_before; on first answers it also finds out what a learner knew before
     velocity_per_active_day Float64 -- The same change, per day on which a learner practised the skill
-    mean_mastery Float64 -- Mean over the learners of mastery after the week's last answer
+    mean_mastery Float64 -- Mean over those days of mastery after the learner's last answer of the day
     correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
     efficiency_index Nullable(Float64)
       -- Accuracy beyond the prediction against time, 0 to 100; 50: as all learners of the skill; NULL: too few times
   `),
-  query: `SELECT w.tenant AS tenant, f.cohort AS cohort, w.skill_id AS skill_id,
-  intDiv(w.monday - f.cohort, 7) AS week,
-  count() AS learners,
-  sum(w.attempts) AS attempts,
-  sum(w.correct) / sum(w.attempts) AS accuracy,
-  sum(w.gain) / sum(w.attempts) AS velocity_per_attempt,
-  sum(w.gain) / sum(w.active_days) AS velocity_per_active_day,
-  avg(w.mastery) AS mean_mastery,
-  if(sum(w.seconds) = 0, NULL, 60 * sum(w.timed_correct) / sum(w.seconds)) AS correct_per_minute,
-  ${ofWeek} AS efficiency_index
+  // Days are added up without sums by learner and week in between: there are nearly as many of those.
+  query: `SELECT w.tenant AS tenant, w.cohort AS cohort, w.skill_id AS skill_id, w.week AS week, w.learners AS learners,
+  w.attempts AS attempts,
+  w.correct / w.attempts AS accuracy,
+  w.mastery_gain / w.attempts AS velocity_per_attempt,
+  w.mastery_gain / w.active_days AS velocity_per_active_day,
+  w.mean_mastery AS mean_mastery,
+  if(w.timed_seconds = 0, NULL, 60 * w.timed_correct / w.timed_seconds) AS correct_per_minute,
+  ${efficiency('w')} AS efficiency_index
 FROM (
-  SELECT tenant, user_id, skill_id, toMonday(r.day) AS monday, max(r.last_answer).3 AS mastery,
-    ${sums}
-  FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id, monday
+  SELECT d.tenant AS tenant, f.cohort AS cohort, d.skill_id AS skill_id,
+    toUInt32(intDiv(toMonday(d.day) - f.cohort, 7)) AS week,
+    uniq(d.user_id) AS learners, count() AS active_days, avg(d.last_answer.3) AS mean_mastery,
+    ${['attempts', 'correct', 'mastery_gain', 'predicted_correct', 'timed_attempts', 'timed_correct', 'timed_seconds', 'log_seconds'].map((name) => `sum(d.${name}) AS ${name}`).join(', ')}
+  FROM daily_learner_skill AS d FINAL
+  JOIN (
+    SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM daily_learner AS r GROUP BY tenant, user_id
+  ) AS f ON f.tenant = d.tenant AND f.user_id = d.user_id
+  GROUP BY tenant, cohort, skill_id, week
 ) AS w
 JOIN (
-  SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM daily_learner_skill AS r GROUP BY tenant, user_id
-) AS f ON f.tenant = w.tenant AND f.user_id = w.user_id
-JOIN (
   ${norms}
-) AS n ON n.tenant = w.tenant AND n.skill_id = w.skill_id
-GROUP BY tenant, cohort, skill_id, week`,
+) AS n ON n.tenant = w.tenant AND n.skill_id = w.skill_id`,
 };
 
 const quartiles = (name: string, type: string, what: string): string => `
@@ -132,10 +122,13 @@ const quartiles = (name: string, type: string, what: string): string => `
 const efficiencyMeaning =
   'accuracy beyond the prediction against time, 0 to 100, 50: as all learners of the skill; three times needed';
 
-const selectQuartiles = (name: string, of: string): string =>
-  `quantileExactInclusive(0.25)(${of}) AS ${name}_q1,
-  quantileExactInclusive(0.5)(${of}) AS ${name}_median,
-  quantileExactInclusive(0.75)(${of}) AS ${name}_q3`;
+/** @param isNull where nobody has the figure */
+const selectQuartiles = (name: string, isNull?: string): string =>
+  ['q1', 'median', 'q3']
+    .map((quartile, i) => [`${name}[${i + 1}]`, `${name}_${quartile}`] as const)
+    .map(([one, as]) => (isNull === undefined ? `${one} AS ${as}` : `if(${isNull}, NULL, ${one}) AS ${as}`))
+    .join(', ');
+const quartilesOf = 'quantilesExactInclusive(0.25, 0.5, 0.75)';
 
 export const skillVelocity: View = {
   name: 'skill_velocity',
@@ -151,24 +144,27 @@ export const skillVelocity: View = {
     correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
     plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
   `),
-  query: `SELECT l.tenant AS tenant, l.skill_id AS skill_id,
-  count() AS learners,
-  sum(l.attempts) AS attempts,
-  ${selectQuartiles('velocity_per_attempt', 'l.gain / l.attempts')},
-  ${selectQuartiles('velocity_per_active_day', 'l.gain / l.active_days')},
-  ${selectQuartiles('efficiency_index', ofLearner)},
-  if(sum(l.seconds) = 0, NULL, 60 * sum(l.timed_correct) / sum(l.seconds)) AS correct_per_minute,
-  avg(l.on_plateau) AS plateau_share
+  query: `SELECT tenant, skill_id, learners, attempts,
+  ${selectQuartiles('velocity_per_attempt')},
+  ${selectQuartiles('velocity_per_active_day')},
+  ${selectQuartiles('efficiency_index', 'timed_learners = 0')},
+  correct_per_minute, plateau_share
 FROM (
-  SELECT tenant, user_id, skill_id,
-    sum(r.plateau_attempts) > 0 AND maxIf(r.day, r.plateau_attempts > 0) = max(r.day) AS on_plateau,
-    ${sums}
-  FROM daily_learner_skill AS r GROUP BY tenant, user_id, skill_id
-) AS l
-JOIN (
-  ${norms}
-) AS n ON n.tenant = l.tenant AND n.skill_id = l.skill_id
-GROUP BY tenant, skill_id`,
+  SELECT l.tenant AS tenant, l.skill_id AS skill_id,
+    count() AS learners,
+    sum(l.attempts) AS attempts,
+    ${quartilesOf}(l.mastery_gain / l.attempts) AS velocity_per_attempt,
+    ${quartilesOf}(l.mastery_gain / length(l.days)) AS velocity_per_active_day,
+    ${quartilesOf}(${efficiency('l')}) AS efficiency_index,
+    countIf(l.timed_attempts >= 3) AS timed_learners,
+    if(sum(l.timed_seconds) = 0, NULL, 60 * sum(l.timed_correct) / sum(l.timed_seconds)) AS correct_per_minute,
+    avg(l.plateau_day = arrayMax(l.days)) AS plateau_share
+  FROM total_learner_skill AS l FINAL
+  JOIN (
+    ${norms}
+  ) AS n ON n.tenant = l.tenant AND n.skill_id = l.skill_id
+  GROUP BY tenant, skill_id
+)`,
 };
 
 /** A share of fewer answers says little about any forecast. */
@@ -199,13 +195,14 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
   GROUP BY tenant, user_id, made_day, forecast_days`;
 
 /**
- * Each learner's days with answers, as one row: joined by learners alone, a condition on tenant or learner reaches
- * the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
+ * The days with answers of each learner who has forecasts, as one row: joined by learners alone, a condition on tenant or
+ * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
  */
 const days = `SELECT tenant, user_id, groupArray((day, answers, correct)) AS days
   FROM (
     SELECT tenant, user_id, day, sum(r.attempts) AS answers, sum(r.correct) AS correct
-    FROM daily_learner_skill AS r GROUP BY tenant, user_id, day
+    FROM daily_learner AS r WHERE (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
+    GROUP BY tenant, user_id, day
   ) GROUP BY tenant, user_id`;
 
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,

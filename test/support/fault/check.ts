@@ -113,6 +113,8 @@ const countQueries = (where: string): Record<string, string> => ({
     FROM attempts WHERE ${where} GROUP BY ALL`,
   learner_skill_daily: `SELECT tenant, user_id, skill_id, sum(attempts) AS n, sum(correct) AS c
     FROM learner_skill_daily WHERE ${where} GROUP BY ALL`,
+  learner_skill_total: `SELECT tenant, user_id, skill_id, attempts AS n, correct AS c
+    FROM learner_skill_total WHERE ${where}`,
 });
 
 async function countsIn(clickhouse: ClickHouseClient, query: string): Promise<Counts> {
@@ -164,6 +166,8 @@ async function inOrder(clickhouse: ClickHouseClient, where: string, found: Findi
       toUInt32((SELECT count() FROM attempts)) AS attempts,
       toUInt32((SELECT sum(attempts) FROM skill_daily)) AS in_skill_daily,
       toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS in_learner_skill_daily,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS in_learner_skill_total,
+      toUInt32((SELECT sum(attempts) FROM learner_daily)) AS in_learner_daily,
       toUInt32((SELECT uniqExact(partition_id, outbox_ms, outbox_seq) FROM attempts)) AS outbox_ids,
       toUInt32((SELECT countIf(n != last OR n != different) FROM (
         SELECT count() AS n, max(learner_seq) AS last, uniqExact(learner_seq) AS different
