@@ -49,6 +49,9 @@ function columnOf(text: string) {
 
 export type TenantTable = (typeof tenantTables)[number];
 
+/** Of a streamed answer: with blocks of 65,409 rows, its own, the embedded engine takes three to five times the CPU. */
+const blockRows = 4096;
+
 /**
  * How the engine writes each: times in ISO 8601, an absent value in CSV as nothing, an empty text as `""`. The embedded one
  * makes Parquet as a whole, within that many of its own bytes.
@@ -56,9 +59,10 @@ export type TenantTable = (typeof tenantTables)[number];
 export const exportFormats = {
   parquet: `SETTINGS output_format_parquet_compression_method = 'zstd', output_format_parquet_string_as_string = 1,
     output_format_parquet_row_group_size = 100000, max_result_bytes = 2000000000 FORMAT Parquet`,
-  csv: `SETTINGS date_time_output_format = 'iso', format_csv_null_representation = '',
+  csv: `SETTINGS max_block_size = ${blockRows}, date_time_output_format = 'iso', format_csv_null_representation = '',
     output_format_csv_serialize_tuple_into_separate_columns = 0 FORMAT CSVWithNames`,
-  ndjson: `SETTINGS date_time_output_format = 'iso', output_format_json_quote_64bit_integers = 0 FORMAT JSONEachRow`,
+  ndjson: `SETTINGS max_block_size = ${blockRows}, date_time_output_format = 'iso',
+    output_format_json_quote_64bit_integers = 0 FORMAT JSONEachRow`,
 } as const;
 
 export type ExportFormat = keyof typeof exportFormats;
