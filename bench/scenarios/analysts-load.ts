@@ -45,7 +45,7 @@ export const analystsLoad: Scenario = {
       const rates = new Map([alone, beside].map((one) => [one.name, rate]));
       const samples = await inTurns(bench, [alone, beside], {
         scenario: name,
-        pace: { ...bench.settings.main, seconds },
+        pace,
         rates,
       });
       const ledger = await ledgerOf(service, name, usualTraffic, tally);
