@@ -69,13 +69,8 @@ async function importWeeks(run: DemoRun, engine: Engine, weeks: readonly DemoWee
   const { closers, showProgress } = context;
   const { tenant } = run.args;
   const shardOf = ({ userId }: { readonly userId: string }) => partitionOf(tenant, userId, partitions);
-  const feeder = createFeeder({
-    tracker: compute,
-    importId,
-    shards: partitions,
-    shardOf,
-    settled: () => undefined,
-  });
+  const places = { shards: partitions, shardOf };
+  const feeder = createFeeder({ tracker: compute, importId, ...places, settled: () => undefined });
   closers.add('demo', (limitMs) => within(feeder.stop(), limitMs / 4));
   for (const week of weeks) {
     await feeder.push(week.answers.map((answer, i) => eventOf(answer, tenant, counts.attempts + i + 1)));

@@ -4,7 +4,7 @@
  */
 import { type Answer, clamp, dayMs, logit, sections, sigmoid } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
-import type { DemoLearner, DemoSkill, Draws } from './school.js';
+import type { DemoItem, DemoLearner, DemoSkill, Draws } from './school.js';
 
 export interface DemoAnswer extends Answer {
   readonly userId: string;
@@ -56,20 +56,14 @@ function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
   return [...usual, ...cram].sort((a, b) => a.at - b.at);
 }
 
-/** @returns a session's answers, by its time, their number, and after how many milliseconds they are sent */
-function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
-  /** Of each half of a skill's questions, which are one skill unless it is an odd one. */
-  const knowledge = new Map<DemoSkill, ReturnType<typeof begin>>();
+/** @returns what comes next in a section: mostly a new skill, then those of before, now and then a long time before */
+function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
   const places = sections.map((section) => {
     const own = skills.filter((skill) => skill.section === section);
-    const start = Math.round(clamp(draws.normal(3 + 3 * learner.ability, 2.5), 0, own.length - 6));
+    const start = Math.round(clamp(draws.normal(3 + 3 * ability, 2.5), 0, own.length - 6));
     return { own, start, at: start, left: draws.whole(8, 14) };
   });
-  const mathShare = draws.between(0.35, 0.7);
-  let number = 0;
-
-  /** Mostly the one that is new, then those of before, now and then a long time before. */
-  function nextSkill(section: number): DemoSkill {
+  return (section: number): DemoSkill => {
     const place = places[section] as (typeof places)[number];
     const last = place.own.length - 1;
     const back = draws.chance(0.68) ? 0 : draws.whole(1, draws.chance(0.7) ? 4 : last);
@@ -78,50 +72,72 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     place.at = place.at < last ? place.at + 1 : place.start;
     place.left = draws.whole(8, 14);
     return skill;
-  }
+  };
+}
 
-  function begin({ easiness, oddity }: DemoSkill, lastAt: number) {
-    const [first, second] = indices(2).map(() => draws.chance(sigmoid(easiness + learner.ability)));
-    const stuck = oddity === 'unteachable' || (learner.stuck && draws.chance(0.6));
-    return { knows: [first, oddity === 'double' ? second : first], stuck, answers: 0, lastAt };
-  }
+/** Knowledge of each half of a skill's questions, which are one skill unless it is an odd one. */
+function begin(
+  { ability, stuck }: DemoLearner,
+  { easiness, oddity }: DemoSkill,
+  lastAt: number,
+  draws: Draws,
+) {
+  const [first, second] = indices(2).map(() => draws.chance(sigmoid(easiness + ability)));
+  const knows = [first, oddity === 'double' ? second : first];
+  return { knows, stuck: oddity === 'unteachable' || (stuck && draws.chance(0.6)), answers: 0, lastAt };
+}
 
-  function chanceOf(skill: DemoSkill, difficulty: number, knows: boolean, answers: number): number {
-    const own = 0.4 * learner.ability - 0.9 * difficulty;
-    if (skill.oddity === 'unteachable') return sigmoid(0.1 + own);
-    const dip = skill.oddity === 'dip' && answers >= 4 && answers < 14 ? 1.8 : 0;
-    return sigmoid((knows ? skill.known : skill.guess) + own - dip);
-  }
+/** Of a right answer that is not guessed. @param answers on the skill until then */
+function chanceOf(
+  { ability }: DemoLearner,
+  skill: DemoSkill,
+  item: DemoItem,
+  knows: boolean,
+  answers: number,
+) {
+  if (item.misleading) return knows ? 0.3 : 0.4;
+  const own = 0.4 * ability - 0.9 * item.difficulty;
+  if (skill.oddity === 'unteachable') return sigmoid(0.1 + own);
+  const dip = skill.oddity === 'dip' && answers >= 4 && answers < 14 ? 1.8 : 0;
+  return sigmoid((knows ? skill.known : skill.guess) + own - dip);
+}
 
-  function secondsOf({ logTime }: DemoSkill, knows: boolean, isCorrect: boolean): number {
-    if (draws.chance(0.002)) return draws.whole(3700, 9000);
-    const mean = logTime - (knows ? 0.2 : 0) + (isCorrect ? 0 : 0.1) - 0.1 * learner.ability;
-    return Math.round(clamp(Math.exp(draws.normal(mean, 0.45)), 5, 900));
-  }
+/** @param mean of ln(seconds) */
+const secondsOf = (mean: number, draws: Draws): number =>
+  draws.chance(0.002)
+    ? draws.whole(3700, 9000)
+    : Math.round(clamp(Math.exp(draws.normal(mean, 0.45)), 5, 900));
+
+/** @returns a session's answers, by its time, their number, and after how many milliseconds they are sent */
+function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
+  const knowledge = new Map<DemoSkill, ReturnType<typeof begin>>();
+  const nextSkill = createPath(learner, skills, draws);
+  const mathShare = draws.between(0.35, 0.7);
+  const isOld = learner.device === 'old';
+  let number = 0;
 
   function answer(skill: DemoSkill, occurredAt: number, late: number): DemoAnswer {
-    const { id, difficulty, rated, misleading } = draws.pick(skill.items);
-    const half = skill.oddity === 'double' ? Number(id.slice(-2)) % 2 : 0;
-    const state = knowledge.get(skill) ?? begin(skill, occurredAt);
+    const item = draws.pick(skill.items);
+    const half = skill.oddity === 'double' ? Number(item.id.slice(-2)) % 2 : 0;
+    const state = knowledge.get(skill) ?? begin(learner, skill, occurredAt, draws);
     knowledge.set(skill, state);
     const idleDays = Math.max(0, (occurredAt - state.lastAt) / dayMs - 2);
     if (draws.chance(1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
     const knows = state.knows[half] === true;
     const isRapid = draws.chance(learner.rapid);
-    const solved = misleading ? (knows ? 0.3 : 0.4) : chanceOf(skill, difficulty, knows, state.answers);
-    const p = isRapid ? 0.25 : solved;
+    const p = isRapid ? 0.25 : chanceOf(learner, skill, item, knows, state.answers);
     const isCorrect = draws.chance(p);
-    const seconds = isRapid ? draws.whole(1, 2) : secondsOf(skill, knows, isCorrect);
+    const slower = (isCorrect ? 0 : 0.1) - (knows ? 0.2 : 0) - 0.1 * learner.ability;
+    const seconds = isRapid ? draws.whole(1, 2) : secondsOf(skill.logTime + slower, draws);
     if (!isRapid && !state.stuck && draws.chance(0.15 * learner.learning)) state.knows[half] = true;
     Object.assign(state, { answers: state.answers + 1, lastAt: occurredAt });
     const isAsked = learner.sure !== null && draws.chance(0.85);
     const sure = draws.normal(2.9 + 0.5 * logit(p) + (learner.sure ?? 0), 0.9);
-    const isOld = learner.device === 'old';
     return {
       ...{ userId: learner.userId, skillId: skill.id, isCorrect, occurredAt, sentAt: occurredAt + late },
-      itemId: isOld && draws.chance(0.05) ? null : id,
+      itemId: isOld && draws.chance(0.05) ? null : item.id,
       eventId: isOld ? null : `${learner.userId}-${++number}`,
-      questionDifficulty: rated,
+      questionDifficulty: item.rated,
       timeSpentSeconds: draws.chance(0.02) ? null : seconds,
       confidenceScore: isAsked ? Math.round(clamp(sure, 1, 5)) : null,
     };
@@ -133,7 +149,7 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     return indices(count).flatMap(() => {
       const made = answer(nextSkill(draws.chance(0.9) ? main : 1 - main), at, late);
       at += 1000 * (Math.min(900, made.timeSpentSeconds ?? 60) + draws.whole(3, 20));
-      return learner.device === 'old' && draws.chance(0.02) ? [made, made] : [made];
+      return isOld && draws.chance(0.02) ? [made, made] : [made];
     });
   };
 }
