@@ -1,6 +1,7 @@
 /** The scenarios, in the order in which they run. */
 import type { Scenario } from '../scenario.js';
 import { alternatives } from './alternatives.js';
+import { analysts } from './analysts.js';
 import { analystsLoad } from './analysts-load.js';
 import { batches } from './batches.js';
 import { cores } from './cores.js';
@@ -29,6 +30,7 @@ export const scenarios: readonly Scenario[] = [
   sittings,
   sustained,
   overload,
+  analysts,
   analystsLoad,
   cores,
   growth,

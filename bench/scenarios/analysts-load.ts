@@ -1,6 +1,5 @@
 /** What analysts with heavy queries cost those who answer: the same steady load without and with four of them, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StartError } from '../../src/lifecycle.js';
 import { inTurns, withClosers } from '../bench.js';
 import { figureOf } from '../goals.js';
 import { newTally } from '../ledger.js';
@@ -9,6 +8,7 @@ import type { Contestant, Sample } from '../measure.js';
 import { acceptingParts } from '../parts.js';
 import type { Figure } from '../results.js';
 import { atItsPace, cpuSums, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import { askAsAnalyst, makeAnswers, type School } from '../school.js';
 import type { Service } from '../service.js';
 import { ratioSpread, spreadOf } from '../spread.js';
 import { latencyOf } from './latency.js';
@@ -18,6 +18,7 @@ const about =
   'open loop with 1000 single answers a second, without and with four analysts who ask heavy queries of 2,000,000 answers';
 const rate = 1000;
 const analysts = 4;
+const school: School = { tenant: 'school', learners: 4000, days: 25, perDay: 20, perSkill: 5 };
 /** Short turns and many: the machine's own noise lasts longer. */
 const pace = { rounds: 16, seconds: 5 };
 
@@ -38,7 +39,9 @@ export const analystsLoad: Scenario = {
     withClosers(bench, async (closers) => {
       const service = await bench.ownService(name, closers);
       bench.progress(`${name}: rows are made`);
-      await makeRows(service);
+      await makeAnswers(service.clickhouse, school);
+      // Merges of what was inserted are not those of the load.
+      await sleep(10_000);
       const tally = newTally();
       const alone = atItsPace(service, name, usualTraffic, tally);
       const beside: Contestant = { ...alone, name: 'with four analysts', beside: () => ask(service) };
@@ -69,32 +72,16 @@ function figuresOf(alone: readonly Sample[], beside: readonly Sample[]): Figure[
   ];
 }
 
-const learners = 4000;
-const learnersAtOnce = 400;
-
-/** 25 days of 20 answers on 4 of 100 skills for each learner. */
-async function makeRows({ clickhouse }: Service): Promise<void> {
-  for (let from = 0; from < learners; from += learnersAtOnce)
-    await clickhouse.command({
-      query: `
-        INSERT INTO attempts (tenant, user_id, skill_id, is_correct, time_spent_seconds, occurred_at, received_at, learner_seq,
-          mastery_before, mastery_after, p_correct, learner_version, partition_id, outbox_ms, outbox_seq)
-        SELECT 'school', concat('learner-', toString(${from} + intDiv(number, 500)) AS learner) AS user_id,
-          concat('skill-', toString((cityHash64(learner) + number % 4 * 25) % 100)), cityHash64(number, learner) % 10 < 6,
-          5 + cityHash64(number) % 90, now64(3) - toIntervalDay(30 - intDiv(number % 500, 20)) AS at, at, 1 + number % 500,
-          (number % 500) / 600, (number % 500 + 1) / 600, 0.6, 1 + number % 500, cityHash64(learner) % 16, 1, ${from} * 500 + number
-        FROM numbers(${500 * learnersAtOnce})`,
-    });
-  // Merges of what was inserted are not those of the load.
-  await sleep(10_000);
-}
-
 /** Analysts ask one query after another until they are ended. */
 function ask({ analystUrl }: Service): () => Promise<void> {
   const over = new AbortController();
   const asking = Array.from({ length: analysts }, async (_, first) => {
     for (let n = first; !over.signal.aborted; n++)
-      await answerOf(analystUrl, queries[n % queries.length] as string, over.signal);
+      await askAsAnalyst(analystUrl, queries[n % queries.length] as string, {}, over.signal).catch(
+        (error: unknown) => {
+          if (!over.signal.aborted) throw error;
+        },
+      );
   });
   const all = Promise.all(asking);
   // A failure is told at the end, when it is awaited.
@@ -103,21 +90,4 @@ function ask({ analystUrl }: Service): () => Promise<void> {
     over.abort();
     await all;
   };
-}
-
-async function answerOf(analystUrl: string, query: string, over: AbortSignal): Promise<void> {
-  const { origin, username, password } = new URL(analystUrl);
-  const authorization = `Basic ${btoa(`${username}:${password}`)}`;
-  try {
-    const response = await fetch(`${origin}/`, {
-      method: 'POST',
-      body: query,
-      headers: { authorization },
-      signal: over,
-    });
-    if (response.status !== 200) throw new StartError(`an analyst: ${await response.text()}`);
-    for await (const _ of response.body ?? []);
-  } catch (error) {
-    if (!over.aborted) throw error;
-  }
 }

@@ -1,0 +1,119 @@
+/** Every view, whole, as an analyst asks for one tenant of ten million answers: time, processor and memory. */
+import { StartError } from '../../src/lifecycle.js';
+import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
+import { type Bench, withClosers } from '../bench.js';
+import type { Figure } from '../results.js';
+import type { Scenario } from '../scenario.js';
+import { answersOf, askAsAnalyst, makeAnswers, makeForecasts, type School } from '../school.js';
+import type { Service } from '../service.js';
+import { spreadOf } from '../spread.js';
+
+const name = 'analysts';
+
+/** Learners with 4 of 100 skills a day; and the worst case, a skill of its own for nearly each of five answers. */
+const schools: readonly (School & { readonly seconds: number })[] = [
+  { tenant: 'usual', learners: 20_000, days: 25, perDay: 20, perSkill: 5, seconds: 1 },
+  { tenant: 'scattered', learners: 50_000, days: 40, perDay: 5, perSkill: 1, seconds: 3 },
+];
+
+const views =
+  `learner_skill_daily learner_skill_total learner_daily skill_daily cohort_skill_weekly skill_velocity
+  forecasts forecast_outcomes forecast_coverage`.split(/\s+/);
+
+/** The least of these that is enough is told. */
+const megabytes = [125, 250, 500, 1000, 2000];
+const mostMegabytes = 500;
+
+export const analysts: Scenario = {
+  name,
+  about: 'every view whole, as an analyst, of a tenant with 10,000,000 answers of two schools',
+  long: true,
+  run: (bench) =>
+    withClosers(bench, async (closers) => {
+      const service = await bench.ownService(name, closers);
+      const figures: Figure[] = [];
+      for (const school of schools) {
+        await make(bench, service, school);
+        figures.push(await bytesOf(service, school));
+        for (const view of views) figures.push(...(await measure(bench, service, view, school)));
+        // So that the next one has the machine, and its tables, to itself.
+        for (const table of await tablesOf(service))
+          await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
+      }
+      return { results: [], figures };
+    }),
+};
+
+async function make({ progress }: Bench, { clickhouse }: Service, school: School): Promise<void> {
+  const told = (day: number) => progress(`${name}: ${school.tenant}, day ${day + 1} of ${school.days}`);
+  await makeAnswers(clickhouse, school, told);
+  await makeForecasts(clickhouse, school);
+  progress(`${name}: parts are merged`);
+  const merging = 'SELECT count() FROM system.merges WHERE database = currentDatabase()';
+  do await new Promise((resolve) => setTimeout(resolve, 2000));
+  while ((await selectNumber(clickhouse, merging)) > 0);
+}
+
+const tablesOf = async ({ clickhouse }: Service): Promise<string[]> => {
+  const query =
+    "SELECT DISTINCT table FROM system.parts WHERE database = currentDatabase() AND active AND table != 'schema_migrations'";
+  const result = await clickhouse.query({ query, format: 'JSONEachRow' });
+  return (await result.json<{ table: string }>()).map(({ table }) => table);
+};
+
+async function bytesOf({ clickhouse }: Service, school: School): Promise<Figure> {
+  const query = `SELECT sum(bytes_on_disk) FROM system.parts
+    WHERE database = currentDatabase() AND active AND table NOT IN ('attempts', 'served_forecasts')`;
+  const bytes = (await selectNumber(clickhouse, query)) / answersOf(school);
+  return {
+    name: `${school.tenant}: bytes of all sums`,
+    about: 'an answer, on the disk',
+    unit: 'bytes',
+    value: spreadOf([bytes]),
+    goal: null,
+  };
+}
+
+async function measure(
+  { settings, progress }: Bench,
+  service: Service,
+  view: string,
+  { tenant, seconds }: (typeof schools)[number],
+): Promise<Figure[]> {
+  progress(`${name}: ${tenant}, ${view}`);
+  // All columns are computed, and none is sent.
+  const query = `SELECT count() FROM (SELECT * FROM ${view} WHERE tenant = '${tenant}') WHERE NOT ignore(*)`;
+  const enough = await memoryOf(service, query);
+  const times: number[] = [];
+  for (let round = 0; round < settings.glance.rounds && enough !== null; round++) {
+    const since = performance.now();
+    await askAsAnalyst(service.analystUrl, query);
+    times.push((performance.now() - since) / 1000);
+  }
+  const rows =
+    enough === null ? 'it ends in its limits' : `${await askAsAnalyst(service.analystUrl, query)}`.trim();
+  return [
+    {
+      ...{ name: `${tenant}: ${view}`, about: `${rows} rows`, unit: 's', goal: { atMost: seconds } },
+      value: spreadOf(enough === null ? [60] : times),
+    },
+    {
+      ...{ name: `${tenant}: memory of ${view}`, about: 'the least bound that is enough', unit: 'MB' },
+      ...{ goal: { atMost: mostMegabytes }, value: spreadOf([enough ?? 2 * (megabytes.at(-1) as number)]) },
+    },
+  ];
+}
+
+/** @returns null where no bound is enough, or a minute is not */
+async function memoryOf({ analystUrl }: Service, query: string): Promise<number | null> {
+  for (const bound of megabytes) {
+    try {
+      await askAsAnalyst(analystUrl, query, { max_memory_usage: `${bound * 1_000_000}` });
+      return bound;
+    } catch (error) {
+      if (!(error instanceof StartError)) throw error;
+      if (!/MEMORY_LIMIT_EXCEEDED/.test(error.message)) return null;
+    }
+  }
+  return null;
+}
