@@ -121,7 +121,7 @@ function cohortWeeks(answers: readonly SchoolAnswer[]) {
         days: own,
       },
       answers: sum(own, (d) => d.answers),
-      mastery: mean(learners, (of) => of.at(-1)?.mastery ?? 0),
+      mastery: mean(own, (day) => day.mastery),
       velocity: sum(own, (d) => d.gain) / own.length,
     };
   });

@@ -172,6 +172,20 @@ const misfits: Reckoned = ({ answers }) => {
   return sorted(rows, (row) => -Math.abs(Number(row[4])), column(0)).slice(0, 10);
 };
 
+const emptyMastery: Reckoned = ({ answers, parameters }) => {
+  const newest = parameters.filter(({ version }) => version === 2);
+  const rows = newest.map(({ skill_id, new_log_loss }): Cell[] => {
+    const accuracy = mean(
+      answers.filter(({ skillId }) => skillId === skill_id),
+      right,
+    );
+    const alone = round(-accuracy * Math.log(accuracy) - (1 - accuracy) * Math.log(1 - accuracy), 4);
+    const tracing = round(new_log_loss, 4);
+    return [skill_id, tracing, alone, round(alone - tracing, 4)];
+  });
+  return sorted(rows, column(3), column(0)).slice(0, 10);
+};
+
 const calibration: Reckoned = ({ answers }) => {
   const rows = [...groupedBy(answers, ({ pCorrect }) => Math.floor(pCorrect * 10) / 10)].map(
     ([band, own]): Cell[] => [band, own.length, avg(own, (a) => a.pCorrect), avg(own, right)],
@@ -286,6 +300,7 @@ export const expectedModel: Readonly<Record<string, Reckoned>> = {
   'Do forecasts get better or worse?': bias,
   'Is the probability of a goal honest?': honesty,
   'Which skills does the model not fit?': misfits,
+  'On which skills does mastery say nothing?': emptyMastery,
   'Are predictions true? (calibration)': calibration,
   'What did the last version of the model change?': lastVersion,
   'Which skills gained most by the last fit?': gains,

@@ -141,7 +141,11 @@ const learnersMonth: Reckoned = ({ answers }) => {
 const learnersWay: Reckoned = ({ answers }) => {
   const rows = learnerDays(answers)
     .filter(({ userId, skillId }) => userId === 'demo-001' && skillId === skill)
-    .map((d): Cell[] => [dateOf(d.day), d.answers, d.correct, round(d.cameWith, 3), round(d.mastery, 3)]);
+    .map((d): Cell[] => {
+      // As the view has it: less what the day's answers won.
+      const cameWith = Math.min(1, Math.max(0, d.mastery - d.gain));
+      return [dateOf(d.day), d.answers, d.correct, round(cameWith, 3), round(d.mastery, 3)];
+    });
   return sorted(rows, column(0)).toReversed().slice(0, 10);
 };
 
