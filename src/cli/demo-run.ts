@@ -87,7 +87,11 @@ async function importWeeks(run: DemoRun, engine: Engine, weeks: readonly DemoWee
 }
 
 const eventOf = ({ sentAt: _, ...sent }: DemoAnswer, tenant: string, importLine: number) => ({
-  ...{ ...sent, tenant, importLine, occurredAtText: null, receivedAt: Date.now() },
+  ...sent,
+  tenant,
+  importLine,
+  occurredAtText: null,
+  receivedAt: Date.now(),
 });
 
 const learnersOfOrder = 8;

@@ -130,11 +130,17 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     const slower = (isCorrect ? 0 : 0.1) - (knows ? 0.2 : 0) - 0.1 * learner.ability;
     const seconds = isRapid ? draws.whole(1, 2) : secondsOf(skill.logTime + slower, draws);
     if (!isRapid && !state.stuck && draws.chance(0.15 * learner.learning)) state.knows[half] = true;
-    Object.assign(state, { answers: state.answers + 1, lastAt: occurredAt });
+    state.answers += 1;
+    state.lastAt = occurredAt;
     const isAsked = learner.sure !== null && draws.chance(0.85);
     const sure = draws.normal(2.9 + 0.5 * logit(p) + (learner.sure ?? 0), 0.9);
+    // Plain fields: spread ones took a second of all answers.
     return {
-      ...{ userId: learner.userId, skillId: skill.id, isCorrect, occurredAt, sentAt: occurredAt + late },
+      userId: learner.userId,
+      skillId: skill.id,
+      isCorrect,
+      occurredAt,
+      sentAt: occurredAt + late,
       itemId: isOld && draws.chance(0.05) ? null : item.id,
       eventId: isOld ? null : `${learner.userId}-${++number}`,
       questionDifficulty: item.rated,
