@@ -49,10 +49,10 @@ test('each kind of damage to what is stored is found and named, and nothing else
         'missing attempts 4 3',
         'rollup daily_learner.attempts 23 24',
         'rollup daily_learner.correct 15 16',
-        'rollup daily_learner_skill.attempts 23 24',
-        'rollup daily_learner_skill.correct 15 16',
         'rollup daily_skill.attempts 23 24',
         'rollup daily_skill.correct 15 16',
+        'rollup learner_skill_days.attempts 23 24',
+        'rollup learner_skill_days.correct 15 16',
         'rollup total_learner_skill.attempts 23 24',
         'rollup total_learner_skill.correct 15 16',
       ],
@@ -70,8 +70,8 @@ test('each kind of damage to what is stored is found and named, and nothing else
     },
     'rollup-deleted': {
       do: (tenant) =>
-        sql(`DELETE FROM daily_learner_skill WHERE ${view(tenant)} AND user_id = 'u1' AND skill_id = 's1'`),
-      found: ['rollup daily_learner_skill.attempts 24 20', 'rollup daily_learner_skill.correct 16 12'],
+        sql(`DELETE FROM learner_skill_days WHERE ${view(tenant)} AND user_id = 'u1' AND skill_id = 's1'`),
+      found: ['rollup learner_skill_days.attempts 24 20', 'rollup learner_skill_days.correct 16 12'],
     },
     'total-deleted': {
       do: (tenant) => sql(`DELETE FROM total_learner_skill WHERE ${view(tenant)} AND user_id = 'u1'`),

@@ -205,7 +205,7 @@ test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
       `SELECT * FROM learner_skill_daily WHERE tenant = 'default' AND user_id = 'ann' ORDER BY day`,
     );
     assertRow(skillDays[0], { attempts: 2, first_mastery: 0.3, last_mastery: 0.5, brier: 0.25 });
-    assert.equal(skillDays[0]?.['last_answer_at'], '2026-01-05 10:00:01');
+    assert.equal(skillDays[0]?.last_answer_at, '2026-01-05 10:00:01');
   });
 
   await t.test('tenants apart; views and columns say what they mean', async () => {

@@ -153,7 +153,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   const merges = async (what: 'STOP' | 'START'): Promise<void> => {
     for (const table of [
       'attempts',
-      'daily_learner_skill',
+      'learner_skill_days',
       'total_learner_skill',
       'daily_learner',
       'daily_skill',

@@ -162,7 +162,7 @@ test('draining', { timeout: 600_000 }, async (t) => {
 
   for (const table of [
     'attempts',
-    'daily_learner_skill',
+    'learner_skill_days',
     'total_learner_skill',
     'daily_learner',
     'daily_skill',

@@ -12,6 +12,7 @@ import { connectWarehouse, runStatement, selectRows } from '../../src/warehouse/
 import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
 import { migrate } from '../../src/warehouse/schema/migrations.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
+import { formerDays } from '../../src/warehouse/schema/views.js';
 import { endOf, runCommand, spawnCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { waitFor } from '../support/wait.js';
@@ -204,7 +205,11 @@ test('every table that analysts may read and that has tenants can be exported, i
   );
   const readable = withTenant.map(({ table }) => table).filter((table) => analystTables.includes(table));
   assert.deepEqual(
-    [...tenantTables.map(({ name }) => name), ...rollups.map(({ table }) => table.name)].sort(),
+    [
+      ...tenantTables.map(({ name }) => name),
+      ...rollups.map(({ table }) => table.name),
+      formerDays.name,
+    ].sort(),
     readable.sort(),
   );
   for (const table of tenantTables) {

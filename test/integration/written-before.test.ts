@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
+import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { migrate } from '../../src/warehouse/schema/migrations.js';
 import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
@@ -137,4 +138,40 @@ test('a record of a newer version is refused by name, and nothing of it is touch
   assert.equal((await caller.track(event)).status, 500);
   assert.equal((await caller.track({ ...event, user_id: 'zoë' })).status, 200, 'others go on');
   assert.deepEqual(await client.hgetBuffer(key, 'L'), newer);
+});
+
+/** The client, but for the first such statement, which fails. */
+const endedAt = (client: ClickHouseClient, start: string): ClickHouseClient =>
+  new Proxy(client, {
+    get: (target, name) => {
+      if (name !== 'command') return Reflect.get(target, name).bind(target);
+      return async (params: { query: string }) => {
+        if (params.query.startsWith(start)) throw new Error('it ended here');
+        return target.command(params);
+      };
+    },
+  });
+
+test('sums of before are taken over, wherever an upgrade ends', async (t) => {
+  const client = connectWarehouse(await loadedClickhouse(t));
+  t.after(() => client.close());
+  const select = (query: string) => selectRows<object>(client, query);
+  const days = `SELECT tenant, user_id, skill_id, day, toUInt32(sum(r.attempts)) AS n, toUInt32(sum(r.correct)) AS right,
+    round(sum(r.mastery_gain), 4) AS gain, round(max(r.last_answer).3, 4) AS mastery
+    FROM daily_learner_skill AS r GROUP BY ALL ORDER BY ALL`;
+  const [before, cohorts] = [await select(days), await select('SELECT count() FROM cohort_skill_weekly')];
+  const starts = [
+    'INSERT INTO learner_skill_days',
+    'INSERT INTO daily_learner',
+    'DROP TABLE IF EXISTS daily',
+    'CREATE MAT',
+  ];
+  for (const start of starts) await assert.rejects(migrate(endedAt(client, start)), /it ended here/);
+  assert.deepEqual(await migrate(client), [8]);
+  assert.deepEqual(await select(days), before);
+  assert.deepEqual(await select('SELECT count() FROM cohort_skill_weekly'), cohorts);
+  const sums = (view: string) =>
+    select(`SELECT toUInt32(sum(attempts)) AS n, toUInt32(sum(correct)) AS right FROM ${view}`);
+  for (const view of ['learner_skill_daily', 'learner_skill_total', 'learner_daily'])
+    assert.deepEqual(await sums(view), await sums('skill_daily'), view);
 });

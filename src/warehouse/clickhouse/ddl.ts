@@ -141,7 +141,7 @@ export const createView = ({ name, comment, columns, query }: View): string =>
 
 const inLines = (parts: readonly string[]): string => ` (\n  ${parts.join(',\n  ')}\n)`;
 
-export const declare = ({ name, type, codec, comment }: Column): string =>
+const declare = ({ name, type, codec, comment }: Column): string =>
   `${name} ${type} COMMENT ${quote(comment)}${codec ? ` CODEC(${codec})` : ''}`;
 
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;

@@ -103,7 +103,7 @@ SELECT
   toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
   max(r.last_answer).3 AS mastery,
   1000 * toFloat64(toUnixTimestamp(max(r.last_answer).1)) AS lastAttemptAt
-FROM daily_learner_skill AS r
+FROM learner_skill_days AS r
 WHERE tenant = {tenant:String} AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day
 LIMIT ${maxRows + 1}`;

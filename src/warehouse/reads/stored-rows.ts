@@ -44,7 +44,7 @@ const selectPage = ({
   table,
 }: LearnerTable): string => `SELECT ${table.columns.map(({ name }) => name).join(', ')}
 FROM ${table.name} ${finalOf(table)} WHERE ${ofUser}
-ORDER BY ${table.orderBy.replace(/[()]/g, '')} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
+ORDER BY ${table.orderBy.slice(1, -1)} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 

@@ -15,7 +15,7 @@ import {
   storedName,
   type View,
 } from '../clickhouse/ddl.js';
-import { fillTotals, narrowColumns } from './narrow-sums.js';
+import { narrowArchive, takeSumsOver } from './narrow-sums.js';
 import {
   archivedLearnerSkill,
   archivedMonths,
@@ -31,7 +31,7 @@ interface Migration {
   version: number;
   name: string;
   /** One after the other; the statements of one need none of each other. */
-  steps: readonly (readonly string[] | ((client: ClickHouseClient) => Promise<void>))[];
+  steps: readonly (readonly string[] | ((client: ClickHouseClient, cluster: Cluster) => Promise<void>))[];
 }
 
 /** Doubles do no harm (two processes may record the same version): it is read by its highest number. */
@@ -58,7 +58,14 @@ const otherTables = [
 const viewsInOrder: readonly (readonly View[])[] = [
   [
     ...rollups.map(({ view }) => view),
-    ...[views.goals, views.skillCatalogue, views.forecasts, views.cohortSkillWeekly, views.skillVelocity],
+    ...[
+      views.formerDays,
+      views.goals,
+      views.skillCatalogue,
+      views.forecasts,
+      views.cohortSkillWeekly,
+      views.skillVelocity,
+    ],
   ],
   [views.forecastOutcomes],
   [views.forecastCoverage],
@@ -81,11 +88,11 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
   },
   {
     version: 8,
-    name: 'narrow sums of learners, over all days of a skill and by day',
+    name: 'days of learners by weeks, and sums over them',
     steps: [
-      narrowColumns(cluster),
       learnerRollups.flatMap(({ table }) => createTables(table, cluster)),
-      fillTotals,
+      takeSumsOver,
+      narrowArchive(cluster),
       learnerRollups.map((rollup) => createMaterializedView(rollup, cluster)),
       ...createViews(cluster),
     ],
@@ -121,7 +128,7 @@ export async function migrate(
   checkVersion(current, known);
   const missing = known.filter(({ version }) => version > current);
   for (const step of missing.flatMap(({ steps }) => steps)) {
-    if (typeof step === 'function') await step(client);
+    if (typeof step === 'function') await step(client, cluster);
     else if (cluster === null) await Promise.all(step.map(run));
     // A Distributed table is made after the one that it reads.
     else for (const query of step) await run(query);

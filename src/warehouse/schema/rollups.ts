@@ -101,17 +101,23 @@ const daySums = without('log_seconds_squared');
 
 export const learnerSkill = rollupOf(
   defineTable(
-    'daily_learner_skill -- One day of one learner on one skill; read it through the view learner_skill_daily',
+    'learner_skill_days -- One day of one learner on one skill; read it through the view learner_skill_daily',
     [
       ...[...tenant, ...user, ...skill, ...day, ...daySums.map(narrow)],
       ...lastAnswer.map((column) => ({ ...column, type: `SimpleAggregateFunction(max, ${column.type})` })),
     ],
-    { ...layout, orderBy: '(tenant, user_id, skill_id, day)' },
+    {
+      engine: layout.engine,
+      // By weeks first: what came before this one is merged, and FINAL passes it on as it is, a fifteenth of the time. A
+      // learner's days are a granule a week; small ones keep that as fast as it was.
+      orderBy: '(tenant, toMonday(day), user_id, skill_id, day)',
+      settings: `${rememberingTokens}, index_granularity = 2048`,
+    },
   ),
   {
     name: 'learner_skill_daily',
     comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
-    // FINAL costs a sixth of a GROUP BY of the key, and holds nothing: whole tables can be pulled through it.
+    // FINAL costs a sixth of a GROUP BY of the key or less, and holds nothing: whole tables can be pulled through it.
     query: `SELECT tenant, user_id, skill_id, day, ${names(daySums)},
   ${pace},
   ${gain},
@@ -119,7 +125,7 @@ export const learnerSkill = rollupOf(
   greatest(0, least(1, last_mastery - mastery_gain)) AS first_mastery,
   last_answer.3 AS last_mastery,
   last_answer.1 AS last_answer_at
-FROM daily_learner_skill FINAL`,
+FROM learner_skill_days FINAL`,
   },
 );
 

@@ -28,6 +28,12 @@ FROM (
 ) WHERE last.1 IS NOT NULL`,
 };
 
+export const formerDays: View = {
+  name: 'daily_learner_skill',
+  comment: 'learner_skill_days under its earlier name, for proofs of erasures that name it',
+  query: 'SELECT * FROM learner_skill_days',
+};
+
 const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
 
 export const skillCatalogue: View = {
@@ -103,7 +109,7 @@ FROM (
     toUInt32(intDiv(toMonday(d.day) - f.cohort, 7)) AS week,
     uniq(d.user_id) AS learners, count() AS active_days, avg(d.last_answer.3) AS mean_mastery,
     ${['attempts', 'correct', 'mastery_gain', 'predicted_correct', 'timed_attempts', 'timed_correct', 'timed_seconds', 'log_seconds'].map((name) => `sum(d.${name}) AS ${name}`).join(', ')}
-  FROM daily_learner_skill AS d FINAL
+  FROM learner_skill_days AS d FINAL
   JOIN (
     SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM daily_learner AS r GROUP BY tenant, user_id
   ) AS f ON f.tenant = d.tenant AND f.user_id = d.user_id
