@@ -4,7 +4,7 @@ import type { Limiter } from '../../concurrency.js';
 import type { CountedAnswer } from '../../domain/learner/explain.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
 import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
-import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
+import { archivedDays, isArchived, keptRows, unpacked } from '../schema/rollups.js';
 
 /** @returns null where too many of the tenant are read already. @throws what the read throws */
 export type ReadGuard = <Result>(
@@ -88,6 +88,8 @@ interface DaysQuery {
   readonly today: number;
 }
 
+const last = unpacked('max(r.last_answer)');
+
 /** A year of 270 skills on each day. */
 const maxRows = 100_000;
 
@@ -101,8 +103,8 @@ SELECT
   toInt32(least(greatest(r.day, toDate({from:Int32} - 1)), toDate({today:Int32}))) AS day,
   toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
   toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
-  max(r.last_answer).3 AS mastery,
-  1000 * toFloat64(toUnixTimestamp(max(r.last_answer).1)) AS lastAttemptAt
+  ${last.mastery} AS mastery,
+  1000 * toFloat64(toUnixTimestamp(${last.at})) AS lastAttemptAt
 FROM learner_skill_days AS r
 WHERE tenant = {tenant:String} AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day

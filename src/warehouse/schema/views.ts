@@ -4,6 +4,7 @@
  * Numbers of the models are written out: a released view is never edited.
  */
 import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
+import { unpacked } from './rollups.js';
 import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './tables.js';
 
 /** Columns of a table as a view shows them; all of them where none is named. */
@@ -107,7 +108,7 @@ export const cohortSkillWeekly: View = {
 FROM (
   SELECT d.tenant AS tenant, f.cohort AS cohort, d.skill_id AS skill_id,
     toUInt32(intDiv(toMonday(d.day) - f.cohort, 7)) AS week,
-    uniq(d.user_id) AS learners, count() AS active_days, avg(d.last_answer.3) AS mean_mastery,
+    uniq(d.user_id) AS learners, count() AS active_days, avg(${unpacked('d.last_answer').mastery}) AS mean_mastery,
     ${['attempts', 'correct', 'mastery_gain', 'predicted_correct', 'timed_attempts', 'timed_correct', 'timed_seconds', 'log_seconds'].map((name) => `sum(d.${name}) AS ${name}`).join(', ')}
   FROM learner_skill_days AS d FINAL
   JOIN (
@@ -204,12 +205,9 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
  * The days with answers of each learner who has forecasts, as one row: joined by learners alone, a condition on tenant or
  * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
  */
-const days = `SELECT tenant, user_id, groupArray((day, answers, correct)) AS days
-  FROM (
-    SELECT tenant, user_id, day, sum(r.attempts) AS answers, sum(r.correct) AS correct
-    FROM daily_learner AS r WHERE (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
-    GROUP BY tenant, user_id, day
-  ) GROUP BY tenant, user_id`;
+const days = `SELECT tenant, user_id, groupArray((day, attempts, correct)) AS days
+  FROM daily_learner FINAL WHERE (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
+  GROUP BY tenant, user_id`;
 
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
     arrayFilter(d -> d.1 > made_day AND d.1 <= made_day + forecast_days, days) AS inside,
