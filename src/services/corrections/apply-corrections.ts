@@ -65,9 +65,9 @@ const rowsOf = ({ rows }: DueCorrection): CorrectedRows => rows;
 const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 
-/** Learners of a statement, and bytes of their names: its 256 KB (max_query_size) have them twenty times, escaped. */
+/** Learners of a statement, and bytes of their names: its 256 KB (max_query_size) have them forty times, escaped. */
 const together = 100;
-const togetherBytes = 5000;
+const togetherBytes = 2500;
 
 /** @returns the first ones, as many as a statement takes, and each learner once */
 export function oneStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
