@@ -1,4 +1,5 @@
 /** Every view, whole, as an analyst asks for one tenant of ten million answers: time, processor and memory. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../../src/lifecycle.js';
 import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
 import { type Bench, withClosers } from '../bench.js';
@@ -50,7 +51,7 @@ async function make({ progress }: Bench, { clickhouse }: Service, school: School
   await makeForecasts(clickhouse, school);
   progress(`${name}: parts are merged`);
   const merging = 'SELECT count() FROM system.merges WHERE database = currentDatabase()';
-  do await new Promise((resolve) => setTimeout(resolve, 2000));
+  do await sleep(2000);
   while ((await selectNumber(clickhouse, merging)) > 0);
 }
 

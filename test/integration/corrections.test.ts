@@ -21,7 +21,7 @@ import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { casesOf } from '../support/long-form.js';
 import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, countOf, counts, testDatabase } from '../support/warehouse.js';
+import { allOnce, countOf, counts, filledTables, testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
 const all = [0, 1, 2, 3];
@@ -151,14 +151,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
     countOf(client, 'system.parts WHERE active AND has_lightweight_delete AND database = currentDatabase()');
   // A merge in the background takes masked rows away too. By table: other tests use the server.
   const merges = async (what: 'STOP' | 'START'): Promise<void> => {
-    for (const table of [
-      'attempts',
-      'learner_skill_days',
-      'total_learner_skill',
-      'daily_learner',
-      'daily_skill',
-    ])
-      await client.command({ query: `SYSTEM ${what} MERGES ${table}` });
+    for (const table of filledTables) await client.command({ query: `SYSTEM ${what} MERGES ${table}` });
   };
   await merges('STOP');
   if ((await masked()) > 0) assert.ok((await rowsGone.purge()).length > 0);

@@ -7,7 +7,7 @@ import { migrate, migrationsFor } from '../../src/warehouse/schema/migrations.js
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { freshDatabase } from '../support/embedded.js';
-import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+import { allOnce, counts, filledTables, testDatabase } from '../support/warehouse.js';
 
 const rowsFrom = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => attemptRow(from + i));
@@ -102,7 +102,7 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
       const client = connectWarehouse(url, null, 300_000);
       t.after(() => client.close());
       const warehouse = createAttemptWarehouse(client);
-      for (const table of ['attempts', ...rollupNames]) {
+      for (const table of filledTables) {
         await client.command({ query: `SYSTEM STOP MERGES ${table}` });
       }
       const rows = Array.from({ length: 100_000 }, (_, i) =>

@@ -3,6 +3,7 @@ import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { waitFor } from './wait.js';
 
 /** A migrated database of its own on the server of the URL. */
@@ -25,6 +26,9 @@ export function onDatabaseOf(url: string, account: string): string {
   address.pathname = new URL(url).pathname;
   return address.href;
 }
+
+/** What an insert of answers fills. */
+export const filledTables: readonly string[] = ['attempts', ...rollups.map(({ table }) => table.name)];
 
 export interface Counts {
   rows: number;

@@ -20,6 +20,24 @@ export const oneBlock: ClickHouseSettings = {
   parallel_view_processing: 0,
 };
 
+/** ClickHouse notes a token before it moves the part into place: who is killed in between needs another one. */
+const maxTokens = 5;
+
+/**
+ * Inserts a block under one token after the other until nothing of it is missing.
+ * @throws Error where the table does not take its rows
+ */
+export async function insertUntilThere(
+  table: string,
+  isMissing: () => Promise<boolean>,
+  insert: (token: number) => Promise<unknown>,
+): Promise<void> {
+  for (let token = 0; await isMissing(); token++) {
+    if (token === maxTokens) throw new Error(`${table} does not take its rows`);
+    await insert(token);
+  }
+}
+
 /**
  * Errors that a row's content makes: no other attempt and no other server would take it. Everything else (no table or
  * column, no memory, no disk, too many parts, read-only, not allowed) is about the server: it passes, and rows wait.

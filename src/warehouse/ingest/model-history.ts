@@ -2,10 +2,8 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
+import { insertUntilThere } from '../clickhouse/insert-rows.js';
 import { modelVersions, skillParameters } from '../schema/tables.js';
-
-/** ClickHouse notes a token before it moves the part into place: who is killed in between needs another token. */
-const maxTokens = 5;
 
 export type ModelHistory = ReturnType<typeof createModelHistory>;
 
@@ -37,16 +35,18 @@ async function insertOnce(
 ): Promise<void> {
   const { tenant, [column]: value } = change;
   const query = `SELECT toUInt32(count()) AS n FROM ${table} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
-  for (let token = 0; values.length > 0; token++) {
-    if ((await selectNumber(client, query, { params: { tenant, value } })) > 0) return;
-    if (token === maxTokens) throw new Error(`${table} does not take its rows`);
-    // With its time: where a tenant's models were removed, another one gets the number again.
-    const insert_deduplication_token = `${tenant}:${value}:${change.publishedAt}:${token}`;
-    await client.insert({
+  if (values.length === 0) return;
+  const isMissing = async () => (await selectNumber(client, query, { params: { tenant, value } })) === 0;
+  await insertUntilThere(table, isMissing, (token) =>
+    client.insert({
       ...{ table, format: 'JSONEachRow', values },
-      clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, insert_deduplication_token },
-    });
-  }
+      clickhouse_settings: {
+        ...{ async_insert: 0, wait_end_of_query: 1 },
+        // With its time: where a tenant's models were removed, another one gets the number again.
+        insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
+      },
+    }),
+  );
 }
 
 /** None for a version that is no longer kept. */

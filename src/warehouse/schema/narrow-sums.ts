@@ -5,7 +5,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import { type Cluster, everywhere, storedName } from '../clickhouse/ddl.js';
-import { oneBlock } from '../clickhouse/insert-rows.js';
+import { insertUntilThere, oneBlock } from '../clickhouse/insert-rows.js';
 import { archivedLearnerSkill, learnerRollups, type Rollup, rollupColumns, selectDays } from './rollups.js';
 import { formerDays } from './views.js';
 
@@ -42,19 +42,18 @@ async function fillAll(client: ClickHouseClient): Promise<void> {
     for (let lot = 0; lot < lots; lot++) await fillLot(client, rollup, lots, lot);
 }
 
-/** ClickHouse notes a token before it moves the part into place: who is killed in between needs another one. */
-const maxTokens = 5;
-
 async function fillLot(client: ClickHouseClient, rollup: Rollup, lots: number, lot: number): Promise<void> {
   const { name } = rollup.table;
   const isOfLot = `cityHash64(tenant, user_id) % ${lots} = ${lot}`;
   const answers = (table: string) => `(SELECT sum(attempts) FROM ${table} WHERE ${isOfLot})`;
   const missing = `SELECT ${answers(before)} - ${answers(name)}`;
   const rows = selectDays(rollup, 'd', `${before} AS d`, isOfLot);
-  for (let token = 0; (await selectNumber(client, missing)) !== 0; token++) {
-    if (token === maxTokens) throw new Error(`${name} does not take its rows`);
-    await runStatement(client, `INSERT INTO ${name} (${rollupColumns(rollup)}) ${rows}`, {
-      settings: { ...oneBlock, insert_deduplication_token: `fill:${name}:${lots}:${lot}:${token}` },
-    });
-  }
+  await insertUntilThere(
+    name,
+    async () => (await selectNumber(client, missing)) !== 0,
+    (token) =>
+      runStatement(client, `INSERT INTO ${name} (${rollupColumns(rollup)}) ${rows}`, {
+        settings: { ...oneBlock, insert_deduplication_token: `fill:${name}:${lots}:${lot}:${token}` },
+      }),
+  );
 }

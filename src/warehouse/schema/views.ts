@@ -4,7 +4,7 @@
  * Numbers of the models are written out: a released view is never edited.
  */
 import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
-import { unpacked } from './rollups.js';
+import { skillSums, sumEach, unpacked } from './rollups.js';
 import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './tables.js';
 
 /** Columns of a table as a view shows them; all of them where none is named. */
@@ -109,7 +109,7 @@ FROM (
   SELECT d.tenant AS tenant, f.cohort AS cohort, d.skill_id AS skill_id,
     toUInt32(intDiv(toMonday(d.day) - f.cohort, 7)) AS week,
     uniq(d.user_id) AS learners, count() AS active_days, avg(${unpacked('d.last_answer').mastery}) AS mean_mastery,
-    ${['attempts', 'correct', 'mastery_gain', 'predicted_correct', 'timed_attempts', 'timed_correct', 'timed_seconds', 'log_seconds'].map((name) => `sum(d.${name}) AS ${name}`).join(', ')}
+    ${sumEach('d', skillSums)}
   FROM learner_skill_days AS d FINAL
   JOIN (
     SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM daily_learner AS r GROUP BY tenant, user_id
