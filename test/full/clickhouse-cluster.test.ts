@@ -210,7 +210,7 @@ test('a schema on a cluster', limit, async (t) => {
       client,
       "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View'",
     );
-    assert.equal(views.length, 9);
+    assert.equal(views.length, 12);
     for (const { name } of views) await selectRows(client, `SELECT * FROM ${name} LIMIT 1`);
   });
 
