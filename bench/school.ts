@@ -17,7 +17,7 @@ export const answersOf = ({ learners, days, perDay }: School): number => learner
 export async function makeAnswers(
   client: ClickHouseClient,
   school: School,
-  onDay: (day: number) => void = () => undefined,
+  onDay: (day: number) => unknown = () => undefined,
 ): Promise<void> {
   for (let day = 0; day < school.days; day++) {
     await client.command({
@@ -30,7 +30,7 @@ export async function makeAnswers(
         max_insert_threads: '1',
       },
     });
-    onDay(day);
+    await onDay(day);
   }
 }
 

@@ -1,7 +1,8 @@
 /** Every view, whole, as an analyst asks for one tenant of ten million answers: time, processor and memory. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
-import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
+import { selectNumber, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { type Bench, withClosers } from '../bench.js';
 import type { Figure } from '../results.js';
 import type { Scenario } from '../scenario.js';
@@ -46,8 +47,10 @@ export const analysts: Scenario = {
 };
 
 async function make({ progress }: Bench, { clickhouse }: Service, school: School): Promise<void> {
-  const told = (day: number) => progress(`${name}: ${school.tenant}, day ${day + 1} of ${school.days}`);
-  await makeAnswers(clickhouse, school, told);
+  await makeAnswers(clickhouse, school, async (day) => {
+    progress(`${name}: ${school.tenant}, day ${day + 1} of ${school.days}`);
+    if (day === school.days - 2) await mergeSums(clickhouse);
+  });
   await makeForecasts(clickhouse, school);
   progress(`${name}: parts are merged`);
   const merging = 'SELECT count() FROM system.merges WHERE database = currentDatabase()';
@@ -55,11 +58,18 @@ async function make({ progress }: Bench, { clickhouse }: Service, school: School
   while ((await selectNumber(clickhouse, merging)) > 0);
 }
 
+/** Answers of days arrive in minutes here; by then the engine would have merged all but those of the last hours. */
+async function mergeSums(clickhouse: ClickHouseClient): Promise<void> {
+  const sums = `SELECT name FROM system.tables
+    WHERE database = currentDatabase() AND engine = 'AggregatingMergeTree'`;
+  for (const { name } of await selectRows<{ name: string }>(clickhouse, sums))
+    await clickhouse.command({ query: `OPTIMIZE TABLE ${name} FINAL` });
+}
+
 const tablesOf = async ({ clickhouse }: Service): Promise<string[]> => {
   const query =
     "SELECT DISTINCT table FROM system.parts WHERE database = currentDatabase() AND active AND table != 'schema_migrations'";
-  const result = await clickhouse.query({ query, format: 'JSONEachRow' });
-  return (await result.json<{ table: string }>()).map(({ table }) => table);
+  return (await selectRows<{ table: string }>(clickhouse, query)).map(({ table }) => table);
 };
 
 async function bytesOf({ clickhouse }: Service, school: School): Promise<Figure> {
