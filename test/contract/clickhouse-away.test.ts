@@ -126,5 +126,5 @@ test('an erasure that is asked for ends by itself', async () => {
   });
   await erasureDone(caller, url);
   await waitFor('the new history', async () => (await rowsIn('attempts', userId)) === 1);
-  assert.equal(await rowsIn('learner_skill_days', userId), 1);
+  assert.equal(await rowsIn('learner_skill_daily', userId), 1);
 });

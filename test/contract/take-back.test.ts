@@ -106,7 +106,7 @@ const rowsOf = async ({ name }: Tenant, userId: string): Promise<unknown> => {
   );
   const days = await query(
     `SELECT skill_id, toString(day) AS day, sum(attempts) AS attempts, sum(correct) AS correct
-     FROM learner_skill_days ${ofLearner} GROUP BY skill_id, day ORDER BY skill_id, day`,
+     FROM learner_sums ${ofLearner} AND kind = 'skill_day' GROUP BY skill_id, day ORDER BY skill_id, day`,
   );
   const totals = await query(
     `SELECT skill_id, attempts, correct, active_days, last_day FROM learner_skill_total ${ofLearner} ORDER BY skill_id`,

@@ -105,17 +105,12 @@ test('kill -9 of the process that takes answers, between the commit and its answ
 
 /** The steps of a rewrite in ClickHouse, each as it is told apart on the way there. */
 const rowsGo = /^DELETE FROM attempts/;
-const totalsGo = /^DELETE FROM total_learner_skill/;
-const totalsCome = /^INSERT INTO total_learner_skill/;
-const daysGo = /^DELETE FROM daily_learner WHERE/;
-const daysCome = /^INSERT INTO daily_learner \(/;
-const ownSumsGo = /^DELETE FROM learner_skill_days/;
+const ownSumsGo = /^DELETE FROM learner_sums/;
 const sumsGo = /^DELETE FROM daily_skill/;
 const sumsCome = /^INSERT INTO daily_skill/;
-const ownSumsCome = /^INSERT INTO learner_skill_days/;
+const ownSumsCome = /^INSERT INTO learner_sums/;
 const rowsCome = /^INSERT INTO attempts/;
-const totals = [totalsGo, totalsCome, daysGo, daysCome];
-const steps = [rowsGo, sumsGo, sumsCome, ...totals, ownSumsGo, ownSumsCome, rowsCome];
+const steps = [rowsGo, sumsGo, sumsCome, ownSumsGo, ownSumsCome, rowsCome];
 
 async function stopped(mode: 'deaf' | 'late', statements: RegExp): Promise<void> {
   const before = gateway.cuts();

@@ -15,7 +15,7 @@ import {
 import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
-import { learnerRollups } from '../../src/warehouse/schema/rollups.js';
+import { learnerSums } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { stageOf } from '../support/audit-stage.js';
 import { auditsOf, namesOf } from '../support/audits.js';
@@ -47,14 +47,14 @@ test('each kind of damage to what is stored is found and named, and nothing else
         sql(`DELETE FROM attempts WHERE ${view(tenant)} AND user_id = 'u1' AND learner_seq = 2`),
       found: [
         'missing attempts 4 3',
-        'rollup daily_learner.attempts 23 24',
-        'rollup daily_learner.correct 15 16',
-        'rollup daily_skill.attempts 23 24',
-        'rollup daily_skill.correct 15 16',
-        'rollup learner_skill_days.attempts 23 24',
-        'rollup learner_skill_days.correct 15 16',
-        'rollup total_learner_skill.attempts 23 24',
-        'rollup total_learner_skill.correct 15 16',
+        'rollup learner_daily.attempts 23 24',
+        'rollup learner_daily.correct 15 16',
+        'rollup learner_skill_daily.attempts 23 24',
+        'rollup learner_skill_daily.correct 15 16',
+        'rollup learner_skill_total.attempts 23 24',
+        'rollup learner_skill_total.correct 15 16',
+        'rollup skill_daily.attempts 23 24',
+        'rollup skill_daily.correct 15 16',
       ],
     },
     'row-twice': {
@@ -70,17 +70,20 @@ test('each kind of damage to what is stored is found and named, and nothing else
     },
     'rollup-deleted': {
       do: (tenant) =>
-        sql(`DELETE FROM learner_skill_days WHERE ${view(tenant)} AND user_id = 'u1' AND skill_id = 's1'`),
-      found: ['rollup learner_skill_days.attempts 24 20', 'rollup learner_skill_days.correct 16 12'],
+        sql(
+          `DELETE FROM learner_sums WHERE ${view(tenant)} AND kind = 'skill_day' AND user_id = 'u1' AND skill_id = 's1'`,
+        ),
+      found: ['rollup learner_skill_daily.attempts 24 20', 'rollup learner_skill_daily.correct 16 12'],
     },
     'total-deleted': {
-      do: (tenant) => sql(`DELETE FROM total_learner_skill WHERE ${view(tenant)} AND user_id = 'u1'`),
-      found: ['rollup total_learner_skill.attempts 24 20', 'rollup total_learner_skill.correct 16 12'],
+      do: (tenant) =>
+        sql(`DELETE FROM learner_sums WHERE ${view(tenant)} AND kind = 'skill' AND user_id = 'u1'`),
+      found: ['rollup learner_skill_total.attempts 24 20', 'rollup learner_skill_total.correct 16 12'],
     },
     'rollup-twice': {
       do: (tenant) =>
         sql(`INSERT INTO daily_skill SELECT * FROM daily_skill WHERE ${view(tenant)} AND skill_id = 's1'`),
-      found: ['rollup daily_skill.attempts 24 36', 'rollup daily_skill.correct 16 24'],
+      found: ['rollup skill_daily.attempts 24 36', 'rollup skill_daily.correct 16 24'],
     },
   };
   for (const tenant of Object.keys(damages)) await answer(tenant);
@@ -171,8 +174,8 @@ test(
     await clickhouse.command({ query: `DELETE FROM daily_skill WHERE skill_id = 's1'` });
     const { mismatches, notCompared } = await auditsOf(redis, clickhouse)({ maxWaitMs: 0 });
     assert.deepEqual(namesOf(mismatches), [
-      'idle rollup daily_skill.attempts 24 12',
-      'idle rollup daily_skill.correct 16 8',
+      'idle rollup skill_daily.attempts 24 12',
+      'idle rollup skill_daily.correct 16 8',
     ]);
     assert.equal(notCompared.length, 1);
     assert.match(notCompared[0] ?? '', /^2 daily sums of rollups: rows of theirs wait/);
@@ -203,14 +206,13 @@ test('an erasure on its way is waited for; one that does not move is told', long
   await sleep(1000);
   assert.equal(done, false, 'it waits');
   await redis.hincrby(removedKey(partition), acceptedField('erased', Math.floor(Date.now() / 86_400_000)), 4);
-  for (const { table } of learnerRollups)
-    await clickhouse.command({
-      query: `DELETE FROM ${table.name} WHERE tenant = 'erased' AND user_id = 'u1'`,
-    });
+  await clickhouse.command({
+    query: `DELETE FROM ${learnerSums.table.name} WHERE tenant = 'erased' AND user_id = 'u1'`,
+  });
   await redis.xdel(key, order);
   const { mismatches, totals } = await waiting;
   assert.deepEqual(
-    namesOf(mismatches).filter((name) => !name.includes('daily_skill')),
+    namesOf(mismatches).filter((name) => !name.includes('rollup skill_daily')),
     [],
   );
   assert.deepEqual([totals.accepted, totals.removed, totals.stored], [24, 4, 20]);

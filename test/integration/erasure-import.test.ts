@@ -42,7 +42,7 @@ test('an erasure in the middle of an import', { timeout: 600_000 }, async (t) =>
       clickhouse,
       `SELECT user_id AS user, toUInt32(count()) AS rows, toUInt32(max(learner_seq)) AS last,
         toUInt32(uniqExact(learner_seq)) AS numbers, any(d.days) AS days
-       FROM attempts JOIN (SELECT user_id, toUInt32(sum(attempts)) AS days FROM learner_skill_days GROUP BY user_id) AS d
+       FROM attempts JOIN (SELECT user_id, toUInt32(sum(attempts)) AS days FROM learner_skill_daily GROUP BY user_id) AS d
        USING (user_id) GROUP BY user ORDER BY user`,
     );
   const clickhouse = clickhouseOf(t, service);

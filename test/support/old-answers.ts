@@ -103,7 +103,11 @@ export const partsOf = (
   logger: createLogger('silent', 'test'),
 });
 
-const views = [...rollups.map(({ view }) => view.name), 'cohort_skill_weekly', 'skill_velocity'];
+const views = [
+  ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view.name)),
+  'cohort_skill_weekly',
+  'skill_velocity',
+];
 
 /** Every view over the rollups, and what the API's velocity reads of them; figures to six digits, for sums have no order, and seven in a learner's. */
 export async function everyView(client: ClickHouseClient): Promise<unknown> {

@@ -41,7 +41,7 @@ interface Repairs {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The same keys of a rollup as conditions over the table, over the archive `a` and over the rollup. */
+/** The same units of a rollup as conditions over the table, over the archive `a` and over the rollup. */
 export interface RollupPart {
   readonly inAttempts: string;
   readonly inArchive: string;
@@ -50,9 +50,9 @@ export interface RollupPart {
   readonly onlyWhereWrong?: boolean;
 }
 
-export function partOfRanges({ keys }: Rollup, ranges: readonly OutboxRange[]): RollupPart {
-  const names = Object.keys(keys);
-  const expressions = Object.values(keys).join(', ');
+export function partOfRanges({ unit }: Rollup, ranges: readonly OutboxRange[]): RollupPart {
+  const names = Object.keys(unit);
+  const expressions = Object.values(unit).join(', ');
   const touched = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${inRanges(ranges)})`;
   return {
     inAttempts: `(${expressions}) IN ${touched}`,
@@ -105,14 +105,17 @@ ${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`;
 }
 
 /** A block is in a rollup as a whole or not at all, so that counts show it. */
-function countDiffering({ table, keys }: Rollup, { inAttempts, inArchive, inRollup }: RollupPart): string {
-  const names = Object.keys(keys).join(', ');
-  const named = Object.entries(keys).map(([name, expression]) => `${expression} AS ${name}`);
-  return `SELECT toUInt32(count()) AS keys FROM (
+function countDiffering(
+  { table, unit, levels }: Rollup,
+  { inAttempts, inArchive, inRollup }: RollupPart,
+): string {
+  const names = Object.keys(unit).join(', ');
+  const named = Object.entries(unit).map(([name, expression]) => `${expression} AS ${name}`);
+  return `SELECT toUInt32(count()) AS units FROM (
   SELECT ${names} FROM (
-    SELECT ${named.join(', ')}, toInt64(1) AS n FROM attempts WHERE ${keptRows} AND ${inAttempts}
+    SELECT ${named.join(', ')}, toInt64(${levels.length}) AS n FROM attempts WHERE ${keptRows} AND ${inAttempts}
     UNION ALL
-    SELECT ${names}, toInt64(a.attempts) AS n FROM ${archivedDays} WHERE ${isArchived} AND ${inArchive}
+    SELECT ${names}, ${levels.length} * toInt64(a.attempts) AS n FROM ${archivedDays} WHERE ${isArchived} AND ${inArchive}
     UNION ALL
     SELECT ${names}, -toInt64(attempts) AS n FROM ${table.name} WHERE ${inRollup}
   ) GROUP BY ${names} HAVING sum(n) != 0

@@ -85,8 +85,8 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
   }
 
   return {
-    /** Their names, and whether they have sums of days, or of all days together. */
-    rollups: rollups.map(({ table: { name }, keys }) => ({ name, isDaily: 'day' in keys })),
+    /** The views that finish them, and whether they have sums of days, or of all days together. */
+    rollups: levels.map(({ view: { name }, set }) => ({ name, isDaily: set.includes('day') })),
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
@@ -111,6 +111,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
 }
 
 const rollupNames = rollups.map(({ table }) => table.name);
+const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ ...level, table })));
 
 /** Of the year 2100: after every arrival. */
 const farDay = 47_482;
@@ -199,12 +200,12 @@ FROM (
   FROM ${skillDays.table.name} AS r WHERE NOT (${ofDays('r.day')}) GROUP BY tenant
 ) GROUP BY tenant, day`;
 
-const rollupQuery = rollups
-  .map(({ table: { name }, keys }) => {
-    const [day, condition] = 'day' in keys ? ['r.day', ofDays('r.day')] : [allDays, '1'];
+const rollupQuery = levels
+  .map(({ table, view, set, where }) => {
+    const [day, condition] = set.includes('day') ? ['r.day', ofDays('r.day')] : [allDays, '1'];
     return `
-SELECT '${name}' AS rollup, tenant, toUInt32(${day}) AS day, toUInt32(sum(r.attempts)) AS attempts,
+SELECT '${view.name}' AS rollup, tenant, toUInt32(${day}) AS day, toUInt32(sum(r.attempts)) AS attempts,
   toUInt32(sum(r.correct)) AS correct
-FROM ${name} AS r WHERE ${condition} GROUP BY tenant, day`;
+FROM ${table.name} AS r WHERE ${where} AND ${condition} GROUP BY tenant, day`;
   })
   .join('\nUNION ALL');

@@ -12,8 +12,7 @@ import {
   archivedLearnerSkill,
   isArchived,
   keptRows,
-  learnerRollups,
-  learnerSkill,
+  learnerSums,
   skillDays,
 } from '../schema/rollups.js';
 import { attempts, countedRows, erasures, learnerSnapshots } from '../schema/tables.js';
@@ -39,9 +38,8 @@ export interface ErasureProof {
 
 /** Sums and snapshots of answers whose rows were dropped for their age. */
 const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
-const sums = learnerRollups.map(({ table }) => table);
 /** Those that the drain does not write. */
-const late = learnerTables.filter(({ table }) => ![attempts, ...sums].includes(table));
+const late = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
 
@@ -87,8 +85,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await removeEnded(archive, erased, signal);
       // The learners' own sums last: they say which days of the skills are touched, also to a run that goes on after a kill.
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
-      for (const rollup of learnerRollups)
-        await repairPart({ client, cluster, signal }, rollup, wholeLearners(rows));
+      await repairPart({ client, cluster, signal }, learnerSums, wholeLearners(rows));
     },
     /** Deletes what came from elsewhere than the outbox. */
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
@@ -161,8 +158,8 @@ const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM
     WHERE ${keptRows} AND ${ofLearner}
   UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archivedDays}
     WHERE ${isArchived} AND ${ofLearner}
-  UNION ALL SELECT tenant, user_id, skill_id, day, -toInt64(r.attempts) AS n FROM ${learnerSkill.table.name} AS r
-    WHERE ${ofLearner}
+  UNION ALL SELECT tenant, user_id, skill_id, day, -toInt64(r.attempts) AS n FROM ${learnerSums.table.name} AS r
+    WHERE ${ofLearner} AND kind = 'skill_day'
 ) GROUP BY tenant, user_id, skill_id, day HAVING sum(n) != 0)`;
 
 function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
@@ -194,13 +191,15 @@ const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
   ...{ goal_until: goalAt, until: below.ms + clockMs },
 });
 
+const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;
+
 /** One row a table: what is left of the history. All zeros prove that it is erased. */
 const provingQuery: string = learnerTables
   .map(({ table, ended, endedSums }) => {
     const count =
       endedSums === undefined
         ? `SELECT count() FROM ${table.name} WHERE ${ended}`
-        : `SELECT abs(sum(n)) FROM (${endedSums})`;
+        : `SELECT ${sumOfTimes(endedSums.times)} FROM (${endedSums.query})`;
     return `SELECT '${table.name}' AS place, toUInt64(assumeNotNull((${count}))) AS remaining`;
   })
   .join('\nUNION ALL ');
@@ -210,7 +209,7 @@ const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
   `SELECT '${table.name}' AS place, ${learnerNameSql} AS name, ${
     endedSums === undefined
       ? `toUInt64(count()) AS remaining FROM ${table.name} WHERE ${ended}`
-      : `toUInt64(abs(sum(n))) AS remaining FROM (${endedSums})`
+      : `${sumOfTimes(endedSums.times)} AS remaining FROM (${endedSums.query})`
   } GROUP BY name`;
 
 async function countEnded(

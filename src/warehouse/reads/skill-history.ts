@@ -105,8 +105,8 @@ SELECT
   toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
   ${last.mastery} AS mastery,
   1000 * toFloat64(toUnixTimestamp(${last.at})) AS lastAttemptAt
-FROM learner_skill_days AS r
-WHERE tenant = {tenant:String} AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
+FROM learner_sums AS r
+WHERE tenant = {tenant:String} AND kind = 'skill_day' AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day
 LIMIT ${maxRows + 1}`;
 

@@ -42,8 +42,9 @@ WHERE ${ofUser}`;
 
 const selectPage = ({
   table,
+  exported = '1',
 }: LearnerTable): string => `SELECT ${table.columns.map(({ name }) => name).join(', ')}
-FROM ${table.name} ${finalOf(table)} WHERE ${ofUser}
+FROM ${table.name} ${finalOf(table)} WHERE ${ofUser} AND ${exported}
 ORDER BY ${table.orderBy.slice(1, -1)} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
 
 export type StoredRows = ReturnType<typeof createStoredRows>;

@@ -4,15 +4,7 @@
  * learners is a sketch that cannot be asked for one.)
  */
 import type { Table } from '../clickhouse/ddl.js';
-import {
-  archivedDays,
-  archivedLearnerSkill,
-  isArchived,
-  keptRows,
-  learnerDays,
-  learnerSkill,
-  learnerSkillTotals,
-} from './rollups.js';
+import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums } from './rollups.js';
 import {
   attempts,
   goalChanges,
@@ -32,10 +24,12 @@ export interface LearnerTable {
   /** Condition on the rows of the history that ended. */
   readonly ended: string;
   /**
-   * Of sums: queries of `tenant`, `user_id` and `n`, whose sum is how many answers they count. Without them, the rows
-   * that meet the condition count.
+   * Of sums: queries of `tenant`, `user_id` and `n`, whose sum is how many answers they count, `times` each. Without
+   * them, the rows that meet the condition count.
    */
-  readonly endedSums?: string;
+  readonly endedSums?: { readonly query: string; readonly times: number };
+  /** Condition on the rows that an export sends. */
+  readonly exported?: string;
 }
 
 export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
@@ -49,22 +43,19 @@ const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string
 const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
+const { table: sums, levels } = learnerSums;
 /** Sums do not separate the histories: what the answers of the new one do not explain is of the old one. */
-const unexplained = ({ name }: Table): string =>
-  `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${name} AS r WHERE ${ofLearner}
-    UNION ALL SELECT tenant, user_id, toInt64(-1) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
-    UNION ALL SELECT tenant, user_id, -toInt64(a.attempts) AS n FROM ${archivedDays}
+const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sums.name} AS r WHERE ${ofLearner}
+    UNION ALL SELECT tenant, user_id, toInt64(-${levels.length}) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
+    UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archivedDays}
       WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
-
-const ofSums = (table: Table, rowType: string): LearnerTable => ({
-  ...{ table, rowType, ended: ofLearner, endedSums: unexplained(table) },
-});
 
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
-  ofSums(learnerSkill.table, 'skill_day'),
-  ofSums(learnerSkillTotals.table, 'skill_total'),
-  ofSums(learnerDays.table, 'learner_day'),
+  {
+    ...{ table: sums, rowType: 'skill_day', exported: "kind = 'skill_day'" },
+    ...{ ended: ofLearner, endedSums: { query: unexplained, times: levels.length } },
+  },
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },

@@ -19,7 +19,7 @@ import { narrowArchive, takeSumsOver } from './narrow-sums.js';
 import {
   archivedLearnerSkill,
   archivedMonths,
-  learnerRollups,
+  learnerSums,
   type Rollup,
   rollups,
   selectRollup,
@@ -57,7 +57,7 @@ const otherTables = [
 /** Those of a line read none of it. */
 const viewsInOrder: readonly (readonly View[])[] = [
   [
-    ...rollups.map(({ view }) => view),
+    ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view)),
     ...[
       views.formerDays,
       views.goals,
@@ -88,12 +88,12 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
   },
   {
     version: 8,
-    name: 'days of learners by weeks, and sums over them',
+    name: 'narrow sums of learners, by day, by skill and both',
     steps: [
-      learnerRollups.flatMap(({ table }) => createTables(table, cluster)),
+      createTables(learnerSums.table, cluster),
       takeSumsOver,
       narrowArchive(cluster),
-      learnerRollups.map((rollup) => createMaterializedView(rollup, cluster)),
+      [createMaterializedView(learnerSums, cluster)],
       ...createViews(cluster),
     ],
   },

@@ -1,12 +1,12 @@
 /**
- * Version 8: the days of learners by weeks and in half the bytes, and two more tables of sums, filled from those of before.
+ * Version 8: the sums of learners in half the bytes, over days and over skills too, filled from those of before.
  * No process of an earlier version may write meanwhile (docs/operations.md), and this one writes when its schema is there.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import { type Cluster, everywhere, storedName } from '../clickhouse/ddl.js';
 import { insertUntilThere, oneBlock } from '../clickhouse/insert-rows.js';
-import { archivedLearnerSkill, learnerRollups, type Rollup, rollupColumns, selectDays } from './rollups.js';
+import { archivedLearnerSkill, learnerSums, rollupColumns, selectDays } from './rollups.js';
 import { formerDays } from './views.js';
 
 /** The table of before. */
@@ -34,25 +34,24 @@ export const narrowArchive = (cluster: Cluster): string[] =>
   );
 
 /** Learners are taken in lots of about so many days, for each is one block: it is there as a whole or not at all. */
-const daysOfLot = 1_000_000;
+const daysOfLot = 300_000;
 
 async function fillAll(client: ClickHouseClient): Promise<void> {
   const lots = Math.ceil((await selectNumber(client, `SELECT count() FROM ${before}`)) / daysOfLot);
-  for (const rollup of learnerRollups)
-    for (let lot = 0; lot < lots; lot++) await fillLot(client, rollup, lots, lot);
+  for (let lot = 0; lot < lots; lot++) await fillLot(client, lots, lot);
 }
 
-async function fillLot(client: ClickHouseClient, rollup: Rollup, lots: number, lot: number): Promise<void> {
-  const { name } = rollup.table;
+async function fillLot(client: ClickHouseClient, lots: number, lot: number): Promise<void> {
+  const { name } = learnerSums.table;
   const isOfLot = `cityHash64(tenant, user_id) % ${lots} = ${lot}`;
   const answers = (table: string) => `(SELECT sum(attempts) FROM ${table} WHERE ${isOfLot})`;
-  const missing = `SELECT ${answers(before)} - ${answers(name)}`;
-  const rows = selectDays(rollup, 'd', `${before} AS d`, isOfLot);
+  const missing = `SELECT ${learnerSums.levels.length} * ${answers(before)} - ${answers(name)}`;
+  const rows = selectDays(learnerSums, 'd', `${before} AS d`, isOfLot);
   await insertUntilThere(
     name,
     async () => (await selectNumber(client, missing)) !== 0,
     (token) =>
-      runStatement(client, `INSERT INTO ${name} (${rollupColumns(rollup)}) ${rows}`, {
+      runStatement(client, `INSERT INTO ${name} (${rollupColumns(learnerSums)}) ${rows}`, {
         settings: { ...oneBlock, insert_deduplication_token: `fill:${name}:${lots}:${lot}:${token}` },
       }),
   );

@@ -11,6 +11,7 @@ import {
   type Column,
   columnsOf,
   defineTable,
+  quote,
   rememberingTokens,
   type Table,
   type View,
@@ -18,24 +19,35 @@ import {
 
 type Expressions = Readonly<Record<string, string>>;
 
+/** Rows of a rollup that count every answer once. */
+export interface Level {
+  /** Keys that name a row. */
+  set: readonly string[];
+  /** Condition on the rollup's rows. */
+  where: string;
+  /** Plain view for analysts: finished figures, one row a key, no FINAL and no -Merge. */
+  view: View;
+}
+
 export interface Rollup {
   table: Table;
   /** Columns that name a row, as expressions over `attempts`. */
   keys: Expressions;
   /** The other columns, as aggregates over `attempts`. */
   sums: Expressions;
-  /** Plain view for analysts: finished figures, one row a key, no FINAL and no -Merge. */
-  view: View;
+  levels: readonly Level[];
+  /** Of the keys, those whose rows are compared and computed again together. */
+  unit: Expressions;
 }
 
 const expressionsOf = (columns: readonly Column[]): Expressions =>
   Object.fromEntries(columns.map(({ name, source = name }) => [name, source]));
 
-function rollupOf(table: Table, view: View): Rollup {
-  const keyNames = table.orderBy.slice(1, -1).split(', ');
-  const isKey = ({ name }: Column): boolean => keyNames.includes(name);
+function rollupOf(table: Table, levels: readonly Level[], isOfUnit = (_: string): boolean => true): Rollup {
+  const isKey = ({ name }: Column): boolean => levels.some(({ set }) => set.includes(name));
   const [keys, sums] = [table.columns.filter(isKey), table.columns.filter((column) => !isKey(column))];
-  return { table, view, keys: expressionsOf(keys), sums: expressionsOf(sums) };
+  const unit = expressionsOf(keys.filter(({ name }) => isOfUnit(name)));
+  return { table, levels, unit, keys: expressionsOf(keys), sums: expressionsOf(sums) };
 }
 
 const tenant = columnsOf('tenant LowCardinality(String) -- Owner of the learners');
@@ -105,89 +117,102 @@ export const sumEach = (alias: string, columns: readonly Column[]): string =>
   columns.map(({ name }) => `sum(${alias}.${name}) AS ${name}`).join(', ');
 
 const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
-/**
- * FINAL passes on what is one part as it is: merged so, whole tables of learners are read in half the time or less. The
- * engine merges parts of like sizes by itself; this has it merge whatever is four hours old, six times a day at most.
- */
-const mergedWhole = `${rememberingTokens}, min_age_to_force_merge_seconds = 14400`;
 
+/** What velocity and efficiency are made of. */
+export const skillSums = without('squared_error', 'plateau_attempts', 'log_seconds_squared');
 const daySums = without('log_seconds_squared');
+/** Up to the seconds. */
+const learnerDaySums = answerSums.slice(0, 5);
+const { mastery: lastMastery, at: lastAnswerAt } = unpacked('last_answer');
 
-export const learnerSkill = rollupOf(
-  defineTable(
-    'learner_skill_days -- One day of one learner on one skill; read it through the view learner_skill_daily',
-    [...[...tenant, ...user, ...skill, ...day, ...daySums.map(narrow)], ...lastAnswer],
-    {
-      engine: layout.engine,
-      // By weeks first: parts of other weeks do not overlap, and FINAL passes them on as they are, in a third of the time. A
-      // learner's days are a granule a week; small ones keep that as fast as it was.
-      orderBy: '(tenant, toMonday(day), user_id, skill_id, day)',
-      settings: `${mergedWhole}, index_granularity = 2048`,
-    },
-  ),
-  {
+const isKind = (kind: string): string => `kind = '${kind}'`;
+/** Which columns a row adds up over: skill_day none, skill the days, day the skills. */
+const kinds = "Enum8('skill_day', 'skill', 'day')";
+const kindOf = (skillId: string, day: string): string =>
+  `CAST(1 + grouping(${day}) + 2 * grouping(${skillId}), ${quote(kinds)})`;
+/** Only rows over all days have a set of them. */
+const daysOf = (day: string, of = day): string => `if(grouping(${day}) = 1, groupUniqArray(${of}), [])`;
+
+// FINAL costs a sixth of a GROUP BY of the key or less, and holds nothing: whole tables can be pulled through these views.
+const skillDay: Level = {
+  set: ['tenant', 'user_id', 'skill_id', 'day'],
+  where: isKind('skill_day'),
+  view: {
     name: 'learner_skill_daily',
     comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
-    // FINAL costs a sixth of a GROUP BY of the key or less, and holds nothing: whole tables can be pulled through it.
     query: `SELECT tenant, user_id, skill_id, day, ${names(daySums)},
   ${pace},
   ${gain},
   ${calibration},
   greatest(0, least(1, last_mastery - mastery_gain)) AS first_mastery,
-  ${unpacked('last_answer').mastery} AS last_mastery,
-  ${unpacked('last_answer').at} AS last_answer_at
-FROM learner_skill_days FINAL`,
+  ${lastMastery} AS last_mastery,
+  ${lastAnswerAt} AS last_answer_at
+FROM learner_sums FINAL WHERE ${isKind('skill_day')}`,
   },
-);
-
-/** What velocity and efficiency are made of. */
-export const skillSums = without('squared_error', 'plateau_attempts', 'log_seconds_squared');
+};
 
 /** Sums over days would be as many groups as there are learners and skills, and each query would make them again. */
-export const learnerSkillTotals = rollupOf(
-  defineTable(
-    'total_learner_skill -- All answers of one learner on one skill; read it through the view learner_skill_total',
-    [
-      ...[...tenant, ...user, ...skill, ...skillSums.map(narrow)],
-      ...columnsOf(`
-        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(toDate(occurred_at))
-          -- UTC days with answers, in no order
-        plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(toDate(occurred_at), plateau_detected = 1)
-          -- Last UTC day with an answer given on a plateau; 1970-01-01: none
-      `),
-    ],
-    { ...layout, orderBy: '(tenant, user_id, skill_id)', settings: mergedWhole },
-  ),
-  {
+const skillTotal: Level = {
+  set: ['tenant', 'user_id', 'skill_id'],
+  where: isKind('skill'),
+  view: {
     name: 'learner_skill_total',
-    comment: 'Answers, accuracy, pace and velocity by learner and skill, over all days',
+    comment: 'Answers, accuracy, pace, velocity and mastery by learner and skill, over all days',
     query: `SELECT tenant, user_id, skill_id, ${names(skillSums)},
   length(days) AS active_days,
   arrayMax(days) AS last_day,
   plateau_day = last_day AS on_plateau,
   ${pace},
   ${gain},
-  mastery_gain / active_days AS velocity_per_active_day
-FROM total_learner_skill FINAL`,
+  mastery_gain / active_days AS velocity_per_active_day,
+  ${lastMastery} AS last_mastery
+FROM learner_sums FINAL WHERE ${isKind('skill')}`,
   },
-);
+};
 
-/** Up to the seconds. */
-const learnerSums = answerSums.slice(0, 5);
-
-export const learnerDays = rollupOf(
-  defineTable(
-    'daily_learner -- One day of one learner; read it through the view learner_daily',
-    [...tenant, ...user, ...day, ...learnerSums.map(narrow)],
-    { ...layout, orderBy: '(tenant, user_id, day)', settings: mergedWhole },
-  ),
-  {
+const learnerDay: Level = {
+  set: ['tenant', 'user_id', 'day'],
+  where: isKind('day'),
+  view: {
     name: 'learner_daily',
     comment: 'Answers, accuracy and pace by learner and UTC day, over all skills',
-    query: `SELECT tenant, user_id, day, ${names(learnerSums)},
+    query: `SELECT tenant, user_id, day, ${names(learnerDaySums)},
   ${pace}
-FROM daily_learner FINAL`,
+FROM learner_sums FINAL WHERE ${isKind('day')}`,
   },
+};
+
+/** In one table: an insert costs more by each part that it makes than by the rows in it. */
+export const learnerSums = rollupOf(
+  defineTable(
+    'learner_sums -- Sums of one learner, by skill and day, by skill and by day; read them through the views learner_skill_daily, learner_skill_total and learner_daily',
+    [
+      ...[...tenant, ...user, ...skill, ...day],
+      ...columnsOf(`
+        kind ${kinds} zstd = ${kindOf('skill_id', 'day')}
+          -- Sums of: a day on a skill, all days on a skill (day is 1970-01-01), a day on all skills (skill_id is empty)
+      `),
+      ...daySums.map(narrow),
+      ...lastAnswer,
+      ...columnsOf(`
+        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = ${daysOf('day', 'toDate(occurred_at)')}
+          -- Where kind is skill: UTC days with answers, in no order
+        plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(toDate(occurred_at), plateau_detected = 1)
+          -- Last UTC day with an answer given on a plateau; 1970-01-01: none
+      `),
+    ],
+    {
+      engine: layout.engine,
+      // Days by weeks first: parts of other weeks do not overlap, and FINAL passes them on as they are, in a third of the
+      // time. A learner's days are a granule a week; small ones keep that as fast as it was.
+      orderBy: '(tenant, kind, toMonday(day), user_id, skill_id, day)',
+      // FINAL passes on what is one part as it is: merged so, whole tables are read in half the time or less. The engine
+      // merges parts of like sizes by itself; this has it merge whatever is four hours old, six times a day at most.
+      settings: `${rememberingTokens}, index_granularity = 2048, min_age_to_force_merge_seconds = 14400`,
+    },
+  ),
+  [skillDay, skillTotal, learnerDay],
+  (key) => key === 'tenant' || key === 'user_id',
 );
 
 export const skillDays = rollupOf(
@@ -206,32 +231,37 @@ export const skillDays = rollupOf(
     // A shard's own rows stay with it; this is for those that are computed again.
     { ...layout, orderBy: '(tenant, skill_id, day, partition_id)', shardBy: 'partition_id' },
   ),
-  {
-    name: 'skill_daily',
-    comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and UTC day',
-    query: `SELECT tenant, skill_id, day, ${sumEach('r', answerSums)},
+  [
+    {
+      set: ['tenant', 'skill_id', 'day', 'partition_id'],
+      where: '1',
+      view: {
+        name: 'skill_daily',
+        comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and UTC day',
+        query: `SELECT tenant, skill_id, day, ${sumEach('r', answerSums)},
   ${pace},
   ${gain},
   ${calibration},
   sum(r.mastery_sum) / attempts AS mean_mastery,
   uniqMerge(r.learners) AS learners
 FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
-  },
+      },
+    },
+  ],
 );
 
-/** The one by day last: it says which days of the skills are touched where learners are corrected. */
-export const learnerRollups: readonly Rollup[] = [learnerSkillTotals, learnerDays, learnerSkill];
-export const rollups: readonly Rollup[] = [...learnerRollups, skillDays];
+export const rollups: readonly Rollup[] = [learnerSums, skillDays];
+
+function groupBy(levels: readonly Pick<Level, 'set'>[], nameOf = (key: string): string => key): string {
+  const sets = levels.map(({ set }) => `(${set.map(nameOf).join(', ')})`);
+  return `GROUP BY ${sets.length === 1 ? sets : `GROUPING SETS (${sets.join(', ')})`}`;
+}
 
 /**
  * @param where a condition over `attempts`; all rows without it
  * @param from `attempts`, or the table that holds its rows here
  */
-export function selectRollup(
-  { keys, sums }: Pick<Rollup, 'keys' | 'sums'>,
-  where?: string,
-  from = 'attempts',
-): string {
+export function selectRollup({ keys, sums, levels }: Summed, where?: string, from = 'attempts'): string {
   const columns = Object.entries({ ...keys, ...sums }).map(
     ([name, expression]) => `${expression} AS ${name}`,
   );
@@ -239,12 +269,13 @@ export function selectRollup(
     `SELECT ${columns.join(', ')}`,
     `FROM ${from}`,
     ...(where ? [`WHERE ${where}`] : []),
-    `GROUP BY ${Object.keys(keys).join(', ')}`,
+    groupBy(levels),
   ].join('\n');
 }
 
-export const rollupColumns = ({ keys, sums }: Pick<Rollup, 'keys' | 'sums'>): string =>
-  Object.keys({ ...keys, ...sums }).join(', ');
+type Summed = Pick<Rollup, 'keys' | 'sums'> & { readonly levels: readonly Pick<Level, 'set'>[] };
+
+export const rollupColumns = ({ keys, sums }: Summed): string => Object.keys({ ...keys, ...sums }).join(', ');
 
 const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
 
@@ -255,7 +286,7 @@ const archivedAnswer = columnsOf(`
 
 /** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
 export const archivedLearnerSkill = defineTable(
-  'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; the daily tables and total_learner_skill have them too',
+  'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; learner_sums and daily_skill have them too',
   [
     ...columnsOf(`
       ${monthOfArrival}
@@ -271,8 +302,9 @@ export const archivedLearnerSkill = defineTable(
 );
 
 /** The same as a rollup of `attempts`, for the INSERT that fills it. */
-export const archivedRollup: Pick<Rollup, 'keys' | 'sums'> = {
-  keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSkill.keys },
+export const archivedRollup: Summed = {
+  keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSums.keys },
+  levels: [{ set: ['month', 'partition_id', ...skillDay.set] }],
   sums: expressionsOf([...answerSums, ...archivedAnswer, ...masterySum]),
 };
 
@@ -297,13 +329,19 @@ export const isArchived = `a.month <= ${archivedThrough}`;
 
 const aggregates = (alias: string): Expressions => ({
   last_answer: `max(${packed(`${alias}.last_answer.1`, `${alias}.last_answer.2`, `${alias}.last_answer.3`)})`,
-  days: `groupUniqArray(${alias}.day)`,
+  kind: kindOf(`${alias}.skill_id`, `${alias}.day`),
+  days: daysOf(`${alias}.day`),
   plateau_day: `maxIf(${alias}.day, ${alias}.plateau_attempts > 0)`,
   learners: `uniqState(${alias}.user_id)`,
 });
 
 /** Sums of days, as the archive and earlier versions have them, as rows of a rollup. @param where a condition over `alias` */
-export function selectDays({ keys, sums }: Rollup, alias: string, from: string, where: string): string {
+export function selectDays(
+  { keys, sums, levels }: Rollup,
+  alias: string,
+  from: string,
+  where: string,
+): string {
   const names = Object.keys(keys);
   const columns = [
     ...names.map((name) => `${alias}.${name} AS ${name}`),
@@ -313,7 +351,7 @@ export function selectDays({ keys, sums }: Rollup, alias: string, from: string, 
     `SELECT ${columns.join(', ')}`,
     `FROM ${from}`,
     `WHERE ${where}`,
-    `GROUP BY ${names.map((name) => `${alias}.${name}`).join(', ')}`,
+    groupBy(levels, (name) => `${alias}.${name}`),
   ].join('\n');
 }
 

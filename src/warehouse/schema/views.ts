@@ -31,8 +31,8 @@ FROM (
 
 export const formerDays: View = {
   name: 'daily_learner_skill',
-  comment: 'learner_skill_days under its earlier name, for proofs of erasures that name it',
-  query: 'SELECT * FROM learner_skill_days',
+  comment: 'The days of learner_sums under an earlier name, for proofs of erasures that name it',
+  query: "SELECT * EXCEPT (kind, days, plateau_day) FROM learner_sums WHERE kind = 'skill_day'",
 };
 
 const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
@@ -110,10 +110,12 @@ FROM (
     toUInt32(intDiv(toMonday(d.day) - f.cohort, 7)) AS week,
     uniq(d.user_id) AS learners, count() AS active_days, avg(${unpacked('d.last_answer').mastery}) AS mean_mastery,
     ${sumEach('d', skillSums)}
-  FROM learner_skill_days AS d FINAL
+  FROM learner_sums AS d FINAL
   JOIN (
-    SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM daily_learner AS r GROUP BY tenant, user_id
+    SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM learner_sums AS r WHERE r.kind = 'day'
+    GROUP BY tenant, user_id
   ) AS f ON f.tenant = d.tenant AND f.user_id = d.user_id
+  WHERE d.kind = 'skill_day'
   GROUP BY tenant, cohort, skill_id, week
 ) AS w
 JOIN (
@@ -166,10 +168,11 @@ FROM (
     countIf(l.timed_attempts >= 3) AS timed_learners,
     if(sum(l.timed_seconds) = 0, NULL, 60 * sum(l.timed_correct) / sum(l.timed_seconds)) AS correct_per_minute,
     avg(l.plateau_day = arrayMax(l.days)) AS plateau_share
-  FROM total_learner_skill AS l FINAL
+  FROM learner_sums AS l FINAL
   JOIN (
     ${norms}
   ) AS n ON n.tenant = l.tenant AND n.skill_id = l.skill_id
+  WHERE l.kind = 'skill'
   GROUP BY tenant, skill_id
 )`,
 };
@@ -206,7 +209,7 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
  * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
  */
 const days = `SELECT tenant, user_id, groupArray((day, attempts, correct)) AS days
-  FROM daily_learner FINAL WHERE (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
+  FROM learner_sums FINAL WHERE kind = 'day' AND (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
   GROUP BY tenant, user_id`;
 
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
