@@ -18,8 +18,7 @@ const schools: readonly (School & { readonly seconds: number })[] = [
   { tenant: 'scattered', learners: 50_000, days: 40, perDay: 5, perSkill: 1, seconds: 3 },
 ];
 
-const views =
-  `learner_skill_daily learner_skill_total learner_daily skill_daily cohort_skill_weekly skill_velocity
+const views = `learner_skill_daily learner_skill_total skill_daily cohort_skill_weekly skill_velocity
   forecasts forecast_outcomes forecast_coverage`.split(/\s+/);
 
 /** The least of these that is enough is told. */

@@ -54,7 +54,6 @@ const stored = (users: string) =>
     `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
       toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE user_id LIKE {users:String})) AS own,
       toUInt32((SELECT sum(attempts) FROM learner_skill_total WHERE user_id LIKE {users:String})) AS totals,
-      toUInt32((SELECT sum(attempts) FROM learner_daily WHERE user_id LIKE {users:String})) AS days,
       toUInt32((SELECT sum(attempts) FROM daily_skill) - (SELECT count() FROM attempts WHERE user_id NOT LIKE {users:String})) AS skills
      FROM attempts WHERE user_id LIKE {users:String}`,
     { params: { users } },

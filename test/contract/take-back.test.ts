@@ -106,19 +106,16 @@ const rowsOf = async ({ name }: Tenant, userId: string): Promise<unknown> => {
   );
   const days = await query(
     `SELECT skill_id, toString(day) AS day, sum(attempts) AS attempts, sum(correct) AS correct
-     FROM learner_sums ${ofLearner} AND kind = 'skill_day' GROUP BY skill_id, day ORDER BY skill_id, day`,
+     FROM learner_sums ${ofLearner} AND kind = 'day' GROUP BY skill_id, day ORDER BY skill_id, day`,
   );
   const totals = await query(
     `SELECT skill_id, attempts, correct, active_days, last_day FROM learner_skill_total ${ofLearner} ORDER BY skill_id`,
-  );
-  const learnerDays = await query(
-    `SELECT day, attempts, correct FROM learner_daily ${ofLearner} ORDER BY day`,
   );
   const skillDays = await query(
     `SELECT skill_id, toString(day) AS day, attempts, correct, learners FROM skill_daily
      WHERE tenant = {tenant:String} ORDER BY skill_id, day`,
   );
-  return told({ attempts, days, totals, learnerDays, skillDays });
+  return told({ attempts, days, totals, skillDays });
 };
 
 /** What the API tells, without times that pass. @param stored whether what comes from ClickHouse is there */

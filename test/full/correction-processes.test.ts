@@ -71,7 +71,6 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
         toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE user_id = {userId:String})) AS days,
         toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS learner,
         toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS totals,
-        toUInt32((SELECT sum(attempts) FROM learner_daily)) AS learner_days,
         toUInt32((SELECT sum(attempts) FROM skill_daily)) AS skill FROM attempts`,
       { params: { userId } },
     );
@@ -92,7 +91,7 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
 
   async function assertErased(others: number): Promise<void> {
     const rows = answersAfter + others;
-    const learner = { learner: rows, totals: rows, learner_days: rows, skill: rows };
+    const learner = { learner: rows, totals: rows, skill: rows };
     await waitFor('the sums', async () => (await counts())?.mine === answersAfter);
     assert.deepEqual(await counts(), { mine: answersAfter, days: answersAfter, rows, ...learner });
     assert.equal(await removed(), erased);

@@ -47,8 +47,6 @@ test('each kind of damage to what is stored is found and named, and nothing else
         sql(`DELETE FROM attempts WHERE ${view(tenant)} AND user_id = 'u1' AND learner_seq = 2`),
       found: [
         'missing attempts 4 3',
-        'rollup learner_daily.attempts 23 24',
-        'rollup learner_daily.correct 15 16',
         'rollup learner_skill_daily.attempts 23 24',
         'rollup learner_skill_daily.correct 15 16',
         'rollup learner_skill_total.attempts 23 24',
@@ -71,13 +69,13 @@ test('each kind of damage to what is stored is found and named, and nothing else
     'rollup-deleted': {
       do: (tenant) =>
         sql(
-          `DELETE FROM learner_sums WHERE ${view(tenant)} AND kind = 'skill_day' AND user_id = 'u1' AND skill_id = 's1'`,
+          `DELETE FROM learner_sums WHERE ${view(tenant)} AND kind = 'day' AND user_id = 'u1' AND skill_id = 's1'`,
         ),
       found: ['rollup learner_skill_daily.attempts 24 20', 'rollup learner_skill_daily.correct 16 12'],
     },
     'total-deleted': {
       do: (tenant) =>
-        sql(`DELETE FROM learner_sums WHERE ${view(tenant)} AND kind = 'skill' AND user_id = 'u1'`),
+        sql(`DELETE FROM learner_sums WHERE ${view(tenant)} AND kind = 'total' AND user_id = 'u1'`),
       found: ['rollup learner_skill_total.attempts 24 20', 'rollup learner_skill_total.correct 16 12'],
     },
     'rollup-twice': {

@@ -30,7 +30,7 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
     const [bare] = await selectRows<{ n: number }>(
       client,
       `SELECT toUInt32(count()) AS n FROM system.columns
-       WHERE database = currentDatabase() AND table NOT LIKE '%_mv' AND table NOT IN ('learner_skill_daily', 'learner_skill_total', 'daily_learner_skill', 'learner_daily', 'skill_daily', 'skill_catalogue') AND comment = ''`,
+       WHERE database = currentDatabase() AND table NOT LIKE '%_mv' AND table NOT IN ('learner_skill_daily', 'learner_skill_total', 'daily_learner_skill', 'skill_daily', 'skill_catalogue') AND comment = ''`,
     );
     assert.equal(bare?.n, 0, 'every column says what it means');
     const newer = { version: 9, name: 'of a later release', steps: [] };

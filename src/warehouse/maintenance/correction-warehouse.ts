@@ -159,7 +159,7 @@ const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM
   UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archivedDays}
     WHERE ${isArchived} AND ${ofLearner}
   UNION ALL SELECT tenant, user_id, skill_id, day, -toInt64(r.attempts) AS n FROM ${learnerSums.table.name} AS r
-    WHERE ${ofLearner} AND kind = 'skill_day'
+    WHERE ${ofLearner} AND kind = 'day'
 ) GROUP BY tenant, user_id, skill_id, day HAVING sum(n) != 0)`;
 
 function touchedDays(rows: readonly CorrectedRows[]): RollupPart {

@@ -106,7 +106,7 @@ SELECT
   ${last.mastery} AS mastery,
   1000 * toFloat64(toUnixTimestamp(${last.at})) AS lastAttemptAt
 FROM learner_sums AS r
-WHERE tenant = {tenant:String} AND kind = 'skill_day' AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
+WHERE tenant = {tenant:String} AND kind = 'day' AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day
 LIMIT ${maxRows + 1}`;
 

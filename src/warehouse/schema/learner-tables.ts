@@ -53,7 +53,7 @@ const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sum
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
   {
-    ...{ table: sums, rowType: 'skill_day', exported: "kind = 'skill_day'" },
+    ...{ table: sums, rowType: 'skill_day', exported: "kind = 'day'" },
     ...{ ended: ofLearner, endedSums: { query: unexplained, times: levels.length } },
   },
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },

@@ -88,7 +88,7 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
   },
   {
     version: 8,
-    name: 'narrow sums of learners, by day, by skill and both',
+    name: 'narrow sums of learners, by day and over all days',
     steps: [
       createTables(learnerSums.table, cluster),
       takeSumsOver,

@@ -1,5 +1,5 @@
 /**
- * Version 8: the sums of learners in half the bytes, over days and over skills too, filled from those of before.
+ * Version 8: the sums of learners in half the bytes, over all days too, filled from those of before.
  * No process of an earlier version may write meanwhile (docs/operations.md), and this one writes when its schema is there.
  */
 import type { ClickHouseClient } from '@clickhouse/client';

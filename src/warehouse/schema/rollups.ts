@@ -18,6 +18,7 @@ import {
 } from '../clickhouse/ddl.js';
 
 type Expressions = Readonly<Record<string, string>>;
+type PartialSums = Readonly<Record<string, 0 | 1>>;
 
 /** Rows of a rollup that count every answer once. */
 export interface Level {
@@ -36,6 +37,7 @@ export interface Rollup {
   /** The other columns, as aggregates over `attempts`. */
   sums: Expressions;
   levels: readonly Level[];
+  partial: PartialSums;
   /** Of the keys, those whose rows are compared and computed again together. */
   unit: Expressions;
 }
@@ -43,11 +45,18 @@ export interface Rollup {
 const expressionsOf = (columns: readonly Column[]): Expressions =>
   Object.fromEntries(columns.map(({ name, source = name }) => [name, source]));
 
-function rollupOf(table: Table, levels: readonly Level[], isOfUnit = (_: string): boolean => true): Rollup {
+function rollupOf(
+  table: Table,
+  levels: readonly Level[],
+  { unit, partial = {} }: { unit?: readonly string[]; partial?: PartialSums } = {},
+): Rollup {
   const isKey = ({ name }: Column): boolean => levels.some(({ set }) => set.includes(name));
   const [keys, sums] = [table.columns.filter(isKey), table.columns.filter((column) => !isKey(column))];
-  const unit = expressionsOf(keys.filter(({ name }) => isOfUnit(name)));
-  return { table, levels, unit, keys: expressionsOf(keys), sums: expressionsOf(sums) };
+  const inUnit = keys.filter(({ name }) => unit?.includes(name) ?? true);
+  return {
+    ...{ table, levels, partial, keys: expressionsOf(keys), sums: expressionsOf(sums) },
+    unit: expressionsOf(inUnit),
+  };
 }
 
 const tenant = columnsOf('tenant LowCardinality(String) -- Owner of the learners');
@@ -121,22 +130,24 @@ const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
 /** What velocity and efficiency are made of. */
 export const skillSums = without('squared_error', 'plateau_attempts', 'log_seconds_squared');
 const daySums = without('log_seconds_squared');
-/** Up to the seconds. */
-const learnerDaySums = answerSums.slice(0, 5);
 const { mastery: lastMastery, at: lastAnswerAt } = unpacked('last_answer');
 
 const isKind = (kind: string): string => `kind = '${kind}'`;
-/** Which columns a row adds up over: skill_day none, skill the days, day the skills. */
-const kinds = "Enum8('skill_day', 'skill', 'day')";
-const kindOf = (skillId: string, day: string): string =>
-  `CAST(1 + grouping(${day}) + 2 * grouping(${skillId}), ${quote(kinds)})`;
-/** Only rows over all days have a set of them. */
-const daysOf = (day: string, of = day): string => `if(grouping(${day}) = 1, groupUniqArray(${of}), [])`;
+const kinds = "Enum8('day', 'total')";
+const kindOf = (day: string): string => `CAST(1 + grouping(${day}), ${quote(kinds)})`;
+/** Sums that rows of one kind alone have, by the value of grouping(day) there: they take no room in the others. */
+const partialSums: PartialSums = {
+  squared_error: 0,
+  plateau_attempts: 0,
+  last_answer: 0,
+  days: 1,
+  plateau_day: 1,
+};
 
-// FINAL costs a sixth of a GROUP BY of the key or less, and holds nothing: whole tables can be pulled through these views.
+// FINAL costs a sixth of a GROUP BY of the key or less, and holds nothing: whole tables can be pulled through these two.
 const skillDay: Level = {
   set: ['tenant', 'user_id', 'skill_id', 'day'],
-  where: isKind('skill_day'),
+  where: isKind('day'),
   view: {
     name: 'learner_skill_daily',
     comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
@@ -147,58 +158,45 @@ const skillDay: Level = {
   greatest(0, least(1, last_mastery - mastery_gain)) AS first_mastery,
   ${lastMastery} AS last_mastery,
   ${lastAnswerAt} AS last_answer_at
-FROM learner_sums FINAL WHERE ${isKind('skill_day')}`,
+FROM learner_sums FINAL WHERE ${isKind('day')}`,
   },
 };
 
 /** Sums over days would be as many groups as there are learners and skills, and each query would make them again. */
 const skillTotal: Level = {
   set: ['tenant', 'user_id', 'skill_id'],
-  where: isKind('skill'),
+  where: isKind('total'),
   view: {
     name: 'learner_skill_total',
-    comment: 'Answers, accuracy, pace, velocity and mastery by learner and skill, over all days',
+    comment: 'Answers, accuracy, pace and velocity by learner and skill, over all days',
     query: `SELECT tenant, user_id, skill_id, ${names(skillSums)},
   length(days) AS active_days,
   arrayMax(days) AS last_day,
   plateau_day = last_day AS on_plateau,
   ${pace},
   ${gain},
-  mastery_gain / active_days AS velocity_per_active_day,
-  ${lastMastery} AS last_mastery
-FROM learner_sums FINAL WHERE ${isKind('skill')}`,
-  },
-};
-
-const learnerDay: Level = {
-  set: ['tenant', 'user_id', 'day'],
-  where: isKind('day'),
-  view: {
-    name: 'learner_daily',
-    comment: 'Answers, accuracy and pace by learner and UTC day, over all skills',
-    query: `SELECT tenant, user_id, day, ${names(learnerDaySums)},
-  ${pace}
-FROM learner_sums FINAL WHERE ${isKind('day')}`,
+  mastery_gain / active_days AS velocity_per_active_day
+FROM learner_sums FINAL WHERE ${isKind('total')}`,
   },
 };
 
 /** In one table: an insert costs more by each part that it makes than by the rows in it. */
 export const learnerSums = rollupOf(
   defineTable(
-    'learner_sums -- Sums of one learner, by skill and day, by skill and by day; read them through the views learner_skill_daily, learner_skill_total and learner_daily',
+    'learner_sums -- Answers of one learner on one skill, by day and over all days; read them through the views learner_skill_daily and learner_skill_total',
     [
       ...[...tenant, ...user, ...skill, ...day],
       ...columnsOf(`
-        kind ${kinds} zstd = ${kindOf('skill_id', 'day')}
-          -- Sums of: a day on a skill, all days on a skill (day is 1970-01-01), a day on all skills (skill_id is empty)
+        kind ${kinds} zstd = ${kindOf('day')}
+          -- day: sums of a day; total: of all days, and day is 1970-01-01
       `),
       ...daySums.map(narrow),
       ...lastAnswer,
       ...columnsOf(`
-        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = ${daysOf('day', 'toDate(occurred_at)')}
-          -- Where kind is skill: UTC days with answers, in no order
+        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(toDate(occurred_at))
+          -- Where kind is total: UTC days with answers, in no order
         plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(toDate(occurred_at), plateau_detected = 1)
-          -- Last UTC day with an answer given on a plateau; 1970-01-01: none
+          -- Where kind is total: last UTC day with an answer given on a plateau; 1970-01-01: none
       `),
     ],
     {
@@ -211,8 +209,8 @@ export const learnerSums = rollupOf(
       settings: `${rememberingTokens}, index_granularity = 2048, min_age_to_force_merge_seconds = 14400`,
     },
   ),
-  [skillDay, skillTotal, learnerDay],
-  (key) => key === 'tenant' || key === 'user_id',
+  [skillDay, skillTotal],
+  { unit: ['tenant', 'user_id'], partial: partialSums },
 );
 
 export const skillDays = rollupOf(
@@ -261,9 +259,13 @@ function groupBy(levels: readonly Pick<Level, 'set'>[], nameOf = (key: string): 
  * @param where a condition over `attempts`; all rows without it
  * @param from `attempts`, or the table that holds its rows here
  */
-export function selectRollup({ keys, sums, levels }: Summed, where?: string, from = 'attempts'): string {
+export function selectRollup(
+  { keys, sums, levels, partial = {} }: Summed,
+  where?: string,
+  from = 'attempts',
+): string {
   const columns = Object.entries({ ...keys, ...sums }).map(
-    ([name, expression]) => `${expression} AS ${name}`,
+    ([name, expression]) => `${whereAsked(partial[name], expression, 'day')} AS ${name}`,
   );
   return [
     `SELECT ${columns.join(', ')}`,
@@ -273,7 +275,15 @@ export function selectRollup({ keys, sums, levels }: Summed, where?: string, fro
   ].join('\n');
 }
 
-type Summed = Pick<Rollup, 'keys' | 'sums'> & { readonly levels: readonly Pick<Level, 'set'>[] };
+type Summed = Pick<Rollup, 'keys' | 'sums'> & {
+  readonly levels: readonly Pick<Level, 'set'>[];
+  readonly partial?: PartialSums;
+};
+
+const whereAsked = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
+  grouping === undefined
+    ? sum
+    : `if(grouping(${day}) = ${grouping}, ${sum}, defaultValueOfArgumentType(${sum}))`;
 
 export const rollupColumns = ({ keys, sums }: Summed): string => Object.keys({ ...keys, ...sums }).join(', ');
 
@@ -329,15 +339,15 @@ export const isArchived = `a.month <= ${archivedThrough}`;
 
 const aggregates = (alias: string): Expressions => ({
   last_answer: `max(${packed(`${alias}.last_answer.1`, `${alias}.last_answer.2`, `${alias}.last_answer.3`)})`,
-  kind: kindOf(`${alias}.skill_id`, `${alias}.day`),
-  days: daysOf(`${alias}.day`),
+  kind: kindOf(`${alias}.day`),
+  days: `groupUniqArray(${alias}.day)`,
   plateau_day: `maxIf(${alias}.day, ${alias}.plateau_attempts > 0)`,
   learners: `uniqState(${alias}.user_id)`,
 });
 
 /** Sums of days, as the archive and earlier versions have them, as rows of a rollup. @param where a condition over `alias` */
 export function selectDays(
-  { keys, sums, levels }: Rollup,
+  { keys, sums, levels, partial }: Rollup,
   alias: string,
   from: string,
   where: string,
@@ -345,7 +355,10 @@ export function selectDays(
   const names = Object.keys(keys);
   const columns = [
     ...names.map((name) => `${alias}.${name} AS ${name}`),
-    ...Object.keys(sums).map((name) => `${aggregates(alias)[name] ?? `sum(${alias}.${name})`} AS ${name}`),
+    ...Object.keys(sums).map((name) => {
+      const sum = aggregates(alias)[name] ?? `sum(${alias}.${name})`;
+      return `${whereAsked(partial[name], sum, `${alias}.day`)} AS ${name}`;
+    }),
   ];
   return [
     `SELECT ${columns.join(', ')}`,

@@ -32,7 +32,7 @@ FROM (
 export const formerDays: View = {
   name: 'daily_learner_skill',
   comment: 'The days of learner_sums under an earlier name, for proofs of erasures that name it',
-  query: "SELECT * EXCEPT (kind, days, plateau_day) FROM learner_sums WHERE kind = 'skill_day'",
+  query: "SELECT * EXCEPT (kind, days, plateau_day) FROM learner_sums WHERE kind = 'day'",
 };
 
 const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
@@ -112,10 +112,10 @@ FROM (
     ${sumEach('d', skillSums)}
   FROM learner_sums AS d FINAL
   JOIN (
-    SELECT tenant, user_id, toMonday(min(r.day)) AS cohort FROM learner_sums AS r WHERE r.kind = 'day'
+    SELECT tenant, user_id, toMonday(min(arrayMin(r.days))) AS cohort FROM learner_sums AS r WHERE r.kind = 'total'
     GROUP BY tenant, user_id
   ) AS f ON f.tenant = d.tenant AND f.user_id = d.user_id
-  WHERE d.kind = 'skill_day'
+  WHERE d.kind = 'day'
   GROUP BY tenant, cohort, skill_id, week
 ) AS w
 JOIN (
@@ -172,7 +172,7 @@ FROM (
   JOIN (
     ${norms}
   ) AS n ON n.tenant = l.tenant AND n.skill_id = l.skill_id
-  WHERE l.kind = 'skill'
+  WHERE l.kind = 'total'
   GROUP BY tenant, skill_id
 )`,
 };
@@ -208,9 +208,12 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
  * The days with answers of each learner who has forecasts, as one row: joined by learners alone, a condition on tenant or
  * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
  */
-const days = `SELECT tenant, user_id, groupArray((day, attempts, correct)) AS days
-  FROM learner_sums FINAL WHERE kind = 'day' AND (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
-  GROUP BY tenant, user_id`;
+const days = `SELECT tenant, user_id, groupArray((day, answers, correct)) AS days
+  FROM (
+    SELECT tenant, user_id, day, sum(r.attempts) AS answers, sum(r.correct) AS correct FROM learner_sums AS r
+    WHERE kind = 'day' AND (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
+    GROUP BY tenant, user_id, day
+  ) GROUP BY tenant, user_id`;
 
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
     arrayFilter(d -> d.1 > made_day AND d.1 <= made_day + forecast_days, days) AS inside,

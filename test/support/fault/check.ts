@@ -167,7 +167,6 @@ async function inOrder(clickhouse: ClickHouseClient, where: string, found: Findi
       toUInt32((SELECT sum(attempts) FROM skill_daily)) AS in_skill_daily,
       toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS in_learner_skill_daily,
       toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS in_learner_skill_total,
-      toUInt32((SELECT sum(attempts) FROM learner_daily)) AS in_learner_daily,
       toUInt32((SELECT uniqExact(partition_id, outbox_ms, outbox_seq) FROM attempts)) AS outbox_ids,
       toUInt32((SELECT countIf(n != last OR n != different) FROM (
         SELECT count() AS n, max(learner_seq) AS last, uniqExact(learner_seq) AS different
