@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { forecastRow, goalRow, takenBackRow } from '../../src/contracts/journal.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { finalOf, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
+import { exportedFrom, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
@@ -78,18 +78,21 @@ test('the same once it is stored, with the rows of every table', async () => {
   await waitFor('the goal', async () => (await countOf(clickhouse, 'goal_changes')) === 1);
   await waitFor('the forecast', async () => (await countOf(clickhouse, 'served_forecasts')) === 1);
   const lines = await exported(user);
-  for (const { table, rowType, exported = '1' } of learnerTables) {
-    const rows = await countOf(
-      clickhouse,
-      `${table.name} ${finalOf(table)} WHERE ${exported} AND user_id = 'zoë \\\\ o\\'hara'`,
-    );
-    assert.equal(byType(lines)[rowType] ?? 0, rows, table.name);
+  for (const of of learnerTables) {
+    const rows = await countOf(clickhouse, `${exportedFrom(of)} WHERE user_id = 'zoë \\\\ o\\'hara'`);
+    assert.equal(byType(lines)[of.rowType] ?? 0, rows, of.rowType);
   }
   const [attempt] = ofType(lines, 'attempt');
   const stored = attempt as Line;
   assert.deepEqual(
     [stored.place, stored.user_id, stored.event_id, stored.p_init],
     ['clickhouse', user, 'e-0', 0.3],
+  );
+  const [ownDay] = ofType(lines, 'skill_day');
+  assert.deepEqual(
+    [typeof ownDay?.last_mastery, typeof ownDay?.accuracy],
+    ['number', 'number'],
+    'finished figures',
   );
   const columns = learnerTables.find(({ rowType }) => rowType === 'attempt')?.table.columns ?? [];
   const outboxColumns = new Set(['partition_id', 'outbox_ms', 'outbox_seq']);

@@ -5,7 +5,7 @@ import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/a
 import type { ExportRecord } from '../../contracts/export-record.js';
 import { mapInSlices } from '../../slices.js';
 import { selectRows } from '../clickhouse/client.js';
-import { finalOf, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
+import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
 import { attempts, learnerSnapshots } from '../schema/tables.js';
 
 /** Part of a learner's answers by their numbers, both bounds included. */
@@ -40,12 +40,9 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 const selectSnapshot = `SELECT state FROM ${learnerSnapshots.name} FINAL
 WHERE ${ofUser}`;
 
-const selectPage = ({
-  table,
-  exported = '1',
-}: LearnerTable): string => `SELECT ${table.columns.map(({ name }) => name).join(', ')}
-FROM ${table.name} ${finalOf(table)} WHERE ${ofUser} AND ${exported}
-ORDER BY ${table.orderBy.slice(1, -1)} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
+const selectPage = (of: LearnerTable): string => `SELECT *
+FROM ${exportedFrom(of)} WHERE ${ofUser}
+ORDER BY ${of.exported?.orderBy ?? of.table.orderBy.slice(1, -1)} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 

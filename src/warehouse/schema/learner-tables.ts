@@ -28,8 +28,8 @@ export interface LearnerTable {
    * them, the rows that meet the condition count.
    */
   readonly endedSums?: { readonly query: string; readonly times: number };
-  /** Condition on the rows that an export sends. */
-  readonly exported?: string;
+  /** Of sums: the view that finishes them, which an export sends, and what names a learner's row there. */
+  readonly exported?: { readonly from: string; readonly orderBy: string };
 }
 
 export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
@@ -53,7 +53,11 @@ const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sum
 export const learnerTables: readonly LearnerTable[] = [
   { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
   {
-    ...{ table: sums, rowType: 'skill_day', exported: "kind = 'day'" },
+    ...{
+      table: sums,
+      rowType: 'skill_day',
+      exported: { from: 'learner_skill_daily', orderBy: 'skill_id, day' },
+    },
     ...{ ended: ofLearner, endedSums: { query: unexplained, times: levels.length } },
   },
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
@@ -65,5 +69,6 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: learnerBaselines, rowType: 'learner_baseline', ended: upTo('taken_at', 'until') },
 ];
 
-/** What follows the table's name in a query, so that a row that was inserted twice, or is not summed up yet, is one. */
-export const finalOf = ({ engine }: Table): string => (engine === 'MergeTree' ? '' : 'FINAL');
+/** What an export reads of a table: a row that was inserted twice, or is not summed up yet, is one there. */
+export const exportedFrom = ({ table, exported }: LearnerTable): string =>
+  exported?.from ?? `${table.name} ${table.engine === 'MergeTree' ? '' : 'FINAL'}`;
