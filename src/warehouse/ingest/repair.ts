@@ -10,15 +10,8 @@ import type { OutboxRange } from '../../contracts/jobs.js';
 import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
 import { runStatement, selectNumber, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
-import {
-  archivedDays,
-  isArchived,
-  keptRows,
-  type Rollup,
-  rollupColumns,
-  selectArchived,
-  selectRollup,
-} from '../schema/rollups.js';
+import { type Rollup, rollupColumns, selectRollup } from '../schema/rollup.js';
+import { archivedDays, isArchived, keptRows, selectArchived } from '../schema/rollups.js';
 
 /** Condition over `attempts`. Ids are compared as pairs; the bounds on outbox_ms serve the skip index. */
 export function inRanges(ranges: readonly OutboxRange[]): string {

@@ -5,13 +5,8 @@ import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickho
 import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/ddl.js';
 import { readLearners } from '../reads/attempt-pages.js';
 import { archivedMonth } from '../reads/presence.js';
-import {
-  archivedLearnerSkill,
-  archivedMonths,
-  archivedRollup,
-  rollupColumns,
-  selectRollup,
-} from '../schema/rollups.js';
+import { rollupColumns, selectRollup } from '../schema/rollup.js';
+import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
 import { learnerSnapshots, servedForecasts } from '../schema/tables.js';
 
 /** Learners of one tenant from the first to the last id, both included, in the order of their bytes. */

@@ -16,14 +16,8 @@ import {
   type View,
 } from '../clickhouse/ddl.js';
 import { narrowArchive, takeSumsOver } from './narrow-sums.js';
-import {
-  archivedLearnerSkill,
-  archivedMonths,
-  learnerSums,
-  type Rollup,
-  rollups,
-  selectRollup,
-} from './rollups.js';
+import { type Rollup, selectRollup } from './rollup.js';
+import { archivedLearnerSkill, archivedMonths, learnerSums, rollups } from './rollups.js';
 import * as tables from './tables.js';
 import * as views from './views.js';
 

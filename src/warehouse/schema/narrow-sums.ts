@@ -6,7 +6,8 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import { type Cluster, everywhere, storedName } from '../clickhouse/ddl.js';
 import { insertUntilThere, oneBlock } from '../clickhouse/insert-rows.js';
-import { archivedLearnerSkill, learnerSums, rollupColumns, selectDays } from './rollups.js';
+import { rollupColumns } from './rollup.js';
+import { archivedLearnerSkill, learnerSums, selectDays } from './rollups.js';
 import { formerDays } from './views.js';
 
 /** The table of before. */

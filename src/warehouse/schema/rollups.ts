@@ -7,57 +7,18 @@
  * archived sums. One row in `archived_months`, written after the month's sums and before its rows are dropped, makes the
  * sums count: a reader sees each answer once, wherever an archiving ends.
  */
+import { type Column, columnsOf, defineTable, quote, rememberingTokens } from '../clickhouse/ddl.js';
 import {
-  type Column,
-  columnsOf,
-  defineTable,
-  quote,
-  rememberingTokens,
-  type Table,
-  type View,
-} from '../clickhouse/ddl.js';
-
-type Expressions = Readonly<Record<string, string>>;
-type PartialSums = Readonly<Record<string, 0 | 1>>;
-
-/** Rows of a rollup that count every answer once. */
-export interface Level {
-  /** Keys that name a row. */
-  set: readonly string[];
-  /** Condition on the rollup's rows. */
-  where: string;
-  /** Plain view for analysts: finished figures, one row a key, no FINAL and no -Merge. */
-  view: View;
-}
-
-export interface Rollup {
-  table: Table;
-  /** Columns that name a row, as expressions over `attempts`. */
-  keys: Expressions;
-  /** The other columns, as aggregates over `attempts`. */
-  sums: Expressions;
-  levels: readonly Level[];
-  partial: PartialSums;
-  /** Of the keys, those whose rows are compared and computed again together. */
-  unit: Expressions;
-}
-
-const expressionsOf = (columns: readonly Column[]): Expressions =>
-  Object.fromEntries(columns.map(({ name, source = name }) => [name, source]));
-
-function rollupOf(
-  table: Table,
-  levels: readonly Level[],
-  { unit, partial = {} }: { unit?: readonly string[]; partial?: PartialSums } = {},
-): Rollup {
-  const isKey = ({ name }: Column): boolean => levels.some(({ set }) => set.includes(name));
-  const [keys, sums] = [table.columns.filter(isKey), table.columns.filter((column) => !isKey(column))];
-  const inUnit = keys.filter(({ name }) => unit?.includes(name) ?? true);
-  return {
-    ...{ table, levels, partial, keys: expressionsOf(keys), sums: expressionsOf(sums) },
-    unit: expressionsOf(inUnit),
-  };
-}
+  type Expressions,
+  expressionsOf,
+  groupBy,
+  type Level,
+  type PartialSums,
+  type Rollup,
+  rollupOf,
+  type Summed,
+  whereAsked,
+} from './rollup.js';
 
 const tenant = columnsOf('tenant LowCardinality(String) -- Owner of the learners');
 const user = columnsOf('user_id String zstd -- Learner');
@@ -249,43 +210,6 @@ FROM daily_skill AS r GROUP BY tenant, skill_id, day`,
 );
 
 export const rollups: readonly Rollup[] = [learnerSums, skillDays];
-
-function groupBy(levels: readonly Pick<Level, 'set'>[], nameOf = (key: string): string => key): string {
-  const sets = levels.map(({ set }) => `(${set.map(nameOf).join(', ')})`);
-  return `GROUP BY ${sets.length === 1 ? sets : `GROUPING SETS (${sets.join(', ')})`}`;
-}
-
-/**
- * @param where a condition over `attempts`; all rows without it
- * @param from `attempts`, or the table that holds its rows here
- */
-export function selectRollup(
-  { keys, sums, levels, partial = {} }: Summed,
-  where?: string,
-  from = 'attempts',
-): string {
-  const columns = Object.entries({ ...keys, ...sums }).map(
-    ([name, expression]) => `${whereAsked(partial[name], expression, 'day')} AS ${name}`,
-  );
-  return [
-    `SELECT ${columns.join(', ')}`,
-    `FROM ${from}`,
-    ...(where ? [`WHERE ${where}`] : []),
-    groupBy(levels),
-  ].join('\n');
-}
-
-type Summed = Pick<Rollup, 'keys' | 'sums'> & {
-  readonly levels: readonly Pick<Level, 'set'>[];
-  readonly partial?: PartialSums;
-};
-
-const whereAsked = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
-  grouping === undefined
-    ? sum
-    : `if(grouping(${day}) = ${grouping}, ${sum}, defaultValueOfArgumentType(${sum}))`;
-
-export const rollupColumns = ({ keys, sums }: Summed): string => Object.keys({ ...keys, ...sums }).join(', ');
 
 const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
 
