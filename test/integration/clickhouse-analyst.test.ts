@@ -296,6 +296,20 @@ test(
   },
 );
 
+test(
+  'a query has one thread while other analysts wait, and all that it may have when they do not',
+  limit,
+  async () => {
+    const threads = "SELECT getSetting('max_threads') AS threads, sleep(0.3) FORMAT JSONEachRow";
+    const answers = await Promise.all([1, 2, 3, 4].map(() => ask(threads)));
+    const found = answers.map(({ text }) => JSON.parse(text).threads).sort();
+    const alone = JSON.parse((await ask(threads)).text).threads;
+    // The first may have begun, and the last always begins, with nobody behind it.
+    assert.deepEqual(found.slice(0, 2), [1, 1]);
+    assert.equal(found.at(-1), alone);
+  },
+);
+
 const headed = ['CSV', 'JSONCompactEachRow', 'JSONCompactStringsEachRow', 'RowBinary', 'TSV'];
 const streamedFormats = [
   ...headed.flatMap((format) => ['', 'WithNames', 'WithNamesAndTypes'].map((names) => `${format}${names}`)),

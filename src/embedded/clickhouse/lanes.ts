@@ -140,6 +140,12 @@ function failure({ limitMs }: EngineJob, signal: AbortSignal, message: string): 
   return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms.`);
 }
 
+/** While other analysts wait a query has one thread, the later assignment: the other cores are for those who answer. */
+const withOneThread = (job: EngineJob): EngineJob => ({
+  ...job,
+  assignments: [...job.assignments, 'max_threads = 1'],
+});
+
 const refusal = 'Too many queries are waiting';
 const refuse = (): never => {
   throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', refusal);
@@ -162,7 +168,7 @@ export function startLanes(dataDir: string, endings: Endings) {
     read: createLane(maxThreads.read),
     analyst: createLane(maxThreads.analyst),
   };
-  const jobs = new Set<AbortController>();
+  const jobs = new Map<AbortController, Lane>();
   const start = (lane: Lane): EngineThread => {
     const thread = startThread(dataDir, endings);
     lanes[lane].threads.push(thread);
@@ -172,6 +178,8 @@ export function startLanes(dataDir: string, endings: Endings) {
   start('read');
   const threads = () => Object.values(lanes).flatMap((lane) => lane.threads);
   const loaded = () => Promise.all(threads().map((thread) => thread.loaded));
+
+  const analystsWait = (): boolean => [...jobs.values()].filter((lane) => lane === 'analyst').length > 1;
 
   async function runOnThread(lane: Lane, job: EngineJob, sink: ResultSink, ending: AbortController) {
     const thread = lanes[lane].threads.find(({ isTaken }) => !isTaken) ?? start(lane);
@@ -198,16 +206,17 @@ export function startLanes(dataDir: string, endings: Endings) {
       if (lane !== 'write') abandoned.addEventListener('abort', () => ending.abort('unread'));
       const work = async (): Promise<Written | null> => {
         if (abandoned.aborted || ending.signal.aborted) throw queryCancelled();
-        return runOnThread(lane, job, sink, ending);
+        const crowded = lane === 'analyst' && analystsWait();
+        return runOnThread(lane, crowded ? withOneThread(job) : job, sink, ending);
       };
-      jobs.add(ending);
+      jobs.set(ending, lane);
       return lanes[lane].limit('', work, refuse).finally(() => jobs.delete(ending));
     },
     /** Jobs running or waiting. */
     active: (): number => jobs.size,
     /** Interrupts what runs, writes too, and what waits when its turn comes: for the end of the process. */
     interruptAll: () => {
-      for (const ending of jobs) ending.abort('unread');
+      for (const ending of jobs.keys()) ending.abort('unread');
     },
     close: async (): Promise<void> => {
       await loaded();
