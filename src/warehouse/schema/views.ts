@@ -206,18 +206,22 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
 
 /**
  * The days with answers of each learner who has forecasts, as one row: joined by learners alone, a condition on tenant or
- * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days.
+ * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days. A day
+ * is one number: above 48 bits the day, above 24 its answers, below its right ones. Arrays of tuples take a quarter more
+ * time and up to half more memory.
  */
-const days = `SELECT tenant, user_id, groupArray((day, answers, correct)) AS days
+const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48) + counts) AS days
   FROM (
-    SELECT tenant, user_id, day, sum(r.attempts) AS answers, sum(r.correct) AS correct FROM learner_sums AS r
+    SELECT tenant, user_id, day, sum(bitShiftLeft(toUInt64(r.attempts), 24) + r.correct) AS counts FROM learner_sums AS r
     WHERE kind = 'day' AND (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
     GROUP BY tenant, user_id, day
   ) GROUP BY tenant, user_id`;
 
+/** A learner's answers of 365 days are fewer than 2^24, so that their sums keep to their bits. */
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
-    arrayFilter(d -> d.1 > made_day AND d.1 <= made_day + forecast_days, days) AS inside,
-    arraySum(d -> d.2, inside) AS answers, arraySum(d -> d.3, inside) AS correct
+    arraySum(d -> if(bitShiftRight(d, 48) > toUInt16(made_day) AND bitShiftRight(d, 48) <= toUInt16(made_day) + forecast_days,
+      bitAnd(d, 0xFFFFFFFFFFFF), 0), days) AS inside,
+    bitShiftRight(inside, 24) AS answers, bitAnd(inside, 0xFFFFFF) AS correct
   FROM (${due}) AS f JOIN (${days}) AS d USING (tenant, user_id)
   WHERE answers >= ${fewestAnswers}`;
 
