@@ -118,7 +118,7 @@ const rowsOf = async ({ name }: Tenant, userId: string): Promise<unknown> => {
   return told({ attempts, days, totals, skillDays });
 };
 
-/** What the API tells, without times that pass. @param stored whether what comes from ClickHouse is there */
+/** What the API tells, without what moves as time passes: today closes now in a momentum. @param stored whether what comes from ClickHouse is there */
 async function answersOf({ caller }: Tenant, userId: string, stored: boolean): Promise<unknown> {
   const paths = [
     `/api/v1/mastery/${userId}`,
@@ -130,7 +130,7 @@ async function answersOf({ caller }: Tenant, userId: string, stored: boolean): P
   return answers.map(({ status, json }) =>
     JSON.parse(
       JSON.stringify({ status, data: json.data }, (name, value) =>
-        /^(received_at|source_lag_seconds|mastery)$/.test(name) ? undefined : value,
+        /^(received_at|source_lag_seconds|mastery|momentum|momentum_label)$/.test(name) ? undefined : value,
       ),
     ),
   );
