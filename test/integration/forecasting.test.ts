@@ -72,13 +72,16 @@ function forecastsOf(t: TestContext, client: RedisClient) {
     models,
     settings: { partitions, forecastsBound: 1000 },
     now: () => now,
-    onLost: assert.ifError,
+    onLost: (rows, error) => assert.fail(`${rows} forecasts were not noted: ${error}`),
   };
   return async (...orders: ForecastOrder[]) => {
     const reply: ForecastReply = await predictAll(parts, {
       kind: 'predictions',
       orders: JSON.stringify(orders),
     });
+    // The task does not await its note. Redis answers in order: once this is answered, so is the note, and the end of the
+    // test, which disconnects, cannot lose it.
+    await client.ping();
     assert.ok('results' in reply);
     return reply;
   };
