@@ -1,6 +1,6 @@
 /** `npm run export`: what it writes is read back by the engine, row for row, whatever happens in between. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,6 @@ import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { formerDays } from '../../src/warehouse/schema/views.js';
 import { endOf, runCommand, spawnCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { waitFor } from '../support/wait.js';
 
 const tenant = 'A~z.9-_';
 const learners = 40;
@@ -57,8 +56,8 @@ const argumentsFor = (out: string, format = 'ndjson', rows = 500): string[] =>
   );
 const run = (...given: Parameters<typeof argumentsFor>) =>
   runCommand('export', env, ...argumentsFor(...given));
-const manifestOf = (folder: string): Manifest =>
-  JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+const manifestIn = (folder: string): string => join(folder, 'manifest.json');
+const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(manifestIn(folder), 'utf8'));
 
 async function sumsOf(from: string): Promise<unknown> {
   const query = `SELECT count() AS rows, groupBitXor(cityHash64(*)) AS digest FROM ${from}`;
@@ -130,15 +129,16 @@ test('a period is one of arrival, and another tenant has its own rows', async ()
 
 test('a killed run goes on where it was, without the rows that came meanwhile, and once only', async (t) => {
   const folder = folderOf('killed');
+  await mkdir(folder);
   const given = argumentsFor(folder, 'csv', 4 * each);
   const child = spawnCommand(t, 'export', env, ...given.filter((one) => !/^(--until|2026.*)$/.test(one)));
   const ended = endOf(child);
-  const isBegun = () =>
-    existsSync(join(folder, 'manifest.json')) &&
-    manifestOf(folder).parts.length >= 3 &&
-    child.kill('SIGKILL');
-  await waitFor('three files', isBegun);
+  // Told by the file system: whoever looks now and then may come when the last of ten files is written.
+  const watched = watch(folder, () => {
+    if (existsSync(manifestIn(folder)) && manifestOf(folder).parts.length >= 3) child.kill('SIGKILL');
+  });
   await ended;
+  watched.close();
   const before = manifestOf(folder);
   assert.equal(before.finished_at, null);
   writeFileSync(join(folder, 'part.tmp'), 'half');
