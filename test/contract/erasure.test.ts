@@ -15,7 +15,7 @@ import {
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { erasureDone } from '../support/learner-data.js';
+import { askInTurn, erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { keysThatSay, tablesThatSay } from '../support/traces.js';
 import { waitFor } from '../support/wait.js';
@@ -172,7 +172,7 @@ test('who is unknown, who may not, and what is of another tenant', async () => {
   const nobody = await erase('nobody');
   assert.deepEqual([nobody.status, nobody.json.error.code], [404, 'USER_NOT_FOUND']);
   for (const id of ['x', '3-x', '99999-00000000-0000-0000-0000-000000000000']) {
-    const { status, json } = await caller.get(`/api/v1/erasures/${id}`);
+    const { status, json } = await askInTurn(() => caller.get(`/api/v1/erasures/${id}`));
     assert.deepEqual([status, json.error.code], [404, 'NOT_FOUND'], id);
   }
   assert.equal((await caller.trackAll(answersOf('mine', 3))).status, 200);
@@ -183,8 +183,8 @@ test('who is unknown, who may not, and what is of another tenant', async () => {
   assert.equal((await erase('mine', writer)).status, 403);
   const begun = await erase('mine');
   const url = begun.json.data.status_url;
-  assert.equal((await other.get(url)).status, 404);
+  assert.equal((await askInTurn(() => other.get(url))).status, 404);
   assert.equal((await writer.get(url)).status, 403);
   await done(url);
-  assert.equal((await other.get(url)).status, 404);
+  assert.equal((await askInTurn(() => other.get(url))).status, 404);
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { knownSkillsKey } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
+import { askInTurn } from '../support/learner-data.js';
 import { keysOf, redisOf, startService } from '../support/service.js';
 
 const perLearner = 5;
@@ -115,8 +116,10 @@ test('skills that are set at once never pass the bound', async () => {
 
 test('a skill with few answers is taken off, set or not, and makes room; one with twenty stays', async () => {
   const { caller, known } = await tenantOf();
-  const remove = (skill: string, headers = {}) =>
-    caller.call({ method: 'DELETE', path: `/api/v1/skills/${encodeURIComponent(skill)}`, headers });
+  const remove = (skill: string, headers = {}) => {
+    const path = `/api/v1/skills/${encodeURIComponent(skill)}`;
+    return askInTurn(() => caller.call({ method: 'DELETE', path, headers }));
+  };
   const body = JSON.stringify({ name: 'Ä typo', section: 'math', weight: 3 });
   await caller.call({ method: 'PUT', path: '/api/v1/skills/set', body });
   for (let user = 0; user < 20; user++) await caller.track(on(`u${user}`, 'often'));

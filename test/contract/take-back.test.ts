@@ -127,26 +127,26 @@ async function answersOf({ caller }: Tenant, userId: string, stored: boolean) {
   ];
   const answers = await Promise.all(paths.map((path) => askInTurn(() => caller.get(path))));
   if (stored) answers.push(await velocityOf(caller, userId));
-  const momenta: number[] = [];
+  const moving: number[] = [];
   const lasting = (name: string, value: unknown): unknown => {
     if (/^(received_at|source_lag_seconds|mastery)$/.test(name)) return undefined;
-    if (name !== 'momentum' || typeof value !== 'number') return value;
-    momenta.push(value);
+    if (!/^(momentum|goal_probability)$/.test(name) || typeof value !== 'number') return value;
+    moving.push(value);
     return 'a number';
   };
   const bodies = answers.map(({ status, json }) => ({ status, data: json.data }));
-  return { bodies: JSON.parse(JSON.stringify(bodies, lasting)), momenta };
+  return { bodies: JSON.parse(JSON.stringify(bodies, lasting)), moving };
 }
 
-/** Both are told alike. A momentum closes today as of now: its last digit may move between the two reads. */
+/**
+ * Both are told alike. A momentum closes today as of now, and what is probable of a goal counts what is forgotten until now: their
+ * last digits may move between the two reads.
+ */
 async function answeredAlike(first: Tenant, second: Tenant, userId: string, stored: boolean): Promise<void> {
   const [one, other] = [await answersOf(first, userId, stored), await answersOf(second, userId, stored)];
   assert.deepEqual(one.bodies, other.bodies);
-  for (const [i, momentum] of one.momenta.entries())
-    assert.ok(
-      Math.abs(momentum - (other.momenta[i] as number)) < 0.00015,
-      `${one.momenta}, ${other.momenta}`,
-    );
+  for (const [i, figure] of one.moving.entries())
+    assert.ok(Math.abs(figure - (other.moving[i] as number)) < 0.00015, `${one.moving}, ${other.moving}`);
 }
 
 /** A ClickHouse that is slow for a moment is told of by nulls, and asked again. */

@@ -2,11 +2,11 @@
  * What is asked of a learner's data, on a machine that may be busy: only so many may read ClickHouse for callers at
  * once, and each for so long, then it is 503 and nothing was done.
  */
-import type { Caller, JsonAnswer } from './http.js';
+import type { Answer, Caller, JsonAnswer } from './http.js';
 import { askUntil } from './wait.js';
 
 /** Asks as often as it takes to get a turn. */
-export const askInTurn = (ask: () => Promise<JsonAnswer>): Promise<JsonAnswer> =>
+export const askInTurn = <Told extends Pick<Answer, 'status'>>(ask: () => Promise<Told>): Promise<Told> =>
   askUntil('a turn', ask, ({ status }) => status !== 503);
 
 export function takeBack(caller: Caller, userId: string, eventId: string): Promise<JsonAnswer> {
