@@ -84,11 +84,7 @@ test('64 clients on one learner and skill', async () => {
   const numbers = told.filter(({ replayed }) => !replayed).map(({ data }) => data.total_attempts);
   assert.equal(new Set(numbers).size, counted, 'every attempt has its own number');
 
-  await waitFor(
-    'rows in ClickHouse',
-    async () => (await rowsOf(clickhouse, userId)).length >= counted,
-    30_000,
-  );
+  await waitFor('rows in ClickHouse', async () => (await rowsOf(clickhouse, userId)).length >= counted);
   const rows = await rowsOf(clickhouse, userId);
   assert.equal(rows.length, counted);
   const round4 = (value: number): number => Math.round(value * 1e4) / 1e4;
@@ -123,11 +119,7 @@ test('batches and single answers of one learner at once keep one chain', async (
     }),
   );
   const counted = accepted.reduce((sum: number, n: number) => sum + n, 0);
-  await waitFor(
-    'rows in ClickHouse',
-    async () => (await rowsOf(clickhouse, userId)).length >= counted,
-    30_000,
-  );
+  await waitFor('rows in ClickHouse', async () => (await rowsOf(clickhouse, userId)).length >= counted);
   const rows = await rowsOf(clickhouse, userId);
   assert.equal(rows.length, counted);
   rows.forEach((row, i) => {

@@ -70,7 +70,6 @@ test('three services with a hot learner: each answer is counted once, within few
   await waitFor(
     'the rows in ClickHouse',
     async () => (await rows()).reduce((sum, one) => sum + one.rows, 0) >= sent.length,
-    30_000,
   );
   for (const { user_id, rows: stored, ids, last } of await rows()) {
     const count = counts.get(user_id);

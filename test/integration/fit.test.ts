@@ -187,9 +187,9 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
     };
     const fits = startFits(1000, run);
     t.after(() => fits.close());
-    await waitFor('version 1', async () => (await models.inForce('default')) === 1, 60_000);
+    await waitFor('version 1', async () => (await models.inForce('default')) === 1);
     await storeAnswers(clickhouse, madeAnswers('second', bigSkills, 8, 4));
-    await waitFor('the other tenant', async () => (await models.inForce('second')) === 1, 60_000);
+    await waitFor('the other tenant', async () => (await models.inForce('second')) === 1);
     assert.equal(await models.inForce('default'), 1);
     await fits.close();
     await startFits(0, run).close();

@@ -8,7 +8,7 @@ import { type CommandBytes, createCommandBytes } from '../../src/store/redis/com
 import { type HotConnection, openHotConnection } from '../../src/store/redis/hot-connection.js';
 import { outcomeOf, type Reply } from '../../src/store/redis/replies.js';
 import { exitAfterTests } from '../support/linger.js';
-import { fc } from '../support/properties.js';
+import { assertAsync, fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -74,7 +74,7 @@ const words = fc.array(fc.oneof(text, mixedText, bytes), { minLength: 1, maxLeng
 
 test('whatever words are written, Redis reads and gives back as they were', moment, async () => {
   const size = fc.constantFrom(0, 1, 16, 1000, 100_000);
-  await fc.assert(
+  await assertAsync(
     fc.asyncProperty(words, size, fc.boolean(), async (list, size, isFresh) => {
       const request = isFresh ? withoutSpare(size) : createCommandBytes(size);
       const keys = list.map((_, i) => `word ${i}`);
@@ -122,7 +122,7 @@ test('numbers, absent values and lists in lists come as ioredis reads them', mom
 
 test('bundles are carried out and answered in the order of sending', moment, async () => {
   const counts = fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 20 });
-  await fc.assert(
+  await assertAsync(
     fc.asyncProperty(counts, async (list) => {
       await client.set('order', 0);
       const replies = await Promise.all(
@@ -195,7 +195,7 @@ test(
   'a bundle that takes too long fails with all behind it, and the connection is another one then',
   moment,
   async () => {
-    const hasty = openHot(300);
+    const hasty = openHot(1500);
     await client.set('late', 0);
     const before = await send([['ECHO', 'before']], hasty).then(hasty.current);
     server.signal('SIGSTOP');

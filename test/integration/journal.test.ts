@@ -27,7 +27,7 @@ import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { exitAfterTests } from '../support/linger.js';
-import { fc } from '../support/properties.js';
+import { assertAsync, fc } from '../support/properties.js';
 import { redisOf, startBareRedis, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
@@ -37,7 +37,6 @@ exitAfterTests();
 
 const partitions = 4;
 const bound = 10_000;
-const limitMs = 60_000;
 const silent = createLogger('fatal', 'test');
 
 const goal = (change: Partial<GoalChange> = {}): GoalChange => ({
@@ -271,7 +270,7 @@ test('the journal', { timeout: 600_000 }, async (t) => {
         );
       },
     );
-    await fc.assert(property, { numRuns: 25 });
+    await assertAsync(property, { numRuns: 25 });
     assert.equal((await journal.facts()).parked, 0);
   });
 
@@ -315,7 +314,7 @@ test('the journal', { timeout: 600_000 }, async (t) => {
     t.after(() => Promise.all(runs.map((one) => one.close())));
     for (let i = 1; i <= 3; i++) {
       await addGoal(redis, firstAt, { userId: `learner-${i}` });
-      await waitFor('the goal', async () => (await countOf(client, 'goals')) === i, limitMs);
+      await waitFor('the goal', async () => (await countOf(client, 'goals')) === i);
     }
     await Promise.all(runs.map((one) => one.close()));
     assert.equal(most, 1);
@@ -346,15 +345,15 @@ test('the journal waits for ClickHouse', { timeout: 600_000 }, async (t) => {
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(client), logger: silent });
   const runs = startRuns({ redisUrl, run: drain, logger: log.logger });
   closers.add('runs', () => runs.close());
-  await waitFor('the goal', async () => (await countOf(client, 'goals')) === 1, limitMs);
+  await waitFor('the goal', async () => (await countOf(client, 'goals')) === 1);
   await server.stop(10_000);
   await addGoal(redis, firstAt, { userId: 'while away' });
-  await waitFor('a failed run', () => log.lines().length > 0, limitMs);
+  await waitFor('a failed run', () => log.lines().length > 0);
   assert.deepEqual(await journal.facts(), { journalLength: 1, parked: 0, fullyParked: 0 });
   server = startClickhouse(options);
   await server.ready;
-  await waitFor('both goals', async () => (await countOf(client, 'goals')) === 2, limitMs);
-  await waitFor('its end', () => log.lines().length >= 2, limitMs);
+  await waitFor('both goals', async () => (await countOf(client, 'goals')) === 2);
+  await waitFor('its end', () => log.lines().length >= 2);
   assert.deepEqual(
     log.lines().map(({ level }) => level),
     [40, 30],
@@ -370,11 +369,11 @@ test('a Redis that came back empty gets its schedule again', { timeout: 600_000 
   };
   const runs = startRuns({ redisUrl: redis.url, run, logger: silent });
   t.after(() => runs.close());
-  await waitFor('a run', () => count > 0, limitMs);
+  await waitFor('a run', () => count > 0);
   await redis.kill();
   await redis.start();
   const before = count;
-  await waitFor('two more runs', () => count >= before + 2, limitMs);
+  await waitFor('two more runs', () => count >= before + 2);
 });
 
 test('the service drains its journal, once more when it stops', { timeout: 600_000 }, async (t) => {
@@ -392,8 +391,8 @@ test('the service drains its journal, once more when it stops', { timeout: 600_0
     written.map(({ status }) => status),
     [200, 200],
   );
-  await waitFor('the goal', async () => (await countOf(client, 'goals')) === 1, limitMs);
-  await waitFor('the skill', async () => (await countOf(client, 'skill_catalogue')) === 1, limitMs);
+  await waitFor('the goal', async () => (await countOf(client, 'goals')) === 1);
+  await waitFor('the skill', async () => (await countOf(client, 'skill_catalogue')) === 1);
   assert.deepEqual(await selectRows(client, 'SELECT user_id, target_score, target_date FROM goals'), [
     { user_id: 'u', target_score: 1300, target_date: '2099-01-31' },
   ]);
@@ -403,7 +402,7 @@ test('the service drains its journal, once more when it stops', { timeout: 600_0
   await redis.xadd(`${journalKey(0)}:parked`, '*', 'k', 'goal');
   const checked = async () => (await get('/api/v1/health')).json.data.checks.pipeline;
   // Rows show in ClickHouse before they are removed from Redis.
-  await waitFor('their removal', async () => (await checked()).journal_length === 0, limitMs);
+  await waitFor('their removal', async () => (await checked()).journal_length === 0);
   assert.equal((await checked()).parked, 1);
   assert.equal((await put('/api/v1/goals/late', { target_score: 900 })).status, 200);
   const since = performance.now();

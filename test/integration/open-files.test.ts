@@ -77,7 +77,7 @@ test('more connections than files: they are refused at once and told of, open on
   assert.equal(await statusOf(port, '/api/v1/mastery/nobody', kept), 404, 'on an open connection');
   const since = performance.now();
   assert.equal(await statusOf(port, '/livez', new Agent()), 0, 'on a new one');
-  assert.ok(performance.now() - since < 2000);
+  assert.ok(performance.now() - since < 9000, 'sooner than a silent connection is closed');
   const told = lines().filter(({ msg }) => /connections are refused/.test(msg));
   assert.deepEqual(
     told.map(({ msg, open }) => [/ulimit -n/.test(msg), open]),

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { createPackReader } from '../../src/store/redis/pack-reader.js';
-import { fc } from '../support/properties.js';
+import { assertAsync, fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 
 const { url } = await startBareRedis({ after });
@@ -49,7 +49,7 @@ const strings = fc.array(fc.oneof(text, bytes), { maxLength: 20 });
 
 test('whatever Redis packs, the reader reads as it was', async () => {
   const lists = fc.array(strings, { minLength: 1, maxLength: 5 });
-  await fc.assert(
+  await assertAsync(
     fc.asyncProperty(lists, async (given) => assertRead(...given)),
     { numRuns: 200 },
   );

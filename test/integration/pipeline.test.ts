@@ -28,7 +28,6 @@ import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 16;
 const logger = createLogger('fatal', 'test');
-const limitMs = 60_000;
 const { clickhouseUrl } = await freshDatabase();
 
 /** A connection that is ended with the test, errors of a stopped Redis unheard. */
@@ -62,7 +61,7 @@ function start(t: TestContext, redisUrl: string, redis: Redis, clickhouseUrl: st
     );
   const pipeline = startDrains({ redisUrl, partitions, outbox, drain: counting, logger });
   const isEmpty = async (): Promise<boolean> => (await outbox.facts()).outboxLength === 0;
-  const drained = () => waitFor('the outbox to be empty', isEmpty, limitMs);
+  const drained = () => waitFor('the outbox to be empty', isEmpty);
   t.after(async () => {
     await pipeline.close();
     await client.close();
@@ -93,7 +92,7 @@ test('answers that keep coming reach ClickHouse in blocks, and no job is left', 
     await fillOutbox(redis, partitions, i * 100, (i + 1) * 100);
     await sleep(100);
   }
-  await waitFor('the outbox without hurry', async () => (await outbox.facts()).outboxLength === 0, limitMs);
+  await waitFor('the outbox without hurry', async () => (await outbox.facts()).outboxLength === 0);
   const seconds = (performance.now() - since) / 1000;
   const { blocks } = stats;
   assert.ok(blocks <= drainShards * (2 + seconds / 0.9), `${blocks} blocks in ${seconds} s`);
@@ -130,7 +129,7 @@ test('ClickHouse away means a longer outbox, nothing else', { timeout: 600_000 }
 
   const { outbox, stats, drained } = start(t, redisUrl, redis, server.clickhouseUrl);
   await fillOutbox(redis, partitions, 0, 2000);
-  await waitFor('two retries', () => stats.retries >= 2, limitMs);
+  await waitFor('two retries', () => stats.retries >= 2);
   assert.equal((await outbox.facts()).outboxLength, 2000);
   assert.ok(stats.lastError);
   assert.equal((await jobsLeft(redisUrl)).failed, 0);
@@ -145,7 +144,7 @@ test('ClickHouse away means a longer outbox, nothing else', { timeout: 600_000 }
   await stopping;
   await fillOutbox(redis, partitions, 12_000, 15_000);
   const before = stats.retries;
-  await waitFor('another retry', () => stats.retries > before, limitMs);
+  await waitFor('another retry', () => stats.retries > before);
   server = run();
   await server.ready;
   await drained();
@@ -169,12 +168,12 @@ test('a job whose process was killed is taken over', { timeout: 600_000 }, async
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   t.after(() => child.kill('SIGKILL'));
-  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2, limitMs);
+  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2);
   await sleep(500);
   child.kill('SIGKILL');
   await once(child, 'exit');
   const { outbox, drained } = start(t, redisUrl, redis, url);
-  const took = await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0, limitMs);
+  const took = await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0);
   t.diagnostic(`taken over and drained after ${Math.round(took)} ms`);
   await drained();
   assert.deepEqual(await counts(client), allOnce(3000));
@@ -185,7 +184,7 @@ test('closing gives a hanging block back within seconds', { timeout: 600_000 }, 
   const redis = await connect(t, redisUrl);
   await fillOutbox(redis, partitions, 0, 100);
   const { pipeline } = start(t, redisUrl, redis, await silentServer(t));
-  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2, limitMs);
+  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2);
   const since = performance.now();
   await pipeline.close();
   const took = performance.now() - since;
@@ -206,13 +205,13 @@ test('a Redis killed in the middle of draining loses and doubles no row', { time
   await fillOutbox(redis, partitions, 0, 100_000);
   // What is in the file outlives the process.
   const written = async () => /^aof_buffer_length:0\r$/m.test(await redis.info('persistence'));
-  await waitFor('the rows to be in the append-only file', written, limitMs);
+  await waitFor('the rows to be in the append-only file', written);
   const { stats, drained } = start(t, server.url, redis, url);
-  await waitFor('some blocks', () => stats.blocks >= 3, limitMs);
+  await waitFor('some blocks', () => stats.blocks >= 3);
   const pid = server.pid();
   assert.ok(pid);
   process.kill(pid, 'SIGKILL');
-  await waitFor('the restart', () => server.pid() !== pid && redis.status === 'ready', limitMs);
+  await waitFor('the restart', () => server.pid() !== pid && redis.status === 'ready');
   await drained();
   assert.deepEqual(await counts(client), allOnce(100_000));
 });

@@ -305,7 +305,7 @@ test('rows alone rebuild every learner bit for bit', { timeout: 600_000 }, async
     counted += await answerAll(requests);
   }
   const allRows = async () => (await Promise.all(habits.map(({ userId }) => rowsOf(userId)))).flat();
-  await waitFor('rows in ClickHouse', async () => (await allRows()).length >= counted, 60_000);
+  await waitFor('rows in ClickHouse', async () => (await allRows()).length >= counted);
   const rows = await allRows();
   assert.equal(rows.length, counted);
   const conditions = rows.map((row) => row.conditions);

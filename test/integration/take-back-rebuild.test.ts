@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
+import { takeBack } from '../support/learner-data.js';
 import { exitAfterTests } from '../support/linger.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { redisOf, startBareRedis, startService } from '../support/service.js';
@@ -25,8 +26,6 @@ const answers = (user: string, n: number) =>
     time_spent_seconds: 20 + i,
     occurred_at: new Date(Date.UTC(2026, 0, 1 + (i >> 3), 12, i % 60)).toISOString(),
   }));
-const takeBack = (user: string, i: number) =>
-  caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}/attempts/event%20${i}` });
 
 const withIds = /:e:/;
 /** Event ids of later answers tell what they came to anew: a hash of 8 bytes, and when the answer came, stay. */
@@ -43,7 +42,8 @@ test('a rebuild gives the same records, and repeats still count nothing', { time
       if (part.length > 0) assert.equal((await caller.trackAll(part)).status, 200);
     }
   }
-  for (const [user, i] of Object.entries(taken)) assert.equal((await takeBack(user, i)).status, 200);
+  for (const [user, i] of Object.entries(taken))
+    assert.equal((await takeBack(caller, user, `event ${i}`)).status, 200);
   const lengths = async (): Promise<number> => {
     const keys = [...(await redis.keys('st:*:out')), ...(await redis.keys('st:*:journal'))];
     const found = await Promise.all(keys.map((key) => redis.xlen(key)));

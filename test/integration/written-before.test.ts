@@ -10,6 +10,7 @@ import { migrate } from '../../src/warehouse/schema/migrations.js';
 import { runCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
+import { askInTurn } from '../support/learner-data.js';
 import { dumpRedis } from '../support/redis-dump.js';
 import { redisOf, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
@@ -122,7 +123,7 @@ test('a rebuild restores Redis from what version 0.1 stored', { timeout: 600_000
       retracted.text,
     );
     assert.equal((await caller.track({ ...before, event_id: 'new' })).status, 200);
-    const { json } = await caller.get('/api/v1/learners/ada/attempts');
+    const { json } = await askInTurn(() => caller.get('/api/v1/learners/ada/attempts'));
     assert.deepEqual([json.data.total_attempts, json.data.missing], [30, 0]);
   });
 });
