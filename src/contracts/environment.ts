@@ -19,7 +19,8 @@ const meanings = {
   CLICKHOUSE_CLUSTER: 'ClickHouse cluster on which the tables are made, replicated and distributed',
   EMBEDDED_REDIS_PORT: 'loopback port of the embedded Redis',
   EMBEDDED_CLICKHOUSE_PORT: 'loopback port of the embedded ClickHouse',
-  EMBEDDED_REDIS_FSYNC: 'what a killed embedded Redis may lose: its last second, or nothing',
+  EMBEDDED_REDIS_FSYNC:
+    'what a killed embedded Redis may lose: its last second (two while the disk is busy), or nothing',
   EMBEDDED_REDIS_MAXMEMORY:
     'memory that the embedded Redis may take: new answers are refused before; not set: half of what the machine, ' +
     'or the container, has',
