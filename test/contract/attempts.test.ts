@@ -5,7 +5,7 @@ import { outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js
 import { callerOf, event } from '../support/http.js';
 import { askInTurn } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
-import { waitFor } from '../support/wait.js';
+import { emptied } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
 
 const service = await startService({ after });
@@ -38,7 +38,7 @@ before(async () => {
   assert.equal((await caller.trackAll(events)).status, 200);
   const { json } = await list();
   assert.deepEqual(seqs(json.data.attempts), countdown(answers, 1), 'all at once, wherever they are');
-  await waitFor('rows in ClickHouse', async () => (await redis.xlen(outbox)) === 0);
+  await emptied(redis, outbox);
 });
 
 test('everything told of an answer, absent things null', async () => {

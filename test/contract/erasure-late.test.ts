@@ -25,7 +25,7 @@ import { servedForecast } from '../support/journal-rows.js';
 import { erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';
 import { keysThatSay, tablesThatSay } from '../support/traces.js';
-import { waitFor } from '../support/wait.js';
+import { emptied, waitFor } from '../support/wait.js';
 
 const partitions = 16;
 const service = await startService({ after });
@@ -78,10 +78,7 @@ test('goals and forecasts of before that come late are not stored', async () => 
     await redis.xadd(forecasts, '*', 'k', 'forecast', 'r', row);
     await redis.xadd(goals, '*', 'k', 'goal', 'r', `${madeAt}\t${goal}`);
   }
-  await waitFor(
-    'the journal',
-    async () => (await redis.xlen(forecasts)) === 0 && (await redis.xlen(goals)) === 0,
-  );
+  for (const key of [forecasts, goals]) await emptied(redis, key);
   const made = (table: string, time: string) =>
     selectRows<{ at: string }>(
       clickhouse,

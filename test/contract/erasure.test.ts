@@ -18,7 +18,7 @@ import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { askInTurn, erasureDone } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { keysThatSay, tablesThatSay } from '../support/traces.js';
-import { waitFor } from '../support/wait.js';
+import { emptied } from '../support/wait.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);
@@ -30,8 +30,7 @@ after(connections.close);
 const erase = (user: string, as = caller) =>
   as.call({ method: 'DELETE', path: `/api/v1/learners/${encodeURIComponent(user)}` });
 const partition = (user: string): number => partitionOf('default', user, 16);
-const stored = (user: string) =>
-  waitFor('rows in ClickHouse', async () => (await redis.xlen(outboxKey(partition(user)))) === 0);
+const stored = (user: string) => emptied(redis, outboxKey(partition(user)));
 const done = (url: string) => erasureDone(caller, url);
 const attemptsBefore = ({ json }: JsonAnswer): number =>
   json.data.places.find(({ place }: { place: string }) => place === 'attempts').before;

@@ -8,7 +8,7 @@ import { exportedFrom, learnerTables } from '../../src/warehouse/schema/learner-
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
-import { waitFor } from '../support/wait.js';
+import { emptied, waitFor } from '../support/wait.js';
 import { countOf } from '../support/warehouse.js';
 
 const service = await startService({ after });
@@ -77,8 +77,7 @@ test('the same once it is stored, with the rows of every table', async () => {
   await waitFor('the goal', async () => (await countOf(clickhouse, 'goal_changes')) === 1);
   await waitFor('the forecast', async () => (await countOf(clickhouse, 'served_forecasts')) === 1);
   // For a moment what is stored is in both places, and an export tells it twice.
-  for (const key of [outboxKey, journalKey, forecastsKey].map((keyOf) => keyOf(partition)))
-    await waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0);
+  for (const keyOf of [outboxKey, journalKey, forecastsKey]) await emptied(redis, keyOf(partition));
   const lines = await exported(user);
   for (const of of learnerTables) {
     const rows = await countOf(clickhouse, `${exportedFrom(of)} WHERE user_id = 'zoë \\\\ o\\'hara'`);

@@ -29,7 +29,7 @@ import { type Caller, callerOf } from '../support/http.js';
 import { askInTurn, erasureDone, takeBack as takeBackAs } from '../support/learner-data.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { tablesThatSay } from '../support/traces.js';
-import { askUntil, waitFor } from '../support/wait.js';
+import { askUntil, emptied } from '../support/wait.js';
 
 const service = await startService({ after });
 const redis = (await redisOf({ after }, service.redisUrl)) as Redis;
@@ -60,9 +60,8 @@ const post = async (events: readonly object[], as: Caller = caller): Promise<voi
 };
 const erase = (user: string) => caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}` });
 const erased = (url: string) => erasureDone(caller, url);
-const emptied = (key: string) => waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0);
-const stored = (user: string, tenant?: string) => emptied(outboxKey(partition(user, tenant)));
-const noted = (user: string) => emptied(`${partitionPrefix(partition(user))}:journal`);
+const stored = (user: string, tenant?: string) => emptied(redis, outboxKey(partition(user, tenant)));
+const noted = (user: string) => emptied(redis, `${partitionPrefix(partition(user))}:journal`);
 
 /** Event ids of the learner's rows in order, which have no gaps and are what every rollup and Redis count. */
 async function idsOf(user: string, tenant = 'default', as: Caller = caller): Promise<string[]> {

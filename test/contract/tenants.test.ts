@@ -81,7 +81,7 @@ await waitFor('an empty outbox', async () => {
 const order: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'DELETE'];
 const routes = [...routeTable].sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
 
-async function ask(caller: Caller, route: Route, ids: Ids): Promise<Answer> {
+function ask(caller: Caller, route: Route, ids: Ids): Promise<Answer> {
   const parts = routeRequests[nameOf(route)];
   assert.ok(parts !== undefined, `test/support/route-requests.ts has no ${nameOf(route)}`);
   return askInTurn(() => caller.raw({ method: route.method, ...parts(ids) }));

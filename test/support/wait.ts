@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RedisClient } from '../../src/store/redis/client.js';
 
 /** Looks cost the processor that what is waited for needs, so they get rarer while it takes long. */
 const [shortestMs, longestMs, share] = [20, 100, 0.05];
@@ -22,6 +23,10 @@ export async function waitFor(
   }
   return performance.now() - since;
 }
+
+/** Waits until nothing is left in a stream. */
+export const emptied = (redis: Pick<RedisClient, 'xlen'>, key: string): Promise<number> =>
+  waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0);
 
 /** Asks again until the answer is as wanted, and gives it. */
 export async function askUntil<Told>(
