@@ -16,11 +16,11 @@ export const each = (schema: TSchema, ...names: string[]): TProperties =>
 
 export const Count = Type.Integer({ minimum: 0 });
 export const Amount = Type.Number({ minimum: 0 });
-const Share = Type.Number({ minimum: 0, maximum: 1 });
+export const Share = Type.Number({ minimum: 0, maximum: 1 });
 /** The difference of two shares. */
 const Change = Type.Number({ minimum: -1, maximum: 1 });
-const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
-const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
+export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
+export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
 
 export const ErrorObject = Type.Object(
   {
@@ -214,7 +214,7 @@ export const Erasure = Type.Object({
 });
 
 const SectionScore = Type.Integer({ minimum: 200, maximum: 800, multipleOf: 10 });
-const TotalScore = Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 });
+export const TotalScore = Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 });
 
 /** Fields for a horizon are named after its days. */
 const predicted = {

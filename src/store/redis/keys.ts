@@ -81,6 +81,14 @@ export const versionsKey = (tenant: string): string => `${modelPrefix(tenant)}:v
 export const versionKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:v:${version}`;
 export const itemsKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:i:${version}`;
 
+/** Events of webhooks that are not handed to their tenants' endpoints (contracts/webhook-events.ts). */
+export const eventsKey = (partition: number): string => `${partitionPrefix(partition)}:events`;
+export const modelEventsKey = 'st:{models}:events';
+/** Most entries of such a stream, beyond which the oldest go: an endpoint that is sent nothing is disabled at as many. */
+export const eventsBound = 100_000;
+/** By tenant: types that its endpoints ask for (`wantedText`). All keys of endpoints and messages share this slot. */
+export const wantedEventsKey = 'st:{webhooks}:wanted';
+
 /**
  * Partition of a learner, 0 to partitions - 1; must never change.
  * FNV-1a over the UTF-16 code units with murmur3's finaliser: placement, not security.
