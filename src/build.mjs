@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 
 const COMMANDS = 'audit backtest demo evaluate export fit import keys parked rebuild retain'.split(' ');
-const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract'];
+const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract', 'deliver'];
 
 /**
  * Programs by the names of their bundles. Those of a group share chunks; what is started with the service has a group, and so

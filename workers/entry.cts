@@ -4,7 +4,7 @@
  * Given a module, Piscina tries `require` first, and Node 20 aborts the whole process where a thread is ended during that
  * ("IsGraphAsync must be used on an instantiated module"; Node 22 does not): any start that failed early might.
  */
-const names = ['track', 'forecast', 'rebuild', 'retract', 'fit'];
+const names = ['track', 'forecast', 'rebuild', 'retract', 'deliver', 'fit'];
 
 /** Begins to load at once, so that the first task finds it there. */
 function entry(name: string) {

@@ -12,7 +12,7 @@ type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
  * meanwhile, so replies, time-outs and reconnects would wait for the next task.
  */
 const startPool = (
-  name: 'track' | 'forecast' | 'retract' | 'fit' | 'rebuild',
+  name: 'track' | 'forecast' | 'retract' | 'deliver' | 'fit' | 'rebuild',
   options: PoolOptions,
 ): Piscina =>
   new Piscina({
@@ -20,8 +20,8 @@ const startPool = (
     ...options,
   });
 
-/** A task that takes longer never ends. */
-const maxTaskMs = 15_000;
+/** A task that takes longer never ends; a webhook has the same time, and some for its thread to start. */
+const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
 /** A task took too long, or shared its thread with one that did: the thread was ended. */
 export class TaskAborted extends Error {}
@@ -40,7 +40,11 @@ export class ServingThreads {
   /** Aborted tasks so far: a task that fails while another is aborted lost its thread. */
   private aborted = 0;
 
-  constructor(name: 'track' | 'forecast' | 'retract', options: PoolOptions, logger: Logger) {
+  constructor(
+    private readonly name: keyof typeof maxTaskMs,
+    options: PoolOptions,
+    logger: Logger,
+  ) {
     // Without a listener a thread that cannot be started (no descriptors, no memory) ends the process.
     this.pool = startPool(name, options).on('error', (error) =>
       logger.error({ err: error }, 'a worker thread cannot be started'),
@@ -59,7 +63,7 @@ export class ServingThreads {
     const timer = setTimeout(() => {
       this.aborted += 1;
       signal.emit('abort');
-    }, maxTaskMs);
+    }, maxTaskMs[this.name]);
     try {
       return await this.pool.run(task, { signal, transferList });
     } catch (error) {

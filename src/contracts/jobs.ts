@@ -1,5 +1,5 @@
 /**
- * Payloads of the drain jobs, with their version. Rolling deploys: a newer process reads every older version named here; an
+ * Payloads of jobs, with their version. Rolling deploys: a newer process reads every older version named here; an
  * older process that meets a newer one fails the attempt, and the job waits. So: add a version, never change one.
  */
 
@@ -44,4 +44,16 @@ export interface DrainJobData {
   shard: number;
   /** null until the first attempt has fixed the ranges. */
   batch: FixedBatch | null;
+}
+
+export const deliveryQueueName = 'deliver';
+
+/** One id per endpoint, so that one run at a time sends its messages. */
+export const deliveryJobId = (webhookId: string): string => `deliver-${webhookId}`;
+
+/** Sends what is due of one endpoint; which messages these are, Redis knows. */
+export interface DeliveryJobData {
+  v: 1;
+  tenant: string;
+  id: string;
 }

@@ -88,6 +88,12 @@ export const modelEventsKey = 'st:{models}:events';
 export const eventsBound = 100_000;
 /** By tenant: types that its endpoints ask for (`wantedText`). All keys of endpoints and messages share this slot. */
 export const wantedEventsKey = 'st:{webhooks}:wanted';
+/** Endpoints (`TENANT:ID`) with messages that wait, by the Unix milliseconds of the next try. */
+export const nextTriesKey = 'st:{webhooks}:next';
+/** By endpoint: Unix milliseconds of its last delivery. */
+export const lastDeliveriesKey = 'st:{webhooks}:delivered';
+/** Prefix of an endpoint's messages (store/webhooks/messages.ts). */
+export const messagesKey = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
 
 /**
  * Partition of a learner, 0 to partitions - 1; must never change.

@@ -1,0 +1,26 @@
+import type { DeliveryReply, DeliveryTask } from '../contracts/delivery-tasks.js';
+import type { Logger } from '../telemetry.js';
+import { ServingThreads } from './threads.js';
+
+/** Started when there is something to send; nobody needs its memory otherwise. */
+const idleMs = 60_000;
+
+/**
+ * The thread that sends webhooks.
+ * @param together most messages in flight
+ */
+export function createSendingThread(together: number, logger: Logger) {
+  const threads = new ServingThreads(
+    'deliver',
+    {
+      ...{ minThreads: 0, maxThreads: 1, idleTimeout: idleMs },
+      ...{ concurrentTasksPerWorker: together, maxQueue: together },
+    },
+    logger,
+  );
+  return {
+    /** @throws TaskAborted, and what is a defect; a receiver's failure is a reply */
+    send: (task: DeliveryTask) => threads.run<DeliveryReply>(task),
+    close: () => threads.close(),
+  };
+}

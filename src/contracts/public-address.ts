@@ -1,0 +1,2 @@
+/** placeholder until merge */
+export const isPublicAddress = (address: string): boolean => !address.startsWith('127.') && address !== '::1';

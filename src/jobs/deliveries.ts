@@ -1,0 +1,85 @@
+/** Webhooks: one job for each endpoint of which messages are due, started again and again while there are some. */
+import type { Job } from 'bullmq';
+import { singleFlight } from '../concurrency.js';
+import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
+import type { Deliver } from '../services/webhooks/deliver.js';
+import type { EndpointPlace } from '../store/webhooks/messages.js';
+import type { Logger } from '../telemetry.js';
+import { openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
+
+/** The job of a dead worker is found within these two together; its endpoint waits so long. */
+const lockMs = 10_000;
+const stalledCheckMs = 5000;
+const sweepMs = 1000;
+/** Endpoints of a look. */
+const maxArmed = 1000;
+/** Endpoints that are sent to side by side. */
+export const endpointsTogether = 32;
+/** What is due for longer ought to have been sent, or tried. */
+const overdueMs = 5000;
+const namedOverdue = 20;
+
+export interface DeliveriesOptions {
+  readonly redisUrl: string;
+  /** Makes messages of the events that wait. */
+  readonly handOut: (signal: AbortSignal) => Promise<void>;
+  readonly endpointsDue: (now: number, atMost: number) => Promise<readonly EndpointPlace[]>;
+  readonly deliver: Deliver;
+  readonly logger: Logger;
+}
+
+/** @throws nothing while Redis is unavailable */
+export const startDeliveries = (options: DeliveriesOptions): WatchedConsumer =>
+  startWatched({
+    name: 'the delivery of webhooks',
+    start: (_isRestart, ended) => startConsumer(options, ended),
+    waiting: async () => {
+      const overdue = await options.endpointsDue(Date.now() - overdueMs, namedOverdue);
+      return overdue.length === 0 ? null : overdue.map(({ id }) => id).join();
+    },
+    logger: options.logger,
+  });
+
+function startConsumer(options: DeliveriesOptions, moved: () => void) {
+  const { redisUrl, handOut, endpointsDue, deliver, logger } = options;
+  const consumer = openConsumer<DeliveryJobData, void>({
+    ...{ redisUrl, logger },
+    openQueue: (connection) => openQueue(deliveryQueueName, connection, { attempts: 1 }),
+    work: (job, _token, signal) => deliver(placeOf(job), signal, moved),
+    worker: { concurrency: endpointsTogether, lockDuration: lockMs, stalledInterval: stalledCheckMs },
+  });
+  const { queue, worker, stopping } = consumer;
+  const sweep = singleFlight(async () => {
+    await handOut(stopping);
+    const due = await endpointsDue(Date.now(), maxArmed);
+    if (due.length > 0) await queue.addBulk(due.map(jobOf));
+  });
+  const look = (): Promise<void> =>
+    sweep().catch((err: unknown) => {
+      if (!stopping.aborted) logger.debug({ err }, 'webhooks wait for Redis');
+    });
+  const timer = setInterval(look, sweepMs);
+  worker.on('completed', moved);
+  worker.on('failed', (job, err) => {
+    if (!stopping.aborted) logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated');
+  });
+  worker.run().catch((err: unknown) => logger.debug({ err }, 'worker of webhooks'));
+  return {
+    close: (closeMs: number) => {
+      clearInterval(timer);
+      return consumer.close(closeMs);
+    },
+  };
+}
+
+/** Does nothing where the endpoint's job is outstanding already. */
+const jobOf = ({ tenant, id }: EndpointPlace) => ({
+  name: 'deliver',
+  data: { v: 1 as const, tenant, id },
+  opts: { jobId: deliveryJobId(id) },
+});
+
+function placeOf({ data: { v, tenant, id } }: Job<DeliveryJobData>): EndpointPlace {
+  if (v !== 1) throw new Error(`delivery job of version ${String(v)}: this process knows 1`);
+  return { tenant, id };
+}

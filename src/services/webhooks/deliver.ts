@@ -1,0 +1,153 @@
+/**
+ * Sends an endpoint's messages: those of one learner one after the other, so that they arrive in their order where none fails,
+ * those of different learners side by side. A message is sent until the endpoint has confirmed it, by the schedule of
+ * standardwebhooks.com; what was sent when a process died is sent again.
+ */
+import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
+import { learnerHashOf } from '../../contracts/webhook-events.js';
+import { groupedBy } from '../../lists.js';
+import type { EndpointPlace, Message, MessageStore } from '../../store/webhooks/messages.js';
+import type { Logger } from '../../telemetry.js';
+import type { EndpointDirectory, WebhookEndpoint } from './endpoints.js';
+
+/** Seconds between a failed try and the next one; a message has one try more than there are pauses. */
+const retrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
+/** So that messages of one moment part: up to a tenth more. */
+const jitter = 0.1;
+
+/** Milliseconds until the next try; null after the last. @param tries there were @param random 0 to 1 */
+export function retryDelay(tries: number, random: number): number | null {
+  const seconds = retrySeconds[tries - 1];
+  return seconds === undefined ? null : Math.round(seconds * 1000 * (1 + jitter * random));
+}
+
+/** Tries in a row that fail before the endpoint has a pause: its other messages lose no tries meanwhile. */
+const patience = 8;
+const firstPauseMs = 1000;
+const maxPauseMs = 300_000;
+
+/** Tries in a row that failed, pauses that they led to, and the end of the last, by a clock that only goes forward. */
+type Trouble = { readonly failures: number; readonly pauses: number; readonly until: number };
+
+/** After one more failure; what was in flight when a pause began changes nothing. Pauses double. */
+export function troubleAfter(before: Trouble | undefined, now: number): Trouble {
+  const { failures, pauses, until } = before ?? { failures: 0, pauses: 0, until: 0 };
+  if (until > now) return { failures, pauses, until };
+  if (failures + 1 < patience) return { failures: failures + 1, pauses, until };
+  const pauseMs = Math.min(firstPauseMs * 2 ** pauses, maxPauseMs);
+  return { failures: failures + 1, pauses: pauses + 1, until: now + pauseMs };
+}
+
+/** Of one endpoint at a time; side by side. */
+export const sentTogether = 8;
+const pageMessages = 64;
+/** A run lasts no longer, for another endpoint may wait. */
+const runMs = 10_000;
+/** Disabled, with messages that wait: it may be enabled. */
+const disabledRestMs = 60_000;
+
+const gone = 410;
+
+export type DeliveryCounts = Record<'delivered' | 'failed' | 'exhausted', number>;
+
+export interface DeliveryParts {
+  readonly endpoints: Pick<EndpointDirectory, 'find' | 'disable'>;
+  readonly messages: MessageStore;
+  /** Sends once. */
+  readonly send: (task: DeliveryTask) => Promise<DeliveryReply>;
+  readonly allowPrivate: boolean;
+  readonly counts: DeliveryCounts;
+  readonly now: () => number;
+  readonly logger: Logger;
+}
+
+/** Sends what is due of an endpoint, for a while. `moved` is called after each message. @throws what Redis does: the next run goes on */
+export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
+
+export function createDeliverer(parts: DeliveryParts): Deliver {
+  const { endpoints, messages, counts, now, logger } = parts;
+  /** By endpoint, as this process saw them. */
+  const troubles = new Map<string, Trouble>();
+  const pauseOf = ({ id }: EndpointPlace): number =>
+    Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
+
+  return async (place, signal, moved) => {
+    const until = performance.now() + runMs;
+    while (!signal.aborted && performance.now() < until && pauseOf(place) === 0) {
+      const endpoint = await endpoints.find(place.tenant, place.id);
+      if (endpoint === null) return messages.remove(place);
+      if (!endpoint.enabled) return void (await messages.rest(place, disabledRestMs));
+      const due = await messages.due(endpoint, now(), pageMessages);
+      if (due.length === 0) break;
+      await sendAll(endpoint, due, signal, moved);
+    }
+    await messages.rest(place, pauseOf(place));
+  };
+
+  async function sendAll(
+    endpoint: WebhookEndpoint,
+    due: readonly Message[],
+    signal: AbortSignal,
+    moved: () => void,
+  ): Promise<void> {
+    const ofLearners = [...groupedBy(due, ({ id }) => learnerHashOf(id) ?? id).values()];
+    const sendNext = async (): Promise<void> => {
+      for (let own = ofLearners.shift(); own !== undefined; own = ofLearners.shift())
+        for (const message of own) {
+          if (signal.aborted || pauseOf(endpoint) > 0) return;
+          await sendOne(endpoint, message);
+          moved();
+        }
+    };
+    const sent = await Promise.allSettled(Array.from({ length: sentTogether }, sendNext));
+    for (const one of sent) if (one.status === 'rejected') throw one.reason;
+  }
+
+  async function sendOne(endpoint: WebhookEndpoint, message: Message): Promise<void> {
+    const { url, secrets } = endpoint;
+    const { id, body } = message;
+    const reply = await parts.send({ url, secrets, id, body, allowPrivate: parts.allowPrivate });
+    const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status };
+    if (reply.status !== null && reply.status >= 200 && reply.status < 300)
+      await noteSuccess(endpoint, tried);
+    else await noteFailure(endpoint, tried, reply);
+  }
+
+  async function noteSuccess(endpoint: WebhookEndpoint, message: Message): Promise<void> {
+    counts.delivered += 1;
+    troubles.delete(endpoint.id);
+    await messages.settle(endpoint, { ...message, status: 'delivered' }, null);
+    await messages.noteDelivery(endpoint, now());
+  }
+
+  async function noteFailure(
+    endpoint: WebhookEndpoint,
+    message: Message,
+    reply: DeliveryReply,
+  ): Promise<void> {
+    counts.failed += 1;
+    troubles.set(endpoint.id, troubleAfter(troubles.get(endpoint.id), performance.now()));
+    const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
+    const { tenant, id: webhook } = endpoint;
+    logger.debug(
+      { tenant, webhook, message: message.id, tries: message.tries, ...reply },
+      'a webhook failed',
+    );
+    await messages.settle(endpoint, { ...message, status: afterMs === null ? 'failed' : 'pending' }, afterMs);
+    if (afterMs === null) await giveUp(endpoint, message, reply);
+  }
+
+  /** An endpoint that is gone, or confirmed nothing for as long as the schedule of a message lasts, is disabled. */
+  async function giveUp(
+    endpoint: WebhookEndpoint,
+    message: Message,
+    { status }: DeliveryReply,
+  ): Promise<void> {
+    counts.exhausted += 1;
+    if (status !== gone && (await messages.lastDelivery(endpoint)) > message.at) return;
+    const reason = status === gone ? 'it answered 410 Gone' : 'it has failed for days';
+    const { tenant, id } = endpoint;
+    await endpoints.disable(tenant, id, reason);
+    logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * Hands events to the endpoints of their tenants, as messages, and removes them where they waited. Whatever is killed in between
+ * leaves them there, and the next run finds the messages by their ids.
+ */
+import { groupedBy } from '../../lists.js';
+import type { EventStreams, WaitingEvent } from '../../store/webhooks/event-streams.js';
+import type { MessageStore } from '../../store/webhooks/messages.js';
+import type { Logger } from '../../telemetry.js';
+import type { EndpointDirectory, WebhookEndpoint } from './endpoints.js';
+
+export interface HandOutParts {
+  readonly streams: EventStreams;
+  readonly endpoints: Pick<EndpointDirectory, 'list' | 'disable'>;
+  readonly messages: Pick<MessageStore, 'add' | 'forget'>;
+  readonly logger: Logger;
+}
+
+const tooMany = 'too many messages wait for it';
+
+/** @returns hands out until nothing waits, or until the signal has come. Errors are those of Redis: the next run repeats */
+export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts) {
+  return async (signal: AbortSignal): Promise<void> => {
+    for (;;) {
+      const events = await streams.next();
+      if (events.length === 0) return;
+      for (const [tenant, own] of groupedBy(events, (event) => event.tenant)) await handOut(tenant, own);
+      await streams.remove(events);
+      if (signal.aborted) return;
+    }
+  };
+
+  async function handOut(tenant: string, events: readonly WaitingEvent[]): Promise<void> {
+    const open = (await endpoints.list(tenant)).filter(({ enabled }) => enabled);
+    for (const endpoint of open) await addTo(endpoint, events);
+    // Behind the messages: an erasure that begins later finds them, one that began earlier is seen here.
+    const late = open.length === 0 ? [] : await streams.ofErased(events);
+    const ids = late.map(({ id }) => id);
+    for (const endpoint of open) await messages.forget(endpoint, ids);
+  }
+
+  async function addTo(endpoint: WebhookEndpoint, events: readonly WaitingEvent[]): Promise<void> {
+    const wanted = events.filter(({ type }) => endpoint.eventTypes.includes(type));
+    const refused = await messages.add(endpoint, wanted);
+    if (refused === 0) return;
+    await endpoints.disable(endpoint.tenant, endpoint.id, tooMany);
+    const { tenant, id } = endpoint;
+    logger.error({ tenant, webhook: id, refused }, `a webhook is disabled: ${tooMany}`);
+  }
+}

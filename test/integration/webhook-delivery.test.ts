@@ -1,0 +1,268 @@
+/** From events that wait in Redis to messages that endpoints have confirmed. */
+import assert from 'node:assert/strict';
+import { after, type TestContext, test } from 'node:test';
+import { createSendingThread } from '../../src/compute/sending.js';
+import { eventFields, type WebhookType, webhookEvent } from '../../src/contracts/webhook-events.js';
+import { createDeliverer, retryDelay, troubleAfter } from '../../src/services/webhooks/deliver.js';
+import type { WebhookEndpoint } from '../../src/services/webhooks/endpoints.js';
+import { createHandOut } from '../../src/services/webhooks/hand-out.js';
+import { eventsKey, messagesKey, nextTriesKey, partitionOf } from '../../src/store/redis/keys.js';
+import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
+import { createMessageStore } from '../../src/store/webhooks/messages.js';
+import { createLogger } from '../../src/telemetry.js';
+import { startTestRedis } from '../support/embedded.js';
+import { exitAfterTests } from '../support/linger.js';
+import { startReceiver } from '../support/receiver.js';
+import { redisOf } from '../support/service.js';
+
+exitAfterTests();
+
+const partitions = 4;
+const logger = createLogger('silent', 'test');
+const secret = `whsec_${Buffer.from('a secret of 24 bytes....').toString('base64')}`;
+const thread = createSendingThread(64, logger);
+after(() => thread.close());
+
+const redis = await redisOf({ after }, await startTestRedis({ after }));
+
+let made = 0;
+
+/** A tenant with an endpoint, and the parts that serve it. */
+function stage(url: string, { limit = 100_000 } = {}) {
+  made += 1;
+  const endpoint: WebhookEndpoint & { enabled: boolean } = {
+    ...{ tenant: `t${made}`, id: `wh_${made}`, url, secrets: [secret], enabled: true },
+    eventTypes: ['mastery.reached', 'plateau.detected'],
+  };
+  const disabled: string[] = [];
+  const endpoints = {
+    list: async (tenant: string) => (tenant === endpoint.tenant ? [endpoint] : []),
+    find: async (tenant: string, id: string) =>
+      tenant === endpoint.tenant && id === endpoint.id ? endpoint : null,
+    disable: async (_tenant: string, _id: string, reason: string) => {
+      endpoint.enabled = false;
+      disabled.push(reason);
+    },
+  };
+  const messages = createMessageStore(redis, limit);
+  const streams = createEventStreams(redis, partitions);
+  const counts = { delivered: 0, failed: 0, exhausted: 0 };
+  const handOut = createHandOut({ streams, endpoints, messages, logger });
+  const deliver = createDeliverer({
+    ...{ endpoints, messages, counts, logger, send: thread.send, allowPrivate: true, now: Date.now },
+  });
+  const { signal } = new AbortController();
+  const event = (userId: string, type: WebhookType = 'mastery.reached', place = 0) =>
+    webhookEvent(type, endpoint.tenant, userId, Date.now(), { user_id: userId, place });
+  return {
+    ...{ endpoint, disabled, messages, counts, event },
+    write: async (userId: string, one = event(userId)) => {
+      const key = eventsKey(partitionOf(endpoint.tenant, userId, partitions));
+      await redis.xadd(key, '*', ...eventFields(one));
+      return one;
+    },
+    handOut: () => handOut(signal),
+    deliver: () => deliver(endpoint, signal, () => undefined),
+    listed: async () => (await messages.list(endpoint, null, 1000)).messages,
+  };
+}
+
+const hurry = async (t: { endpoint: WebhookEndpoint }): Promise<void> => {
+  const due = `${messagesKey(t.endpoint.id)}:due`;
+  for (const id of await redis.zrange(due, '0', '-1')) await redis.zadd(due, '1', id);
+};
+
+test('the schedule is that of the specification', () => {
+  const delays = Array.from({ length: 10 }, (_, i) => retryDelay(i + 1, 0));
+  const seconds = delays.map((ms) => (ms === null ? null : ms / 1000));
+  assert.deepEqual(seconds, [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, null]);
+  assert.equal(retryDelay(1, 1), 5500);
+});
+
+test('pauses double, however many tries fail at the same time', () => {
+  let [trouble, now] = [troubleAfter(undefined, 1), 1];
+  for (let i = 0; i < 6; i++) trouble = troubleAfter(trouble, now);
+  assert.ok(trouble.until <= now);
+  const pauses = Array.from({ length: 10 }, () => {
+    for (let i = 0; i < 8; i++) trouble = troubleAfter(trouble, now);
+    const pause = trouble.until - now;
+    now = trouble.until;
+    return pause;
+  });
+  assert.deepEqual(pauses, [1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000]);
+});
+
+test('wanted events become messages once, and are sent in the order of their learner', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  const own = stage(receiver.url);
+  const wanted = [];
+  for (let place = 0; place < 30; place++)
+    wanted.push(await own.write('ada', own.event('ada', 'mastery.reached', place)));
+  await own.write('ada', own.event('ada', 'goal.reached'));
+  await Promise.all([own.handOut(), own.handOut()]);
+  await own.handOut();
+  await own.deliver();
+  const got = await receiver.payloads(30, secret);
+  assert.deepEqual(
+    got.map(({ data }) => data.place),
+    Array.from({ length: 30 }, (_, i) => i),
+  );
+  assert.deepEqual(
+    receiver.received.map(({ id }) => id),
+    wanted.map(({ id }) => id),
+  );
+  const listed = await own.listed();
+  assert.deepEqual(
+    listed.map(({ id }) => id).reverse(),
+    wanted.map(({ id }) => id),
+  );
+  for (const one of listed) {
+    assert.equal(one.status, 'delivered');
+    assert.equal(one.tries, 1);
+    assert.equal(one.lastStatus, 204);
+    assert.equal(one.nextTryAt, null);
+  }
+  assert.equal(await redis.zscore(nextTriesKey, `${own.endpoint.tenant}:${own.endpoint.id}`), null);
+});
+
+test('what failed is tried again by the schedule, with its id', async (t: TestContext) => {
+  const receiver = await startReceiver(t, { answer: 500 });
+  const own = stage(receiver.url);
+  const { id } = await own.write('ada');
+  await own.handOut();
+  await own.deliver();
+  await own.deliver();
+  assert.equal(receiver.received.length, 1, 'not before its time');
+  const [first] = await own.listed();
+  assert.ok(first?.nextTryAt !== null && first?.nextTryAt !== undefined);
+  assert.ok(first.nextTryAt > Date.now() && first.nextTryAt < Date.now() + 5500);
+  assert.deepEqual([first.status, first.tries, first.lastStatus], ['pending', 1, 500]);
+  await hurry(own);
+  receiver.answerWith(200);
+  await own.deliver();
+  assert.deepEqual(
+    receiver.received.map((one) => one.id),
+    [id, id],
+  );
+  assert.deepEqual(
+    (await own.listed()).map(({ status, tries }) => [status, tries]),
+    [['delivered', 2]],
+  );
+});
+
+test('an endpoint that fails for the whole schedule is disabled, and a message can be sent again', async (t: TestContext) => {
+  const receiver = await startReceiver(t, { answer: 500 });
+  const own = stage(receiver.url);
+  const { id } = await own.write('ada');
+  await own.handOut();
+  // Of another process each time, for this one would have a pause.
+  for (let tries = 0; tries < 10; tries++) {
+    await hurry(own);
+    const { endpoint, messages, counts } = own;
+    const endpoints = {
+      find: async () => endpoint,
+      disable: async () => {
+        endpoint.enabled = false;
+      },
+    };
+    const parts = {
+      endpoints,
+      messages,
+      counts,
+      logger,
+      send: thread.send,
+      allowPrivate: true,
+      now: Date.now,
+    };
+    await createDeliverer(parts)(endpoint, new AbortController().signal, () => undefined);
+  }
+  assert.equal(receiver.received.length, 10);
+  assert.equal(own.endpoint.enabled, false);
+  assert.deepEqual(
+    (await own.listed()).map(({ status, nextTryAt }) => [status, nextTryAt]),
+    [['failed', null]],
+  );
+  own.endpoint.enabled = true;
+  receiver.answerWith(200);
+  assert.equal(await own.messages.again(own.endpoint, 'msg_unknown'), false);
+  assert.equal(await own.messages.again(own.endpoint, id), true);
+  await own.deliver();
+  assert.equal(receiver.received.at(-1)?.id, id);
+  assert.equal((await own.listed())[0]?.status, 'delivered');
+});
+
+test('410 disables at once; what waits stays', async (t: TestContext) => {
+  const receiver = await startReceiver(t, { answer: 410 });
+  const own = stage(receiver.url);
+  await own.write('ada');
+  await own.handOut();
+  await own.deliver();
+  assert.deepEqual(own.disabled, ['it answered 410 Gone']);
+  assert.equal((await own.listed())[0]?.status, 'failed');
+  await own.write('ben');
+  await own.handOut();
+  assert.equal((await own.listed()).length, 1, 'a disabled endpoint is handed nothing');
+});
+
+test('a receiver that is down costs its other messages no tries', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  await receiver.stop();
+  const own = stage(receiver.url);
+  for (let i = 0; i < 100; i++) await own.write(`learner-${i}`);
+  await own.handOut();
+  await own.deliver();
+  const tried = (await own.listed()).filter(({ tries }) => tries > 0).length;
+  assert.ok(tried >= 8 && tried <= 16, `${tried} of 100 were tried`);
+  const back = await startReceiver(t, { port: receiver.port });
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await hurry(own);
+  await own.deliver();
+  assert.equal(new Set(back.received.map(({ id }) => id)).size, 100);
+});
+
+test('at its bound an endpoint is disabled, and keeps what it has', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  const own = stage(receiver.url, { limit: 250 });
+  for (let i = 0; i < 300; i++) await own.write(`learner-${i}`);
+  await own.handOut();
+  assert.equal(own.disabled.length, 1);
+  assert.equal((await own.listed()).length, 250);
+});
+
+test('messages are forgotten by their ids, also while they are sent', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  const own = stage(receiver.url);
+  const { id } = await own.write('ada');
+  await own.write('ben');
+  await own.handOut();
+  const [ada] = (await own.messages.due(own.endpoint, Date.now(), 10)).filter((one) => one.id === id);
+  assert.ok(ada);
+  await own.messages.forget(own.endpoint, [id]);
+  assert.equal(await own.messages.settle(own.endpoint, ada, 5000), false);
+  await own.deliver();
+  assert.equal(receiver.received.length, 1);
+  assert.notEqual(receiver.received[0]?.id, id);
+  const left = await redis.keys(`${messagesKey(own.endpoint.id)}:*`);
+  await own.messages.remove(own.endpoint);
+  assert.equal(left.length, 3);
+  assert.deepEqual(await redis.keys(`${messagesKey(own.endpoint.id)}:*`), []);
+});
+
+test('pages of deliveries, newest first', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  const own = stage(receiver.url);
+  for (let i = 0; i < 25; i++) await own.write(`learner-${i}`);
+  await own.handOut();
+  const ids: string[] = [];
+  let before: string | null = null;
+  do {
+    const page = await own.messages.list(own.endpoint, before, 10);
+    ids.push(...page.messages.map((one) => one.id));
+    before = page.next;
+  } while (before !== null);
+  assert.deepEqual(
+    ids,
+    (await own.listed()).map((one) => one.id),
+  );
+  assert.equal(new Set(ids).size, 25);
+});

@@ -1,0 +1,103 @@
+/** One webhook over the wire: what is sent, what counts as confirmed, and whither nothing is sent. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { createSendingThread } from '../../src/compute/sending.js';
+import type { DeliveryTask } from '../../src/contracts/delivery-tasks.js';
+import { createLogger } from '../../src/telemetry.js';
+import { exitAfterTests } from '../support/linger.js';
+import { startReceiver, verified } from '../support/receiver.js';
+import { root } from '../support/root.js';
+
+exitAfterTests();
+
+const thread = createSendingThread(64, createLogger('fatal', 'test'));
+after(() => thread.close());
+
+const secretOf = (text: string): string => `whsec_${Buffer.from(text.padEnd(24, '.')).toString('base64')}`;
+const [secret, older] = [secretOf('new'), secretOf('old')];
+
+const task = (url: string, change: Partial<DeliveryTask> = {}): DeliveryTask => ({
+  ...{ url, id: 'msg_1', secrets: [secret], allowPrivate: true },
+  body: '{"type":"webhook.test","timestamp":"2026-01-01T00:00:00.000Z","data":{"name":"Zoë"}}',
+  ...change,
+});
+
+test('a message is signed with each secret, as the public library tests it', async (t) => {
+  const receiver = await startReceiver(t);
+  const sent = task(receiver.url, { secrets: [secret, older] });
+  assert.deepEqual(await thread.send(sent), { status: 204, reason: null });
+  const [one] = receiver.received;
+  assert.ok(one);
+  assert.equal(one.text, sent.body);
+  assert.equal(one.headers['content-type'], 'application/json');
+  for (const known of [secret, older]) assert.deepEqual(verified(one, known), JSON.parse(sent.body));
+  assert.throws(() => verified(one, secretOf('another')));
+  assert.throws(() => verified({ ...one, text: `${one.text} ` }, secret));
+});
+
+test('a redirect is not followed, and an error is a status', async (t) => {
+  const target = await startReceiver(t);
+  const receiver = await startReceiver(t, {
+    answer: (_, response) => void response.writeHead(302, { location: target.url }).end(),
+  });
+  assert.deepEqual(await thread.send(task(receiver.url)), { status: 302, reason: null });
+  assert.equal(target.received.length, 0);
+  receiver.answerWith(503);
+  assert.deepEqual(await thread.send(task(receiver.url)), { status: 503, reason: null });
+});
+
+test('of a response that never ends 64 KiB are read', async (t) => {
+  let written = 0;
+  const receiver = await startReceiver(t, {
+    answer: (_, response) => {
+      response.writeHead(200);
+      const more = (): void => {
+        while (!response.destroyed && written < 50 * 2 ** 20) {
+          written += 2 ** 14;
+          if (!response.write(Buffer.alloc(2 ** 14))) return void response.once('drain', more);
+        }
+      };
+      more();
+    },
+  });
+  assert.deepEqual(await thread.send(task(receiver.url)), { status: 200, reason: null });
+  assert.ok(written < 20 * 2 ** 20, `${written} bytes were taken`);
+});
+
+test('who cannot be reached, or cuts the response, has no status', async (t) => {
+  const gone = await startReceiver(t);
+  await gone.stop();
+  assert.match(String((await thread.send(task(gone.url))).reason), /ECONNREFUSED/);
+  const cut = await startReceiver(t, { answer: (_, response) => void response.destroy() });
+  assert.equal((await thread.send(task(cut.url))).status, null);
+});
+
+test('nothing is sent without TLS, or to an address that is not public, whatever its name', async (t) => {
+  const receiver = await startReceiver(t);
+  const { port } = receiver;
+  const hosts = ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '169.254.169.254', '10.0.0.1', '0'];
+  for (const host of hosts) {
+    const reply = await thread.send(task(`https://${host}:${port}/`, { allowPrivate: false }));
+    assert.equal(reply.status, null);
+    assert.match(String(reply.reason), /not a public one/, host);
+  }
+  const plain = await thread.send(task('http://example.org/', { allowPrivate: false }));
+  assert.equal(plain.reason, 'https is needed');
+  assert.equal(receiver.received.length, 0);
+});
+
+test('a certificate that nobody has signed is refused', async (t) => {
+  const folder = join(root, 'test/fixtures/tls/localhost');
+  const [key, cert] = ['key.pem', 'certificate.pem'].map((name) => readFileSync(join(folder, name)));
+  const server = createServer({ key, cert }, (_, response) => response.end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const reply = await thread.send(task(`https://localhost:${port}/`));
+  assert.equal(reply.status, null);
+  assert.match(String(reply.reason), /self-signed certificate/);
+});

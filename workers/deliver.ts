@@ -1,0 +1,93 @@
+/** Piscina entry: sends a webhook once. In a thread of its own, so that thousands delay no answer. */
+import { createHmac } from 'node:crypto';
+import { type LookupAddress, lookup } from 'node:dns';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import type { DeliveryReply, DeliveryTask } from '../src/contracts/delivery-tasks.js';
+import { isPublicAddress } from '../src/contracts/public-address.js';
+
+/** From the look-up of the name to the end of the response. */
+const limitMs = 15_000;
+/** Of a response, of which only the status counts. */
+const maxResponseBytes = 64 * 1024;
+const notPublic = 'the address is not a public one';
+
+/**
+ * The check is that of the addresses which are connected to: a name may have had another one when the endpoint was made
+ * (DNS rebinding). Addresses that are not public are passed over.
+ */
+const lookupPublic: LookupFunction = (host, options, found) =>
+  lookup(host, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
+    const allowed = error ? [] : addresses.filter(({ address }) => isPublicAddress(address));
+    const [first] = allowed;
+    if (error || first === undefined) return found(error ?? new Error(`${host}: ${notPublic}`), []);
+    if (options.all === true) found(null, allowed);
+    else found(null, first.address, first.family);
+  });
+
+/** Idle connections are closed sooner than by most servers, or the next message would meet one that is just closed. */
+const agentOptions = { keepAlive: true, maxSockets: 64, timeout: 4000 };
+/** By whether private addresses are allowed: a connection of the one is of no use to the other. */
+const agents = [
+  { http: new http.Agent(agentOptions), https: new https.Agent({ ...agentOptions, lookup: lookupPublic }) },
+  { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
+] as const;
+
+/** Value of the header webhook-signature. @param seconds Unix time of the try */
+function signatureOf({ id, body, secrets }: DeliveryTask, seconds: number): string {
+  const signed = `${id}.${seconds}.${body}`;
+  const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
+  return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
+}
+
+export default async (task: DeliveryTask): Promise<DeliveryReply> => {
+  try {
+    return { status: await post(task), reason: null };
+  } catch (error) {
+    return { status: null, reason: error instanceof Error ? error.message : String(error) };
+  }
+};
+
+/** @returns the status. A redirect is not followed: it may lead anywhere. @throws Error where there is no response */
+async function post(task: DeliveryTask): Promise<number> {
+  const url = new URL(task.url);
+  const isHttps = url.protocol === 'https:';
+  // A literal address is not looked up.
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  if (!task.allowPrivate && (!isHttps || (isIP(host) !== 0 && !isPublicAddress(host))))
+    throw new Error(isHttps ? notPublic : 'https is needed');
+  const agent = agents[task.allowPrivate ? 1 : 0][isHttps ? 'https' : 'http'];
+  return exchange((isHttps ? https : http).request(url, { ...requestOptions(task), agent }), task.body);
+}
+
+function requestOptions(task: DeliveryTask): http.RequestOptions {
+  const seconds = Math.floor(Date.now() / 1000);
+  return {
+    method: 'POST',
+    signal: AbortSignal.timeout(limitMs),
+    headers: {
+      'Content-Type': 'application/json',
+      'Content-Length': Buffer.byteLength(task.body),
+      'User-Agent': 'Skilltrace',
+      'webhook-id': task.id,
+      'webhook-timestamp': `${seconds}`,
+      'webhook-signature': signatureOf(task, seconds),
+    },
+  };
+}
+
+const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    request.on('error', reject).on('response', (response) => {
+      let bytes = 0;
+      response.on('data', (chunk: Buffer) => {
+        bytes += chunk.length;
+        // What it says is its status; a body without end has said it as well.
+        if (bytes > maxResponseBytes) response.destroy();
+      });
+      response.on('close', () => resolve(response.statusCode ?? 0));
+      response.on('error', reject);
+    });
+    request.end(body);
+  });
