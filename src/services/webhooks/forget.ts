@@ -1,0 +1,27 @@
+import type { CorrectedRows } from '../../contracts/corrections.js';
+import { learnerHash } from '../../contracts/learner-name.js';
+import { learnerHashOf } from '../../contracts/webhook-events.js';
+import { groupedBy } from '../../lists.js';
+import type { MessageStore } from '../../store/webhooks/messages.js';
+import type { EndpointDirectory } from './endpoints.js';
+
+export interface ForgetParts {
+  readonly endpoints: Pick<EndpointDirectory, 'list'>;
+  readonly messages: Pick<MessageStore, 'all' | 'forget'>;
+}
+
+/** Forgets the messages of histories that erasures have ended. May be repeated. @throws ApiError UNAVAILABLE */
+export const createForgetting =
+  ({ endpoints, messages }: ForgetParts) =>
+  async (rows: readonly CorrectedRows[]): Promise<void> => {
+    for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
+      const ends = new Map(own.map(({ userId, below }) => [learnerHash(tenant, userId), below.ms]));
+      const isOver = ({ id, at }: { readonly id: string; readonly at: number }): boolean =>
+        at <= (ends.get(learnerHashOf(id) ?? '') ?? 0);
+      for (const endpoint of await endpoints.list(tenant))
+        for await (const page of messages.all(endpoint)) {
+          const ids = page.filter(isOver).map(({ id }) => id);
+          await messages.forget(endpoint, ids);
+        }
+    }
+  };
