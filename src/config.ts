@@ -134,6 +134,8 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     /** Absolute path of a file that was readable at start, or null. */
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,
+    /** null: nothing is traced. */
+    spans: readSpans(values, complain),
   };
 }
 
@@ -251,6 +253,14 @@ function readClickhouseUrl(raw: string | undefined, complain: Complain): string 
     complain('CLICKHOUSE_URL', maskUrl(raw), 'the path is the name of a database');
   }
   return raw;
+}
+
+function readSpans({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environment, complain: Complain) {
+  if (endpoint === undefined) return null;
+  const isHttp = /^https?:$/.test(parseUrl(endpoint)?.protocol ?? '');
+  if (!isHttp) complain('OTEL_EXPORTER_OTLP_ENDPOINT', maskUrl(endpoint));
+  const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+  return { url, sampler: values.OTEL_TRACES_SAMPLER, ratio: Number(values.OTEL_TRACES_SAMPLER_ARG ?? 0.01) };
 }
 
 const parseUrl = (raw: string): URL | null => (URL.canParse(raw) ? new URL(raw) : null);

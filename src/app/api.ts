@@ -40,7 +40,7 @@ const inFlightMs = 4000;
 
 /** @returns the port that is listened on. @throws StartError when it is taken */
 export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
-  const { redis, logger, closers } = engine;
+  const { redis, logger, closers, spans } = engine;
   const { config, sharePort, probesOnly, stalled, figures, metrics } = options;
   startIdSweep(engine);
   let draining = false;
@@ -53,7 +53,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
     createQuotaGate(createQuotaCounter(redis), Date.now),
   );
   const server = await startServer({
-    ...{ host: config.host, port: config.port, sharePort, gate, figures, logger },
+    ...{ host: config.host, port: config.port, sharePort, gate, figures, logger, spans },
     routes: probesOnly ? routes.filter(({ scope }) => scope === null) : routes,
     maxConnections: connectionBound(),
   }).catch((error: unknown) => {

@@ -59,7 +59,7 @@ export function startConsumers(engine: Engine, config: Config): Consumers {
 }
 
 export function startPipeline(engine: Engine): WatchedConsumer {
-  const { endpoints, redis, clickhouse, outbox, partitions, logger } = engine;
+  const { endpoints, redis, clickhouse, outbox, partitions, spans, logger } = engine;
   const applyCorrections = createCorrections({
     store: createCorrectionStore(redis),
     warehouse: createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster),
@@ -67,7 +67,7 @@ export function startPipeline(engine: Engine): WatchedConsumer {
   });
   const warehouse = createAttemptWarehouse(clickhouse, endpoints.clickhouseCluster);
   const drain = createDrain({ outbox, warehouse, logger, applyCorrections });
-  const pipeline = startDrains({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger });
+  const pipeline = startDrains({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger, spans });
   engine.closers.add('pipeline', () => pipeline.close());
   return pipeline;
 }

@@ -27,6 +27,7 @@ export type Engine = Awaited<ReturnType<typeof startEngine>>;
 const forecastsBound = 10_000;
 
 export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' | 'lanes' | 'skillLimits'> &
+  Pick<Config, 'spans'> &
   Pick<WorkerSettings, 'itemsFreshMs'>;
 
 /** @throws StartError when Redis cannot be reached, or holds learners of another version */
@@ -41,10 +42,12 @@ export const connectState = (
 export async function startEngine(
   redis: RedisClient,
   endpoints: Endpoints,
-  { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes, itemsFreshMs }: EngineSettings,
+  settings: EngineSettings,
   logger: Logger,
   closers: Closers,
 ) {
+  const { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes, itemsFreshMs } = settings;
+  const spans = settings.spans && (await import('../otel.js')).openSpans(settings.spans, logger, closers);
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
@@ -62,7 +65,7 @@ export async function startEngine(
   const served = serveModels(() => Promise.resolve(redis), logger);
   closers.add('model watch', () => served.close());
   return {
-    ...{ ...watch, endpoints, logger, closers, redis, clickhouse },
+    ...{ ...watch, endpoints, logger, closers, redis, clickhouse, spans },
     outbox: createOutbox(redis, partitions),
     journal: createJournal(redis, partitions),
     compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf }) },

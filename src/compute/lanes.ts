@@ -11,6 +11,7 @@ import {
 } from '../contracts/tasks.js';
 import { type ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type Queued } from '../fair-queue.js';
+import { runInSpan } from './batch-span.js';
 import {
   idsIn,
   joinedOutcomes,
@@ -18,7 +19,6 @@ import {
   outcomesOf,
   type SentEvents,
   type SentPart,
-  taskOf,
 } from './track-task.js';
 
 interface LanesOptions {
@@ -174,7 +174,7 @@ export function createLanes(options: LanesOptions) {
         for (const [i, { settle }] of entries.entries()) settle(outcomeOf(i));
       };
       const count = async () =>
-        outcomesOf(await options.run(taskOf(entries), lane.number), options.onFailure);
+        outcomesOf(await runInSpan(entries, (sent) => options.run(sent, lane.number)), options.onFailure);
       count().then(
         (outcomes) => finish((i) => outcomes[i] as Outcomes),
         (error) => finish(() => error),

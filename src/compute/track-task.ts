@@ -9,6 +9,7 @@ import {
   unreadable,
 } from '../contracts/tasks.js';
 import { ApiError, invalid, type Problem } from '../errors.js';
+import type { Span } from '../spans.js';
 
 /** The events of one request, as the bytes in which they came: the worker parses and checks them. */
 export interface SentEvents {
@@ -19,6 +20,7 @@ export interface SentEvents {
   readonly idempotencyKey: string | null;
   /** Unix milliseconds. */
   readonly receivedAt: number;
+  readonly span?: Span | null | undefined;
 }
 
 /** One per event, in order; or an Error for the whole request. */
@@ -30,7 +32,7 @@ export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
 }
 
 /** @param entries of one form, import and slots */
-export function taskOf(entries: readonly SentPart[]): TrackTask {
+export function taskOf(entries: readonly SentPart[], isTimed: boolean): TrackTask {
   const { sent, importId, slots } = entries[0] as SentPart;
   const requests = entries.map((entry) => entry.sent);
   return {
@@ -42,6 +44,7 @@ export function taskOf(entries: readonly SentPart[]): TrackTask {
     receivedAt: requests.map(({ receivedAt }) => receivedAt),
     importId,
     slots,
+    isTimed,
   };
 }
 

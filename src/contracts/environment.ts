@@ -40,6 +40,10 @@ const meanings = {
   ROLE: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
   SKILLS_FILE: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
   LOG_LEVEL: 'least level that is logged',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'receiver of traces, by OTLP over HTTP in JSON; not set: there are none',
+  OTEL_TRACES_SAMPLER:
+    'which requests and jobs are traced; parentbased: as the caller says, where it says so',
+  OTEL_TRACES_SAMPLER_ARG: 'share that traceidratio traces; not set: 0.01',
 } as const;
 
 export type EnvironmentName = keyof typeof meanings;
@@ -126,6 +130,16 @@ export const environmentSchema = Type.Object({
       'p_init, p_learn, p_guess, p_slip',
   ),
   LOG_LEVEL: oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional('OTEL_EXPORTER_OTLP_ENDPOINT', 'http(s)://host:4318'),
+  OTEL_TRACES_SAMPLER: text('OTEL_TRACES_SAMPLER', '(parentbased_)always_on, always_off or traceidratio', {
+    default: 'parentbased_traceidratio',
+    pattern: '^(parentbased_)?(always_on|always_off|traceidratio)$',
+  }),
+  OTEL_TRACES_SAMPLER_ARG: optional(
+    'OTEL_TRACES_SAMPLER_ARG',
+    'a number from 0 to 1',
+    '^(0|1|0?\\.\\d{1,15})$',
+  ),
 });
 
 export type Environment = Static<typeof environmentSchema>;

@@ -3,6 +3,7 @@
  * outcomes as one text: lists of objects would be cloned field by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
+import type { StepTimes } from '../spans.js';
 import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
 
@@ -32,6 +33,7 @@ export interface TrackTask {
   readonly importId: string | null;
   /** Of a batch, whose learners may go through several lanes: the slots whose events are counted, a bit for each. */
   readonly slots: number;
+  readonly isTimed: boolean;
 }
 
 /** Learners go through the lanes by slots: partition modulo so many. */
@@ -72,6 +74,8 @@ export interface TrackReply {
   readonly outcomes: string;
   /** The outcomes' data, with `dataSeparator` between them. */
   readonly data: string;
+  /** Unix milliseconds when the task was in its thread; where it is timed. */
+  readonly times?: { readonly start: number; readonly end: number; readonly steps: readonly StepTimes[] };
 }
 
 export const unreadable = -1;

@@ -1,8 +1,10 @@
 import { ApiError } from '../errors.js';
+import type { Spans } from '../spans.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import { type Admitted, callOf, type Gate } from './gate.js';
 import { errorReply } from './replies.js';
 import { noteAnswer, type RequestLog, type RouteFigures } from './request-log.js';
+import { beginSpan, endSpan } from './request-span.js';
 import { decodeParameter, decompress, type Match, type Reply } from './route.js';
 
 /** Requests of a server that are not answered. */
@@ -15,6 +17,7 @@ interface Serving {
   readonly log: RequestLog;
   readonly traffic: Traffic;
   readonly counts: RouteFigures;
+  readonly spans: Spans | null;
 }
 
 const json = { 'Content-Type': 'application/json' };
@@ -35,8 +38,9 @@ export class Answering {
   }
 
   begin(): void {
-    const { gate, match, traffic } = this.serving;
+    const { gate, match, traffic, spans } = this.serving;
     traffic.open += 1;
+    if (spans !== null) this.exchange.span = beginSpan(spans, this.exchange, match.route);
     try {
       const admitted = gate(this.exchange, match, this.headers);
       if (admitted instanceof Promise) this.later(admitted, (checked) => this.receive(checked));
@@ -112,6 +116,7 @@ export class Answering {
     const { match, log, traffic, counts } = this.serving;
     if (error !== undefined) log.failed(this.exchange, match.route, error);
     else if (reply !== null) noteAnswer(counts, reply.status, performance.now() - this.since);
+    endSpan(this.exchange, match.route, error === undefined && reply ? reply.status : null);
     reply?.onOver?.();
     traffic.open -= 1;
     if (traffic.open === 0) traffic.onIdle();

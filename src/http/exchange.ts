@@ -8,6 +8,7 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { ApiError, unavailable } from '../errors.js';
+import type { Span } from '../spans.js';
 import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
 import { nothing, OpenResponse, type UnreadAnswers } from './response-stream.js';
 import type { Match } from './route.js';
@@ -44,6 +45,7 @@ export class Exchange extends OpenResponse {
   readonly requestId: string;
   /** Why the request's framing is refused, or null. */
   readonly framingProblem: string | null;
+  span: Span | null = null;
   private readonly headers: readonly string[];
   /**
    * Turn of the event loop in which it came. Nothing is answered in it: thousands of requests that a client sends at once would

@@ -87,6 +87,7 @@ export function callOf(
       if (exchange.done) throw new ClientGone();
     },
     respond,
+    span: exchange.span,
   };
 }
 

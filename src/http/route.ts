@@ -8,6 +8,7 @@ import { checked } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
 import type { IfMatch } from '../contracts/preconditions.js';
 import { ApiError, invalid } from '../errors.js';
+import type { Span } from '../spans.js';
 import { tooLarge } from './exchange.js';
 
 /** A request that passed all checks. */
@@ -24,6 +25,7 @@ export interface Call<Query = unknown> {
   readonly stillWanted: () => void;
   /** For a handler that returns nothing: a promise costs more than all checks before it. */
   readonly respond: (reply: Reply) => void;
+  readonly span: Span | null;
 }
 
 export interface Reply {

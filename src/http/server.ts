@@ -11,6 +11,7 @@ import {
 import { within } from '../lifecycle.js';
 import { groupedBy } from '../lists.js';
 import type { Figures } from '../services/read/figures.js';
+import type { Spans } from '../spans.js';
 import type { Logger } from '../telemetry.js';
 import { Answering, type Traffic } from './answering.js';
 import { Exchange } from './exchange.js';
@@ -43,6 +44,7 @@ interface ServerOptions {
   readonly gate: Gate;
   readonly figures: Figures;
   readonly logger: Logger;
+  readonly spans?: Spans | null;
   /** Most connections at a time; a further one is closed at once. */
   readonly maxConnections?: number;
   /** Most bytes that are kept of answers that nobody reads. */
@@ -53,14 +55,14 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** @throws Error when the port cannot be listened on */
 export async function startServer(options: ServerOptions) {
-  const { routes, gate, figures, logger } = options;
+  const { routes, gate, figures, logger, spans = null } = options;
   const app = App();
   boundConnections(app, options);
   const log = createRequestLog(figures, logger);
   const unread = createUnreadAnswers(figures, options.maxUnread);
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   register(app, routes, (match, method, path) => {
-    const serving = { match, gate, log, traffic, counts: log.countsOf(method, path) };
+    const serving = { match, gate, log, traffic, spans, counts: log.countsOf(method, path) };
     return (res, req) => new Answering(serving, new Exchange(res, req, match, unread)).begin();
   });
   const socket = await listen(app, options);

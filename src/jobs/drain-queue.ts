@@ -10,6 +10,7 @@ import {
 } from '../contracts/jobs.js';
 import { indices, sumOf } from '../lists.js';
 import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
+import { ending, type Spans } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
@@ -45,6 +46,7 @@ export interface DrainsOptions {
   readonly outbox: Pick<Outbox, 'backlog'>;
   readonly drain: DrainShard;
   readonly logger: Logger;
+  readonly spans?: Spans | null;
 }
 
 /** Closing lets a running block finish or puts it back, within six seconds. */
@@ -66,7 +68,7 @@ export function startDrains(options: DrainsOptions): WatchedConsumer {
 }
 
 function startConsumer(
-  { redisUrl, partitions, outbox, drain, logger }: DrainsOptions,
+  { redisUrl, partitions, outbox, drain, logger, spans }: DrainsOptions,
   isRestart: boolean,
   ended: () => void,
 ): Pick<Consumer<never, never>, 'close'> {
@@ -78,7 +80,9 @@ function startConsumer(
       const { v, shard, batch } = job.data;
       if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
       const save = (fixed: FixedBatch): Promise<void> => keepBatch(consumer, job, token, fixed);
-      const run = () => drain({ partitions: partitionsOf(shard, partitions), batch, save, signal });
+      const span = spans?.('job') ?? null;
+      const task = { partitions: partitionsOf(shard, partitions), batch, save, signal, span };
+      const run = () => ending(span, drain(task));
       const turn = turns.get(shard)?.then(run, run) ?? run();
       turns.set(shard, turn);
       return turn;

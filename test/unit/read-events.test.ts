@@ -19,6 +19,7 @@ function taskOf(form: EventsForm, body: string): TrackTask {
     idempotencyKeys: [null],
     receivedAt: [0],
     importId: null,
+    isTimed: false,
   };
 }
 

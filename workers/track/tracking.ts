@@ -7,6 +7,7 @@ import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { byPartition, distinct, groupedBy } from '../../src/lists.js';
 import { inSlices } from '../../src/slices.js';
+import { type StepTimes, timed, unixMs } from '../../src/spans.js';
 import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
@@ -56,15 +57,17 @@ const maxBeside = 32;
 
 /** Counts the answers of a task. Where it is refused as a whole, each of its events gets the error. */
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
+  const [start, steps] = [unixMs(), task.isTimed ? [] : null];
   const reply = createReply();
   const events: PlacedEvent[] = [];
   const counts = await inSlices(readEvents(task, tools.settings.partitions, events, reply));
-  const batch = new Batch(tools, task.importId, reply);
+  const batch = new Batch(tools, task.importId, reply, steps);
   for (let at = 0, end = 0; at < events.length; at = end) {
     end = at + stepOf(tools, task, events.length);
     await batch.track(events.slice(at, end));
   }
-  return reply.reply(counts);
+  const done = reply.reply(counts);
+  return steps ? { ...done, times: { start, end: unixMs(), steps } } : done;
 }
 
 function stepOf({ isAlone }: TrackTools, { form, importId }: TrackTask, events: number): number {
@@ -83,6 +86,7 @@ class Batch {
     private readonly tools: TrackTools,
     private readonly importId: string | null,
     private readonly reply: ReplyBuilder,
+    private readonly steps: StepTimes[] | null,
   ) {}
 
   async track(events: readonly PlacedEvent[]): Promise<void> {
@@ -143,7 +147,8 @@ class Batch {
       client,
       plans.flatMap(({ newSkills }) => newSkills),
     );
-    const statuses = await session.commit(plans.flatMap(({ commit }) => commit ?? []));
+    const commits = plans.flatMap(({ commit }) => commit ?? []);
+    const statuses = await timed(this.steps, 'commit', () => session.commit(commits));
     const again: LearnerWork[] = [];
     let committed = 0;
     for (const plan of plans) {
@@ -188,7 +193,7 @@ class Batch {
     works: readonly LearnerWork[],
   ): Promise<LearnerPlan[]> {
     const { items, knownSkills } = this.tools;
-    const loading = session.load(works);
+    const loading = timed(this.steps, 'load', () => session.load(works));
     // On a Cluster the catalogues' marks are another node's: they are asked for beside the learners.
     const marks = session.readsMarks ? loading.then((batch) => batch.marks) : Promise.resolve(null);
     const [{ learners: loaded }, models] = await Promise.all([loading, this.loadModels(works, marks)]);

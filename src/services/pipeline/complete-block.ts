@@ -1,6 +1,7 @@
 /** Making sure of a block that may be in ClickHouse in part. */
 import { createHash } from 'node:crypto';
 import type { FixedBatch } from '../../contracts/jobs.js';
+import type { Span } from '../../spans.js';
 import type { Outbox, OutboxBatch } from '../../store/outbox/outbox.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptWarehouse } from '../../warehouse/ingest/attempt-warehouse.js';
@@ -24,6 +25,7 @@ export interface DrainTask {
   /** Some of the rows may be stored: ClickHouse is asked. */
   verify?: boolean;
   signal?: AbortSignal;
+  span?: Span | null;
 }
 
 export interface DrainResult {

@@ -14,6 +14,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
 import { parseId } from '../../contracts/outbox-ids.js';
+import { ending } from '../../spans.js';
 import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
 import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
 import {
@@ -132,7 +133,8 @@ function createMove(places: DrainPlaces) {
     const batch = task.batch ?? (await fix(task, read, epoch));
     const isOld = Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
     const verify = batch.verify || read.rows !== batch.rows || isOld;
-    const present = await insert(read, verify, signal).catch(async (error: unknown) => {
+    const span = task.span?.child('insert', { 'db.system.name': 'clickhouse', 'skilltrace.rows': read.rows });
+    const present = await ending(span, insert(read, verify, signal)).catch(async (error: unknown) => {
       if (!(error instanceof ContentRefused)) throw error;
       await checkEpoch(epoch);
       const stored = await warehouse.countPresent(read.ranges, signal);

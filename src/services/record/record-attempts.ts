@@ -51,9 +51,9 @@ export function createAttemptRecorder(
 /** Written out: a spread makes an object of a shape of its own, which slows whoever reads it (docs/performance.md). */
 const sentEvents = (
   form: EventsForm,
-  { tenant, body, idempotencyKey }: Request,
+  { tenant, body, idempotencyKey, span }: Request,
   receivedAt: number,
-): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt });
+): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt, span });
 
 /** Where a defect of ours refused all events, the batch is to be sent again. */
 function refusedBatch(error: unknown): never {

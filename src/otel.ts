@@ -1,0 +1,69 @@
+/** Spans by OpenTelemetry's SDK, sent by OTLP over HTTP; imported only where they are asked for. */
+import * as api from '@opentelemetry/api';
+import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import * as sdk from '@opentelemetry/sdk-trace';
+import type { Config } from './config.js';
+import { troubleOf } from './connection-trouble.js';
+import { type Closers, within } from './lifecycle.js';
+import { type Span, type Spans, unixMs } from './spans.js';
+import type { Logger } from './telemetry.js';
+
+type Settings = NonNullable<Config['spans']>;
+
+const tellEveryMs = 60_000;
+const flushMs = 1500;
+
+/** Nothing throws, whatever the receiver does: 2,048 spans wait for it, and what comes then is dropped. */
+export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): Spans {
+  tellTroubles(logger);
+  const detected = detectResources({ detectors: [envDetector] });
+  const share = sampler.endsWith('_on') ? 1 : sampler.endsWith('_off') ? 0 : ratio;
+  const root = new sdk.TraceIdRatioBasedSampler(share);
+  const provider = new sdk.TracerProvider({
+    resource: resourceFromAttributes({ 'service.name': 'skilltrace' }).merge(detected),
+    sampler: sampler.startsWith('parentbased') ? new sdk.ParentBasedSampler({ root }) : root,
+    // As many as a batch has requests.
+    spanLimits: { linkCountLimit: 512 },
+    spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
+  });
+  closers.add('spans', () => within(provider.shutdown(), flushMs));
+  const tracer = provider.getTracer('skilltrace');
+  const propagator = new W3CTraceContextPropagator();
+  return (name, header) => {
+    const kind = header ? api.SpanKind.SERVER : api.SpanKind.CONSUMER;
+    const getter = { get: (_: unknown, key: string) => header?.(key) ?? undefined, keys: () => [] };
+    const caller = propagator.extract(api.ROOT_CONTEXT, null, getter);
+    const span = tracer.startSpan(name, { kind, startTime: unixMs() }, caller);
+    return span.isRecording() ? sampled(tracer, span) : null;
+  };
+}
+
+function tellTroubles(logger: Logger): void {
+  let nextAt = 0;
+  const tell = (problem: unknown): void => {
+    if (performance.now() < nextAt) return;
+    nextAt = performance.now() + tellEveryMs;
+    logger.warn(`traces are lost: ${troubleOf(problem).text}`);
+  };
+  const sink = { error: tell, warn: tell, info: tell, debug: tell, verbose: tell };
+  api.diag.setLogger(sink, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
+  setGlobalErrorHandler(tell);
+}
+
+type Sampled = Span & { readonly context: api.SpanContext };
+
+const sampled = (tracer: api.Tracer, span: api.Span): Sampled => ({
+  context: span.spanContext(),
+  child: (name, attributes = {}, links = [], startTime = unixMs()) => {
+    const kind = 'db.system.name' in attributes ? api.SpanKind.CLIENT : api.SpanKind.INTERNAL;
+    const options = { kind, attributes, links: links as Sampled[], startTime };
+    return sampled(tracer, tracer.startSpan(name, options, api.trace.setSpan(api.ROOT_CONTEXT, span)));
+  },
+  end: (attributes = {}, at = unixMs()) => {
+    span.setAttributes(attributes);
+    if ('error.type' in attributes) span.setStatus({ code: api.SpanStatusCode.ERROR });
+    span.end(at);
+  },
+});
