@@ -130,6 +130,7 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
     auditIntervalHours: values.AUDIT_INTERVAL_HOURS,
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
+    webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',
     role: values.ROLE,
     /** Absolute path of a file that was readable at start, or null. */
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),

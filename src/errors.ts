@@ -13,6 +13,7 @@ export const errorTable = {
   USER_NOT_FOUND: { status: 404, retry: 'no' },
   SKILL_NOT_FOUND: { status: 404, retry: 'no' },
   GOAL_NOT_FOUND: { status: 404, retry: 'no' },
+  WEBHOOK_NOT_FOUND: { status: 404, retry: 'no' },
   METHOD_NOT_ALLOWED: { status: 405, retry: 'no' },
   CONFLICT: { status: 409, retry: 'yes' },
   PRECONDITION_FAILED: { status: 412, retry: 'no' },

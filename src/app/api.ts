@@ -1,7 +1,7 @@
 /** The front end of one process: routes, checks, what they need of the engine, and how much of it runs at once. */
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
-import { ApiError } from '../errors.js';
+import { ApiError, unavailable } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
 import { createGate, createQuotaGate } from '../http/gate.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
@@ -25,7 +25,7 @@ import { addAnswerFigures } from './metrics.js';
 import { connectionBound } from './open-files.js';
 
 interface ApiOptions {
-  readonly config: Pick<Config, 'host' | 'port'>;
+  readonly config: Pick<Config, 'host' | 'port' | 'webhookAllowPrivate'>;
   readonly sharePort: boolean;
   /** Only the probes and health, for a process that takes no answers. */
   readonly probesOnly: boolean;
@@ -47,7 +47,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   const health = createHealth({ ...engine, stalled, draining: () => draining });
   const tally: AnswerTally = {};
   addAnswerFigures(figures, engine, tally);
-  const routes = routesOf(routePortsOf(engine, tally, health, metrics));
+  const routes = routesOf(routePortsOf(engine, config, tally, health, metrics));
   const gate = createGate(
     createAuthenticator(createKeyRing(redis), () => performance.now()),
     createQuotaGate(createQuotaCounter(redis), Date.now),
@@ -66,7 +66,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   return server.port;
 }
 
-export const portTaken = ({ host, port }: ApiOptions['config'], cause: unknown): StartError =>
+export const portTaken = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: unknown): StartError =>
   new StartError(
     `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
     { cause },
@@ -121,8 +121,19 @@ const retractionLimits: LimiterOptions = {
 
 const now = Date.now;
 
+/** Nothing is handed to endpoints yet. */
+const nothingSent: Pick<RoutePorts['webhooks'], 'messages' | 'deliveries'> = {
+  messages: { remove: async () => undefined },
+  deliveries: {
+    test: () => Promise.reject(unavailable('Messages are not sent yet')),
+    list: async () => ({ messages: [], next: null }),
+    again: async () => false,
+  },
+};
+
 function routePortsOf(
   engine: Engine,
+  { webhookAllowPrivate: allowPrivate }: ApiOptions['config'],
   tally: AnswerTally,
   health: Health,
   metrics: RoutePorts['metrics'],
@@ -163,6 +174,7 @@ function routePortsOf(
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
+    webhooks: { endpoints: engine.webhooks, ...nothingSent, allowPrivate },
     health,
     metrics: singleFlight(metrics),
   };

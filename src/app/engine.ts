@@ -17,6 +17,7 @@ import { createOutbox } from '../store/outbox/outbox.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { partitionOf } from '../store/redis/keys.js';
 import { openRedis } from '../store/redis/open-redis.js';
+import { createEndpointStore } from '../store/webhooks/endpoints.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { refuseOtherVersion, watchDeployment } from './deployment-watch.js';
@@ -81,6 +82,7 @@ export async function startEngine(
     }),
     models: whileUsable(blocked, { current: served.get }),
     goals: whileUsable(blocked, createGoalStore(redis, partitions)),
+    webhooks: whileUsable(blocked, createEndpointStore(redis)),
     catalogue: catalogueOf(redis, skillLimits.perTenant, blocked),
   };
 }

@@ -9,6 +9,7 @@ import { indices } from '../lists.js';
 import { removeCatalogue } from '../store/catalogue/catalogue-store.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { removeModels } from '../store/models/model-store.js';
+import { removeEndpoints } from '../store/webhooks/endpoints.js';
 import { selectRows } from '../warehouse/clickhouse/client.js';
 import { removeTenantFacts } from '../warehouse/maintenance/tenant-facts.js';
 import type { CommandContext } from './command.js';
@@ -58,6 +59,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   const hashes = new Set(allLearners.map((userId) => learnerHash(tenant, userId)));
   for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
   await removeModels(redis, tenant);
+  await removeEndpoints(redis, tenant);
   await removeTenantFacts(clickhouse, tenant, endpoints.clickhouseCluster);
   await removeCatalogue(redis, tenant);
   return begun.filter(({ status }) => status !== 'absent').length;

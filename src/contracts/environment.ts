@@ -37,6 +37,8 @@ const meanings = {
   AUDIT_INTERVAL_HOURS: 'hours between two audits of what is stored',
   ATTEMPT_RETENTION_DAYS:
     'age from which stored answers and served forecasts are dropped, month by month; sums stay',
+  WEBHOOK_ALLOW_PRIVATE:
+    'whether webhooks may be sent over http, and to private, loopback and link-local addresses',
   ROLE: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
   SKILLS_FILE: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
   LOG_LEVEL: 'least level that is logged',
@@ -123,6 +125,7 @@ export const environmentSchema = Type.Object({
   FIT_INTERVAL_HOURS: integer('FIT_INTERVAL_HOURS', 0, 8760, 24, ' (0: no fits but by command)'),
   AUDIT_INTERVAL_HOURS: integer('AUDIT_INTERVAL_HOURS', 0, 8760, 6, ' (0: no audits but by command)'),
   ATTEMPT_RETENTION_DAYS: integer('ATTEMPT_RETENTION_DAYS', 0, 36_500, 0, ' (0: never)'),
+  WEBHOOK_ALLOW_PRIVATE: oneOf('WEBHOOK_ALLOW_PRIVATE', ['false', 'true'], 'false'),
   ROLE: oneOf('ROLE', ['all', 'api', 'pipeline'], 'all'),
   SKILLS_FILE: optional(
     'SKILLS_FILE',

@@ -1,6 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
+/** Of texts that people read or compare. */
+export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
+
 /**
  * An identifier of a learner, skill, item or event: 1 to 128 characters, counted as code points, without control
  * characters. Compared byte for byte, never normalised.
@@ -8,7 +11,7 @@ import { Compile } from 'typebox/compile';
 export const Id = Type.String({
   minLength: 1,
   maxLength: 128,
-  pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$',
+  pattern: noControls,
   description: 'Identifier: 1 to 128 characters without control characters, compared byte for byte',
 });
 export type Id = Static<typeof Id>;

@@ -9,12 +9,13 @@ import type { ScoreForecast, Scores } from '../domain/score/score.js';
 import { clockMs } from './corrections.js';
 import type { LearnerPlace } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';
+import type { WebhookRecord } from './webhooks.js';
 
 /**
  * What a journal entry's field `k` says of the row in its field `r`. Rows wait across upgrades, and an older process
  * may meet those of a newer one: other columns are another kind, which leaves the old one as it is.
  */
-export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back'] as const;
+export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back', 'webhook'] as const;
 export type JournalKind = (typeof journalKinds)[number];
 
 /** Columns of whole rows, in their order. */
@@ -38,6 +39,10 @@ export const journalColumns = {
   taken_back: [
     ...(['taken_back_at', 'tenant', 'user_id', 'event_id', 'skill_id', 'learner_seq'] as const),
     ...(['received_at', 'first_answer'] as const),
+  ],
+  webhook: [
+    ...(['updated_at', 'tenant', 'webhook_id', 'url', 'event_types'] as const),
+    ...(['description', 'disabled_reason', 'created_at'] as const),
   ],
 } as const satisfies Record<JournalKind, readonly string[]>;
 
@@ -130,7 +135,14 @@ export const takenBackRow = (answer: TakenBackAnswer): string => {
   return row([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
 };
 
-/** Whose a row of any kind but the catalogue's is, and its time in Unix milliseconds; null for other kinds. */
+/** A whole row of a change of an endpoint, without its secrets. @param endpoint with an empty url where it was deleted */
+export const webhookRow = (endpoint: WebhookRecord): string => {
+  const { updatedAt, tenant, id, url, eventTypes, description, disabledReason, createdAt } = endpoint;
+  const types = eventTypes.join(' ');
+  return row([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
+};
+
+/** Whose a row of any kind but the catalogue's and the webhooks' is, and its time in Unix milliseconds; null for other kinds. */
 export function journalRowOf(kind: string, line: string): (LearnerPlace & { readonly at: number }) | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
@@ -160,7 +172,7 @@ const texts: ReadonlySet<Column> = new Set([
   ...(['target_date', 'first_answer'] as const),
 ]);
 
-/** A row by the names of its columns: times in RFC 3339; null is what it does not have. */
+/** A learner's row by the names of its columns: times in RFC 3339; null is what it does not have. */
 export function journalFields(kind: JournalKind, line: string): Record<string, string | number | null> {
   const values = line.split('\t');
   return Object.fromEntries(

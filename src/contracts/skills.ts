@@ -6,6 +6,7 @@ import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/cat
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
 import { snakeCase } from './export-record.js';
+import { noControls } from './ids.js';
 
 /** A weight of less could vanish in sums. */
 export const weightBounds = { low: 1e-6, high: 1000 } as const;
@@ -15,7 +16,7 @@ const SkillBody = Type.Object({
     Type.String({
       minLength: 1,
       maxLength: 200,
-      pattern: '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$',
+      pattern: noControls,
       description: 'For people',
     }),
   ),

@@ -62,11 +62,18 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted 
   const { scope } = route;
   if (grant !== null && scope !== null && !grant.scopes.includes(scope))
     throw new ApiError('FORBIDDEN', `The scope of this key does not allow it: it needs ${scope}`);
-  if (route.body === null) return { route, grant, mediaType: '', gzip: false };
+  if (route.body === null || (route.body.optional && sendsNothing(exchange)))
+    return { route, grant, mediaType: '', gzip: false };
   const mediaType = checkMediaType(exchange.header('content-type'), route.body);
   const gzip = checkEncoding(exchange.header('content-encoding'), route.body) === 'gzip';
   return { route, grant, mediaType, gzip };
 }
+
+/** Neither a body nor what it would be. */
+const sendsNothing = (exchange: Exchange): boolean =>
+  exchange.header('content-type') === null &&
+  exchange.header('transfer-encoding') === null &&
+  Number(exchange.header('content-length')) === 0;
 
 /** What the handler gets to see, with the last checks. @throws ApiError */
 export function callOf(

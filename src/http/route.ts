@@ -47,6 +47,8 @@ export interface BodyRules {
   readonly limit: number;
   readonly mediaTypes: readonly string[];
   readonly encodings: readonly string[];
+  /** Without a body the media type may be absent as well. */
+  readonly optional?: true;
 }
 
 type Handled = Promise<Reply> | Reply | undefined;
@@ -55,7 +57,7 @@ type Handled = Promise<Reply> | Reply | undefined;
 type Handle<Query, Ids extends string[]> = (call: Call<Query>, ...ids: Ids) => Handled;
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** As uWebSockets.js matches it: `:name` stands for one segment. */
   readonly path: string;
   /** What the key must allow; null: no key is needed. */

@@ -26,6 +26,21 @@ import {
 import { listSkills, readSkill } from '../services/read/read-skills.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
+import {
+  type DeliveryPorts,
+  listDeliveries,
+  redeliver,
+  testWebhook,
+} from '../services/webhooks/deliveries.js';
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  readWebhook,
+  rotateSecret,
+  type WebhookPorts,
+} from '../services/webhooks/manage.js';
 import { sliceTurn } from '../slices.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
 import { type BodyRules, type Reply, type Route, route } from './route.js';
@@ -41,6 +56,7 @@ export interface RoutePorts {
   readonly retraction: RetractionPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
+  readonly webhooks: WebhookPorts & DeliveryPorts;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
@@ -48,8 +64,9 @@ export interface RoutePorts {
 
 const json = 'application/json';
 
-/** A single event, a goal, a skill, a plan. */
+/** A single event, a goal, a skill, a plan, a webhook. */
 const smallBody: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
+const smallOrNone: BodyRules = { ...smallBody, optional: true };
 const eventBatch: BodyRules = {
   limit: 1024 * 1024,
   mediaTypes: [json, 'application/x-ndjson'],
@@ -63,6 +80,7 @@ const maxClassValues = 5000;
 const reads = <Query extends TObject>(query: Query | null = null) => ({ scope: 'read', query }) as const;
 const writes = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
 const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;
+const administersPages = { scope: 'admin', query: PageQuery } as const;
 
 export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('POST', '/api/v1/track-answer', writes(smallBody), (call) => {
@@ -149,6 +167,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
+  ...webhookRoutes(ports.webhooks),
   route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),
   route('GET', '/livez', {}, () => probeReply(ports.health.livez(), 'ok')),
   route('GET', '/readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),
@@ -157,6 +176,44 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     body: await ports.metrics(),
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
   })),
+];
+
+const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
+  route('POST', '/api/v1/webhooks', administers(smallBody), async ({ tenant, body }) => ({
+    ...ok(await createWebhook(ports, tenant, parseJson(body)), 'Webhook created'),
+    status: 201,
+  })),
+  route('GET', '/api/v1/webhooks', administersPages, async ({ tenant, query }) =>
+    ok(await listWebhooks(ports, tenant, query)),
+  ),
+  route('GET', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
+    ok(await readWebhook(ports, tenant, id)),
+  ),
+  route('PATCH', '/api/v1/webhooks/:webhook_id', administers(smallBody), async ({ tenant, body }, id) =>
+    ok(await changeWebhook(ports, tenant, id, parseJson(body)), 'Webhook changed'),
+  ),
+  route('DELETE', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
+    ok(await deleteWebhook(ports, tenant, id), 'Webhook deleted'),
+  ),
+  route('POST', '/api/v1/webhooks/:webhook_id/rotate-secret', administers(smallOrNone), async (call, id) =>
+    ok(await rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
+  ),
+  route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) => ({
+    ...ok(await testWebhook(ports, tenant, id), 'Test on its way'),
+    status: 202,
+  })),
+  route('GET', '/api/v1/webhooks/:webhook_id/deliveries', administersPages, async ({ tenant, query }, id) =>
+    ok(await listDeliveries(ports, tenant, id, query)),
+  ),
+  route(
+    'POST',
+    '/api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver',
+    administers(),
+    async ({ tenant }, id, messageId) => ({
+      ...ok(await redeliver(ports, tenant, id, messageId), 'Message on its way'),
+      status: 202,
+    }),
+  ),
 ];
 
 async function healthReply(health: Health): Promise<Reply> {

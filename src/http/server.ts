@@ -114,7 +114,7 @@ function boundConnections(
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
-const calls = { GET: 'get', POST: 'post', PUT: 'put', DELETE: 'del' } as const;
+const calls = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
 
 /** @param handlerOf gets what was found, and the method and path under which answers are counted */
 function register(

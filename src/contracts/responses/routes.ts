@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../errors.js';
 import { LearningEventResult } from '../events.js';
 import * as data from './bodies.js';
 import { Amount, Count, each, nullable } from './bodies.js';
+import * as webhooks from './webhooks.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };
 
@@ -52,6 +53,10 @@ const ok = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ({
   bodies: { 200: successAnswer(schema) },
   errors: [...keyed, ...errors],
 });
+/** @param status of success */
+const as = (status: number, { bodies, errors }: RouteAnswers): RouteAnswers => ({
+  ...{ bodies: { [status]: bodies[200] as TSchema }, errors },
+});
 const takes = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ok(schema, ...withBody, ...errors);
 
 /** By method and path as the table of routes has them. */
@@ -89,11 +94,26 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
     bodies: { 200: data.ExportLines },
     errors: [...keyed, 'USER_NOT_FOUND'],
   },
-  'DELETE /api/v1/learners/:user_id': {
-    bodies: { 202: successAnswer(data.BegunErasure) },
-    errors: [...keyed, 'USER_NOT_FOUND'],
-  },
+  'DELETE /api/v1/learners/:user_id': as(202, ok(data.BegunErasure, 'USER_NOT_FOUND')),
   'GET /api/v1/erasures/:erasure_id': ok(data.Erasure, 'NOT_FOUND'),
+  'POST /api/v1/webhooks': as(201, takes(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED')),
+  'GET /api/v1/webhooks': ok(webhooks.WebhookPage),
+  'GET /api/v1/webhooks/:webhook_id': ok(webhooks.Webhook, 'WEBHOOK_NOT_FOUND'),
+  'PATCH /api/v1/webhooks/:webhook_id': takes(webhooks.Webhook, 'WEBHOOK_NOT_FOUND', 'CONFLICT'),
+  'DELETE /api/v1/webhooks/:webhook_id': ok(webhooks.DeletedWebhook, 'WEBHOOK_NOT_FOUND'),
+  'POST /api/v1/webhooks/:webhook_id/rotate-secret': takes(
+    webhooks.WebhookWithSecret,
+    ...(['WEBHOOK_NOT_FOUND', 'LIMIT_EXCEEDED'] as const),
+  ),
+  'POST /api/v1/webhooks/:webhook_id/test': as(
+    202,
+    ok(webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'CONFLICT'),
+  ),
+  'GET /api/v1/webhooks/:webhook_id/deliveries': ok(webhooks.DeliveryPage, 'WEBHOOK_NOT_FOUND'),
+  'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': as(
+    202,
+    ok(webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'),
+  ),
   'GET /api/v1/health': {
     bodies: {
       200: successAnswer(health(Type.Enum(['ok', 'degraded']))),

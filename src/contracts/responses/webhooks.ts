@@ -2,8 +2,41 @@
 import Type, { type TObject } from 'typebox';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
-import type { WebhookType } from '../webhook-events.js';
+import { type WebhookType, webhookTypes } from '../webhook-events.js';
+import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks.js';
 import { Count, Day, each, nullable, Share, Time, TotalScore } from './bodies.js';
+
+const webhookId = { webhook_id: Type.String() };
+
+const webhook = {
+  ...webhookId,
+  url: WebhookUrl,
+  event_types: EventTypes,
+  description: nullable(Description),
+  enabled: Type.Boolean(),
+  disabled_reason: nullable(Type.Enum([...disabledReasons])),
+  created_at: Time,
+};
+export const Webhook = Type.Object(webhook);
+export const DeletedWebhook = Type.Object(webhookId);
+const Secret = Type.String({ pattern: '^whsec_', description: 'Shown here and nowhere else' });
+export const WebhookWithSecret = Type.Object({ ...webhook, secret: Secret });
+
+const next_cursor = nullable(Type.String());
+export const WebhookPage = Type.Object({ webhooks: Type.Array(Webhook), next_cursor });
+
+const message = { message_id: Type.String({ description: 'The header webhook-id' }) };
+export const SentMessage = Type.Object(message);
+const Delivery = Type.Object({
+  ...message,
+  type: Type.Enum([...webhookTypes]),
+  status: Type.Enum(['pending', 'delivered', 'failed']),
+  tries: Count,
+  last_status: nullable(Type.Integer()),
+  next_try_at: nullable(Time),
+  created_at: Time,
+});
+export const DeliveryPage = Type.Object({ ...webhookId, deliveries: Type.Array(Delivery), next_cursor });
 
 /** One learner on one skill, as of the answer that decided it. */
 const SkillEvent = Type.Object({

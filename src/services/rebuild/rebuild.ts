@@ -78,6 +78,7 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
     keys: async () => (await source.keys()).keys.length > 0,
     catalogues: async () => (await source.catalogue()).length > 0,
     models: async () => (await source.modelChanges()).length > 0,
+    webhooks: async () => (await source.webhooks()).length > 0,
   };
   const lost = await Promise.all(missing.map((name) => has[name]()));
   return missing.filter((_, i) => lost[i]);
@@ -159,6 +160,8 @@ async function restoreRest(
     const last = await source.lastOutboxId(partition);
     if (last !== null) await store.raiseOutbox(partition, last);
   }
+  step('webhooks');
+  if (checkpoint.shared.includes('webhooks')) await store.putEndpoints(await source.webhooks());
   // Also beside keys that are there: those that a start has put may have been revoked.
   step('API keys');
   const { keys, unreadable } = await source.keys();

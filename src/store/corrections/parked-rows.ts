@@ -8,7 +8,6 @@ import { byPartition, indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   acceptedField,
-  catalogueJournalKey,
   forecastsKey,
   journalBound,
   journalKey,
@@ -16,6 +15,7 @@ import {
   outboxKey,
   parkedKey,
   partitionPrefix,
+  sharedJournals,
 } from '../redis/keys.js';
 import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
@@ -85,12 +85,12 @@ export interface ParkedEntry {
   readonly parkedAt: number;
 }
 
-/** @returns streams that may have parked rows: of one partition, or of all and of the catalogues */
+/** @returns streams that may have parked rows: of one partition, or of all and of what belongs to none */
 export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
   const partitions = Number((await redis.hget(metaKey, 'partitions')) ?? 0);
   const wanted = indices(partitions).filter((one) => partition === null || one === partition);
   const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
-  return partition === null ? [...streams, catalogueJournalKey] : streams;
+  return partition === null ? [...streams, ...sharedJournals] : streams;
 }
 
 export async function* parkedEntries(redis: RedisClient, stream: string): AsyncGenerator<ParkedEntry> {

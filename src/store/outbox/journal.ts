@@ -1,10 +1,10 @@
 /**
- * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals and catalogues
+ * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals, catalogues and webhooks
  * append to theirs in the same step as the change; served forecasts are appended here.
  */
 import { groupedBy, indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
-import { catalogueJournalKey, forecastsKey, journalKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { forecastsKey, journalKey, parkedBound, parkedKey, sharedJournals } from '../redis/keys.js';
 import { fieldOf, streamLengths } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
@@ -28,7 +28,7 @@ const pageRows = 500;
 /** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
 export function createJournal(redis: RedisClient, partitions: number) {
   const all = indices(partitions);
-  const sources = [catalogueJournalKey, ...all.map(journalKey), ...all.map(forecastsKey)];
+  const sources = [...sharedJournals, ...all.map(journalKey), ...all.map(forecastsKey)];
 
   /**
    * The oldest entries of every source, each source's in their order; removes nothing.

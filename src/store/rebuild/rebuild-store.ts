@@ -8,7 +8,6 @@ import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.j
 import type { OtherVersion } from '../redis/deployment.js';
 import {
   apiKeysKey,
-  catalogueJournalKey,
   catalogueRevisionsKey,
   erasuresKey,
   journalKey,
@@ -19,6 +18,8 @@ import {
   outboxKey,
   parkedKey,
   partitionOf,
+  sharedJournals,
+  wantedEventsKey,
 } from '../redis/keys.js';
 import { fieldOf, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
 import { createFactsRestore } from './restored-facts.js';
@@ -28,7 +29,10 @@ const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
 /** What belongs to no partition, with a key that is there where it is. */
-const sharedKeys = { keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey } as const;
+const sharedKeys = {
+  ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey },
+  webhooks: wantedEventsKey,
+} as const;
 export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
@@ -112,7 +116,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
   const entriesOf = async (keys: readonly string[]) =>
     sumOf(await whileRedisServes(streamLengths(client, keys)));
   const outboxes = partitions.map(outboxKey);
-  const journals = [...partitions.map(journalKey), catalogueJournalKey];
+  const journals = [...partitions.map(journalKey), ...sharedJournals];
   const erasures = await whileRedisServes(
     Promise.all(partitions.map((partition) => client.hlen(erasuresKey(partition)))),
   );

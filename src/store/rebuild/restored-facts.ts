@@ -11,6 +11,7 @@ import type {
   ItemRecord,
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
+import type { WebhookRecord } from '../../contracts/webhooks.js';
 import { byPartition, inParts } from '../../lists.js';
 import { createKeyStore } from '../access/api-keys.js';
 import { raiseFence } from '../audit/retention-fence.js';
@@ -40,6 +41,7 @@ import {
   versionKey,
   versionsKey,
 } from '../redis/keys.js';
+import { putEndpoints } from '../webhooks/endpoints.js';
 
 /** Arguments of one command, so that none holds Redis up. */
 const together = 1000;
@@ -126,6 +128,7 @@ export function createFactsRestore(client: RedisClient) {
       await serve(client.set(newestVersionKey(tenant), newest));
       await serve(client.hset(modelsKey, tenant, inForce));
     },
+    putEndpoints: (endpoints: readonly WebhookRecord[]) => putEndpoints(client, endpoints),
     putKeys: async (keys: readonly StoredKey[]): Promise<void> => {
       const { restore } = createKeyStore(client);
       for (const key of keys) await restore(key);

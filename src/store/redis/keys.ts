@@ -94,6 +94,10 @@ export const nextTriesKey = 'st:{webhooks}:next';
 export const lastDeliveriesKey = 'st:{webhooks}:delivered';
 /** Prefix of an endpoint's messages (store/webhooks/messages.ts). */
 export const messagesKey = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
+export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
+export const webhooksJournalKey = 'st:{webhooks}:journal';
+/** Journals that belong to no partition. */
+export const sharedJournals = [catalogueJournalKey, webhooksJournalKey] as const;
 
 /**
  * Partition of a learner, 0 to partitions - 1; must never change.

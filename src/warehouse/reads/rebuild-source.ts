@@ -11,6 +11,7 @@ import type {
   ItemRecord,
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
+import type { WebhookRecord } from '../../contracts/webhooks.js';
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
 import { countedRows, learnerSnapshots } from '../schema/tables.js';
@@ -49,6 +50,11 @@ const selectCatalogue = `SELECT tenant, skill_id AS skillId, revision,
   toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name, nullIf(toString(section), '') AS section, weight,
   p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip
 FROM skill_catalogue ORDER BY tenant, skill_id`;
+
+const selectWebhooks = `SELECT tenant, webhook_id AS id, url, splitByChar(' ', event_types) AS eventTypes, description,
+  nullIf(toString(disabled_reason), '') AS disabledReason, toFloat64(toUnixTimestamp64Milli(created_at)) AS createdAt,
+  toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt
+FROM webhooks FINAL WHERE url != '' ORDER BY tenant, webhook_id`;
 
 interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   /** Null: no parameters are set. */
@@ -171,6 +177,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
         ...entry,
         parameters: pInit === null ? null : { pInit, pLearn, pGuess, pSlip },
       })),
+    webhooks: () => select<WebhookRecord>(selectWebhooks),
     /** Of all tenants, each one's newest first. */
     modelChanges: () => select<ModelChange>(selectModelChanges),
     /** Both texts are empty for a version that was not recorded. */

@@ -44,7 +44,7 @@ const otherTables = [
   ...rollups.map(({ table }) => table),
   ...[tables.modelVersions, tables.skillParameters],
   ...[tables.goalChanges, tables.skillChanges, tables.servedForecasts],
-  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures],
+  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures, tables.webhooks],
   ...[archivedMonths, archivedLearnerSkill, tables.learnerSnapshots, tables.learnerBaselines],
 ];
 
@@ -91,6 +91,7 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
       ...createViews(cluster),
     ],
   },
+  { version: 9, name: 'endpoints of webhooks', steps: [createTables(tables.webhooks, cluster)] },
 ];
 
 const createViews = (cluster: Cluster): string[][] =>

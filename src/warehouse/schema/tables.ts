@@ -215,6 +215,22 @@ export const apiKeys = defineTable(
   { engine, orderBy: '(tenant, key_id, updated_at)', shardBy: 'cityHash64(tenant)' },
 );
 
+/** The last row of an endpoint replaces those before; read it with FINAL. */
+export const webhooks = defineTable(
+  'webhooks -- Endpoints of webhooks without their secrets; a rebuild needs them',
+  `
+    tenant LowCardinality(String) -- Owner
+    webhook_id String -- Endpoint
+    updated_at DateTime64(3, 'UTC') -- When it was changed; later than the change before
+    url String -- Where its messages go; empty: it was deleted
+    event_types String -- Types of events that it asks for, separated by spaces; *: all
+    description Nullable(String) -- For people; NULL: none
+    disabled_reason LowCardinality(String) -- Why it is sent nothing; empty: it is enabled
+    created_at DateTime64(3, 'UTC') -- When it was created
+  `,
+  { engine: `${engine}(updated_at)`, orderBy: '(tenant, webhook_id)', shardBy: 'cityHash64(tenant)' },
+);
+
 const ofModels = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: rememberingTokens };
 
 export const modelVersions = defineTable(

@@ -1,0 +1,97 @@
+/** Endpoints of webhooks: what callers set of them. */
+import { isIP } from 'node:net';
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { invalid } from '../errors.js';
+import { checked, orNull } from './checked.js';
+import { noControls } from './ids.js';
+import { parseJson } from './json.js';
+import { isPublicAddress } from './public-address.js';
+import { type WebhookType, webhookTypes } from './webhook-events.js';
+
+/** Those that an endpoint can ask for: a test is sent to one alone. */
+export const askedTypes: readonly WebhookType[] = webhookTypes.filter((type) => type !== 'webhook.test');
+
+export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
+export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
+  ...{ minItems: 1, maxItems: askedTypes.length, uniqueItems: true },
+  description: 'Types of events, or * alone for all of them, those that come later too',
+});
+export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
+
+/**
+ * Why an endpoint is sent nothing: by request; it answered 410; it failed for days; too much waited for it; it was restored
+ * without its secrets.
+ */
+export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
+export type DisabledReason = (typeof disabledReasons)[number];
+
+export interface WebhookSetting {
+  readonly url: string;
+  readonly eventTypes: Static<typeof EventTypes>;
+  /** Null: none. */
+  readonly description: string | null;
+}
+
+/** What is known of an endpoint beside its secrets. Times are Unix milliseconds. */
+export interface WebhookRecord extends WebhookSetting {
+  readonly tenant: string;
+  readonly id: string;
+  /** Null: it is enabled. */
+  readonly disabledReason: DisabledReason | null;
+  readonly createdAt: number;
+  /** Higher with every change. */
+  readonly updatedAt: number;
+}
+
+const newCheck = Compile(
+  Type.Object({ url: WebhookUrl, event_types: EventTypes, description: orNull(Description) }),
+);
+const changeCheck = Compile(
+  Type.Object({
+    ...{ url: orNull(WebhookUrl), event_types: orNull(EventTypes), description: orNull(Description) },
+    enabled: orNull(Type.Boolean()),
+  }),
+);
+const rotationCheck = Compile(Type.Object({ revoke_old: orNull(Type.Boolean()) }));
+
+/** @param allowPrivate whether http and addresses that are not public may be used. @throws ApiError INVALID_REQUEST */
+export function readNewWebhook(body: unknown, allowPrivate: boolean): WebhookSetting {
+  const { url, event_types: eventTypes, description } = checked(newCheck, body, 'webhook');
+  refuseMisfit(url, eventTypes, allowPrivate);
+  return { url, eventTypes, description: description || null };
+}
+
+/** What a body changes: null is left as it is; an empty description is none. @throws ApiError INVALID_REQUEST */
+export function readWebhookChange(body: unknown, allowPrivate: boolean) {
+  const change = checked(changeCheck, body, 'webhook');
+  const { url = null, event_types: eventTypes = null, description = null, enabled = null } = change;
+  refuseMisfit(url, eventTypes ?? [], allowPrivate);
+  return { url, eventTypes, description, enabled };
+}
+
+/** Whether the old secrets end at once; the body may be empty. @throws ApiError INVALID_REQUEST */
+export const readRotation = (body: Uint8Array): boolean =>
+  body.length > 0 && checked(rotationCheck, parseJson(body), 'rotation').revoke_old === true;
+
+/** What schemas cannot say. */
+function refuseMisfit(url: string | null, eventTypes: readonly string[], allowPrivate: boolean): void {
+  const refuse = (path: string, message: string): never => {
+    throw invalid(`Invalid webhook: ${path} ${message}`, [{ path, message }]);
+  };
+  const problem = url === null ? null : urlProblem(url, allowPrivate);
+  if (problem !== null) refuse('url', problem);
+  if (eventTypes.length > 1 && eventTypes.includes('*')) refuse('event_types', 'must have nothing beside *');
+}
+
+/** Names are looked up when a message is sent, and their addresses checked then. */
+function urlProblem(text: string, allowPrivate: boolean): string | null {
+  const url = /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : null;
+  if (url === null) return 'must be an absolute URL such as https://example.org/hooks';
+  if (url.username !== '' || url.password !== '') return 'must have no user name and no password';
+  if (text.includes('#')) return 'must have no fragment';
+  if (allowPrivate) return null;
+  if (url.protocol !== 'https:') return 'must begin with https://';
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) === 0 || isPublicAddress(host) ? null : 'must not name an address that is not public';
+}

@@ -1,0 +1,129 @@
+/** Endpoints of webhooks: what their tenant makes of them. All throw ApiError UNAVAILABLE. */
+import { randomBytes } from 'node:crypto';
+import { readNewWebhook, readRotation, readWebhookChange } from '../../contracts/webhooks.js';
+import { ApiError } from '../../errors.js';
+import type { Endpoint, EndpointStore, StoredEndpoint } from '../../store/webhooks/endpoints.js';
+import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from '../read/pages.js';
+
+export interface WebhookPorts {
+  readonly endpoints: EndpointStore;
+  /** Removes what waits for an endpoint that is no more; may be repeated. */
+  readonly messages: { remove(endpoint: Pick<Endpoint, 'tenant' | 'id'>): Promise<void> };
+  /** Whether http and addresses that are not public may be used. */
+  readonly allowPrivate: boolean;
+}
+
+/** 24 to 64 bytes are allowed (standardwebhooks.com). */
+const secretBytes = 32;
+const makeSecret = (): string => `whsec_${randomBytes(secretBytes).toString('base64')}`;
+
+const overlapMs = 24 * 3_600_000;
+/** Each of them makes a signature of every message longer. */
+const maxSecrets = 10;
+
+export function present<Found>(found: Found | null): Found {
+  if (found !== null) return found;
+  throw new ApiError('WEBHOOK_NOT_FOUND', 'There is no webhook of this id');
+}
+
+/** Data of POST /api/v1/webhooks, with the secret. @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED */
+export async function createWebhook(
+  { endpoints, allowPrivate }: WebhookPorts,
+  tenant: string,
+  body: unknown,
+): Promise<object> {
+  const secret = makeSecret();
+  const endpoint = await endpoints.create(tenant, readNewWebhook(body, allowPrivate), secret);
+  return { ...describe(endpoint), secret };
+}
+
+/** JSON of GET /api/v1/webhooks, by their ids. @throws ApiError INVALID_REQUEST */
+export async function listWebhooks(
+  { endpoints }: WebhookPorts,
+  tenant: string,
+  { limit = pageLimit, cursor }: PageQuery,
+): Promise<string> {
+  const found = new Map((await endpoints.list(tenant)).map((one) => [one.id, one]));
+  const { ids, nextCursor } = pageOfIds(sortedAfter(found.keys(), idAfter(cursor)), limit);
+  const items = ids.flatMap((id) => found.get(id) ?? []);
+  return listJson({}, { name: 'webhooks', items, describe }, { next_cursor: nextCursor });
+}
+
+/** Data of GET /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
+export const readWebhook = async ({ endpoints }: WebhookPorts, tenant: string, id: string): Promise<object> =>
+  describe(present(await endpoints.find(tenant, id)));
+
+/**
+ * Data of PATCH /api/v1/webhooks/{webhook_id}.
+ * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; CONFLICT where one without a secret would be enabled
+ */
+export async function changeWebhook(
+  { endpoints, allowPrivate }: WebhookPorts,
+  tenant: string,
+  id: string,
+  body: unknown,
+): Promise<object> {
+  const change = readWebhookChange(body, allowPrivate);
+  const to = (before: StoredEndpoint): StoredEndpoint => {
+    if (change.enabled && before.secrets.length === 0)
+      throw new ApiError('CONFLICT', 'This webhook was restored without a secret: rotate-secret enables it');
+    return {
+      ...before,
+      url: change.url ?? before.url,
+      eventTypes: change.eventTypes ?? before.eventTypes,
+      description: change.description === null ? before.description : change.description || null,
+      disabledReason:
+        change.enabled === null ? before.disabledReason : change.enabled ? null : ('request' as const),
+    };
+  };
+  return describe(present(await endpoints.change(tenant, id, to)));
+}
+
+/** Data of DELETE /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
+export async function deleteWebhook(
+  { endpoints, messages }: WebhookPorts,
+  tenant: string,
+  id: string,
+): Promise<object> {
+  await messages.remove(present(await endpoints.remove(tenant, id)));
+  return { webhook_id: id };
+}
+
+/**
+ * Data of POST /api/v1/webhooks/{webhook_id}/rotate-secret, with the new secret; it enables what was restored without one.
+ * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; LIMIT_EXCEEDED where too many secrets sign
+ */
+export async function rotateSecret(
+  { endpoints }: WebhookPorts,
+  tenant: string,
+  id: string,
+  body: Uint8Array,
+): Promise<object> {
+  const revokeOld = readRotation(body);
+  const secret = makeSecret();
+  const to = (before: StoredEndpoint): StoredEndpoint => {
+    const old = revokeOld ? [] : overlapping(before.secrets, Date.now());
+    if (old.length >= maxSecrets)
+      throw new ApiError('LIMIT_EXCEEDED', `${maxSecrets} secrets sign: end the old ones with revoke_old`);
+    const disabledReason = before.disabledReason === 'restored' ? null : before.disabledReason;
+    return { ...before, disabledReason, secrets: [{ secret, until: null }, ...old] };
+  };
+  return { ...describe(present(await endpoints.change(tenant, id, to))), secret };
+}
+
+/** Those that go on for a while beside a new one. @param now Unix milliseconds */
+const overlapping = (secrets: StoredEndpoint['secrets'], now: number): StoredEndpoint['secrets'] =>
+  secrets
+    .map(({ secret, until }) => ({ secret, until: until ?? now + overlapMs }))
+    .filter(({ until }) => until > now);
+
+/** Without its secrets. */
+const describe = (endpoint: Endpoint): object => ({
+  webhook_id: endpoint.id,
+  url: endpoint.url,
+  event_types: endpoint.eventTypes,
+  description: endpoint.description,
+  enabled: endpoint.enabled,
+  disabled_reason: endpoint.disabledReason,
+  created_at: new Date(endpoint.createdAt).toISOString(),
+});
