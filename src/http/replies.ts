@@ -31,9 +31,9 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** @param data a text is JSON already */
-export function ok(data: string | object, message?: string): Reply {
+export function ok(data: string | object, message?: string, status = 200): Reply {
   const json = typeof data === 'string' ? data : JSON.stringify(data);
-  return { status: 200, body: successEnvelope(json, message) };
+  return { status, body: successEnvelope(json, message) };
 }
 
 export const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply => ({

@@ -160,10 +160,9 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     const headers = { 'Content-Type': 'application/x-ndjson' };
     return { status: 200, body: '', headers, pieces: lines, onOver: release };
   }),
-  route('DELETE', '/api/v1/learners/:user_id', administers(), async ({ tenant }, userId) => ({
-    ...ok(await eraseLearner(ports.erasures, tenant, userId), 'Erasure begun'),
-    status: 202,
-  })),
+  route('DELETE', '/api/v1/learners/:user_id', administers(), async ({ tenant }, userId) =>
+    ok(await eraseLearner(ports.erasures, tenant, userId), 'Erasure begun', 202),
+  ),
   route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
@@ -179,10 +178,9 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
 ];
 
 const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
-  route('POST', '/api/v1/webhooks', administers(smallBody), async ({ tenant, body }) => ({
-    ...ok(await createWebhook(ports, tenant, parseJson(body)), 'Webhook created'),
-    status: 201,
-  })),
+  route('POST', '/api/v1/webhooks', administers(smallBody), async ({ tenant, body }) =>
+    ok(await createWebhook(ports, tenant, parseJson(body)), 'Webhook created', 201),
+  ),
   route('GET', '/api/v1/webhooks', administersPages, async ({ tenant, query }) =>
     ok(await listWebhooks(ports, tenant, query)),
   ),
@@ -198,10 +196,9 @@ const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
   route('POST', '/api/v1/webhooks/:webhook_id/rotate-secret', administers(smallOrNone), async (call, id) =>
     ok(await rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
   ),
-  route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) => ({
-    ...ok(await testWebhook(ports, tenant, id), 'Test on its way'),
-    status: 202,
-  })),
+  route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) =>
+    ok(await testWebhook(ports, tenant, id), 'Test on its way', 202),
+  ),
   route('GET', '/api/v1/webhooks/:webhook_id/deliveries', administersPages, async ({ tenant, query }, id) =>
     ok(await listDeliveries(ports, tenant, id, query)),
   ),
@@ -209,10 +206,8 @@ const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
     'POST',
     '/api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver',
     administers(),
-    async ({ tenant }, id, messageId) => ({
-      ...ok(await redeliver(ports, tenant, id, messageId), 'Message on its way'),
-      status: 202,
-    }),
+    async ({ tenant }, id, messageId) =>
+      ok(await redeliver(ports, tenant, id, messageId), 'Message on its way', 202),
   ),
 ];
 

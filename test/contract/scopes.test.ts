@@ -13,7 +13,10 @@ const processes = 2;
 const service = await startService({ after }, { apiProcesses: processes });
 const keys = await keysOf({ after }, service);
 
-const ids = { userId: 'u', skillId: 's', eventId: 'e', erasureId: '1-00000000-0000-4000-8000-000000000000' };
+const ids = {
+  ...{ userId: 'u', skillId: 's', eventId: 'e', webhookId: 'wh_none' },
+  erasureId: '1-00000000-0000-4000-8000-000000000000',
+};
 const keyless = routeTable.filter(({ scope }) => scope === null);
 const keyed = routeTable.filter(({ scope }) => scope !== null);
 
@@ -31,6 +34,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /^GET .*\/export$/,
     /^DELETE .*\/learners\/:user_id$/,
     /\/erasures\//,
+    /\/webhooks/,
   ],
   // Nothing that reaches beyond a tenant is served yet.
   operator: [],

@@ -54,7 +54,10 @@ interface Known {
 
 /** Requests of all kinds, good and bad; every answer is searched. */
 async function traffic(port: number, { keys, learner }: Known, secrets: readonly string[]): Promise<void> {
-  const ids = { userId: learner, skillId: 's', eventId: secret('event'), erasureId: '1-0' };
+  const ids = {
+    ...{ userId: learner, skillId: 's', eventId: secret('event'), erasureId: '1-0' },
+    webhookId: 'wh_none',
+  };
   for (const key of Object.values(keys)) {
     for (const route of routeTable.filter(({ method }) => method !== 'DELETE')) {
       const parts = routeRequests[nameOf(route)]?.(ids) ?? {};

@@ -40,10 +40,25 @@ const shared: Ids = {
   skillId: 'skill-of-both',
   eventId: 'event-of-both',
   erasureId: '1-00000000-0000-4000-8000-000000000000',
+  webhookId: 'wh_of-both',
 };
 /** In red alone, but for the erasure; and in no tenant. */
-const redsOwn: Ids = { userId: 'own-1', skillId: 'own-2', eventId: 'own-3', erasureId: shared.erasureId };
-const nobodys: Ids = { userId: 'no-1', skillId: 'no-2', eventId: 'no-3', erasureId: shared.erasureId };
+const redsOwn: Ids = {
+  ...{ userId: 'own-1', skillId: 'own-2', eventId: 'own-3', erasureId: shared.erasureId },
+  webhookId: await makeWebhook(red),
+};
+const nobodys: Ids = {
+  ...{ userId: 'no-1', skillId: 'no-2', eventId: 'no-3', erasureId: shared.erasureId },
+  webhookId: 'wh_no-4',
+};
+
+/** Only the service can say its id. */
+async function makeWebhook({ caller, marker }: Tenant): Promise<string> {
+  const body = { url: `https://${marker}.example.org/`, event_types: ['*'], description: `${marker} hook` };
+  const { status, json } = await caller.call({ path: '/api/v1/webhooks', body: JSON.stringify(body) });
+  assert.equal(status, 201);
+  return json.data.webhook_id;
+}
 
 async function fill({ caller, marker }: Tenant, ids: Ids, isCorrect: boolean): Promise<void> {
   const { userId: user_id, skillId, eventId } = ids;
@@ -78,7 +93,7 @@ await waitFor('an empty outbox', async () => {
 });
 
 /** Reads first, and deletions last, so that all of them find something. */
-const order: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'DELETE'];
+const order: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const routes = [...routeTable].sort((a, b) => order.indexOf(a.method) - order.indexOf(b.method));
 
 function ask(caller: Caller, route: Route, ids: Ids): Promise<Answer> {
@@ -92,6 +107,9 @@ function seen({ status, headers, text }: Answer, ids: Ids): string {
   const { 'x-request-id': _, date: __, etag: ___, 'content-length': ____, ...told } = headers;
   let all = JSON.stringify([status, told, text]).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
   all = all.replace(/\d+-[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ERASURE');
+  all = all.replace(/whsec_[\w+/=]+/g, 'SECRET');
+  // The webhook that the request made.
+  if (status === 201) all = all.replace(/wh_[\w-]+/g, 'WEBHOOK');
   for (const [name, id] of Object.entries(ids)) all = all.replaceAll(id, name);
   return all;
 }

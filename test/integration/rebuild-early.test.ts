@@ -42,10 +42,24 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   const [goal, skill] = ['/api/v1/goals/ada', '/api/v1/skills/algebra'];
   await put(goal, { target_score: 1200 });
   await put(skill, { section: 'math', weight: 2 });
+  const hooks = '/api/v1/webhooks';
+  const add = async (event_types: string[]) => {
+    const body = JSON.stringify({ url: 'https://hooks.example.org/', event_types, description: 'Küche' });
+    const { status, json } = await caller.call({ path: hooks, body });
+    assert.equal(status, 201);
+    return json.data;
+  };
+  const [hook, off, gone] = [await add(['goal.reached', 'goal.at_risk']), await add(['*']), await add(['*'])];
+  const patch = (id: string, change: object) =>
+    caller.call({ method: 'PATCH', path: `${hooks}/${id}`, body: JSON.stringify(change) });
+  assert.equal((await patch(off.webhook_id, { enabled: false })).status, 200);
+  assert.equal((await caller.call({ method: 'DELETE', path: `${hooks}/${gone.webhook_id}` })).status, 200);
   const read = async () => [(await caller.get(goal)).json.data, (await caller.get(skill)).json.data];
   const before = await read();
   await waitFor('the goal in ClickHouse', async () => (await countOf(clickhouse, 'goal_changes')) > 0);
   await waitFor('the skill in ClickHouse', async () => (await countOf(clickhouse, 'skill_changes')) > 0);
+  const stored = () => countOf(clickhouse, "webhooks FINAL WHERE url = '' OR disabled_reason = 'request'");
+  await waitFor('the webhooks in ClickHouse', async () => (await stored()) === 2);
   // Told after the changes: a Redis that is lost in between has no key to restore.
   await waitFor('the key in ClickHouse', async () => (await countOf(clickhouse, 'api_keys')) > 0);
 
@@ -60,6 +74,21 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   assert.equal(rebuilt.code, 0, rebuilt.err);
   await becomes(200);
   assert.deepEqual(await read(), before);
+
+  const { secret, ...kept } = hook;
+  const shown = async (id: string) => (await caller.get(`${hooks}/${id}`)).json.data;
+  const restored = { ...kept, enabled: false, disabled_reason: 'restored' };
+  assert.deepEqual(await shown(hook.webhook_id), restored);
+  assert.equal((await shown(off.webhook_id)).disabled_reason, 'request');
+  assert.equal((await caller.get(hooks)).json.data.webhooks.length, 2);
+  const refused = await patch(hook.webhook_id, { enabled: true });
+  assert.deepEqual([refused.status, refused.json.error.code], [409, 'CONFLICT']);
+  const rotate = async (id: string) =>
+    (await caller.call({ path: `${hooks}/${id}/rotate-secret` })).json.data;
+  const rotated = await rotate(hook.webhook_id);
+  assert.deepEqual(rotated, { ...kept, secret: rotated.secret });
+  assert.notEqual(rotated.secret, secret);
+  assert.equal((await rotate(off.webhook_id)).enabled, false);
 });
 
 test('keys that were revoked stay so, although a start names them before Redis is rebuilt', async (t) => {

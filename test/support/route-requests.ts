@@ -7,6 +7,7 @@ export interface Ids {
   readonly skillId: string;
   readonly eventId: string;
   readonly erasureId: string;
+  readonly webhookId: string;
 }
 
 const user = ({ userId }: Ids): string => encodeURIComponent(userId);
@@ -17,6 +18,7 @@ const event = ({ userId, skillId, eventId }: Ids): object => ({
   event_id: eventId,
   is_correct: true,
 });
+const webhook = ({ webhookId }: Ids): string => `/api/v1/webhooks/${webhookId}`;
 const sends = (body: object): Pick<RequestParts, 'body'> => ({ body: JSON.stringify(body) });
 
 /** By the routes' names; a route that is added has to be added here. */
@@ -62,6 +64,23 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     path: `/api/v1/learners/${user(ids)}/attempts/${encodeURIComponent(ids.eventId)}`,
   }),
   'DELETE /api/v1/learners/:user_id': (ids) => ({ path: `/api/v1/learners/${user(ids)}` }),
+  'POST /api/v1/webhooks': () => ({
+    path: '/api/v1/webhooks',
+    ...sends({ url: 'https://hooks.example.org/', event_types: ['*'] }),
+  }),
+  'GET /api/v1/webhooks': () => ({ path: '/api/v1/webhooks' }),
+  'GET /api/v1/webhooks/:webhook_id': (ids) => ({ path: webhook(ids) }),
+  'PATCH /api/v1/webhooks/:webhook_id': (ids) => ({
+    path: webhook(ids),
+    ...sends({ description: 'Changed' }),
+  }),
+  'POST /api/v1/webhooks/:webhook_id/rotate-secret': (ids) => ({ path: `${webhook(ids)}/rotate-secret` }),
+  'POST /api/v1/webhooks/:webhook_id/test': (ids) => ({ path: `${webhook(ids)}/test` }),
+  'GET /api/v1/webhooks/:webhook_id/deliveries': (ids) => ({ path: `${webhook(ids)}/deliveries` }),
+  'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': (ids) => ({
+    path: `${webhook(ids)}/deliveries/msg_1/redeliver`,
+  }),
+  'DELETE /api/v1/webhooks/:webhook_id': (ids) => ({ path: webhook(ids) }),
   'GET /api/v1/health': () => ({ path: '/api/v1/health' }),
   'GET /livez': () => ({ path: '/livez' }),
   'GET /readyz': () => ({ path: '/readyz' }),

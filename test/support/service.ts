@@ -142,8 +142,11 @@ export function clickhousePid({ dataDir }: Pick<Service, 'dataDir'>): number {
 }
 
 /** Another API on the servers of a running service. */
-export const startSecondApi = (t: Scoped, { dataDir }: Service): Promise<Service> =>
-  startService(t, { dataDir, role: 'api' });
+export const startSecondApi = (
+  t: Scoped,
+  { dataDir }: Service,
+  change: Partial<Config> = {},
+): Promise<Service> => startService(t, { ...change, dataDir, role: 'api' });
 
 export async function redisOf(t: Scoped, url: string): Promise<RedisClient> {
   const client = connectRedis(url);

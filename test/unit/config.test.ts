@@ -41,6 +41,7 @@ test('the defaults are the contract’s', () => {
     fitIntervalHours: 24,
     auditIntervalHours: 6,
     attemptRetentionDays: 0,
+    webhookAllowPrivate: false,
     role: 'all',
     skillsFile: null,
     logLevel: 'info',

@@ -36,7 +36,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/contracts': ['.', 'responses'],
   'src/store': [
-    ...['redis', 'models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'rebuild'],
+    ...['redis', 'models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'webhooks'],
+    'rebuild',
   ],
   'src/warehouse': ['clickhouse', 'schema', 'ingest', 'reads', 'maintenance'],
   'src/embedded': ['.', 'clickhouse'],
@@ -52,6 +53,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
       'audit',
       'retention',
       'rebuild',
+      'webhooks',
     ],
   ],
   'src/lab': ['report', 'evaluate', 'backtest', 'demo'],

@@ -25,7 +25,7 @@ const Stored = Type.Object({
   url: Type.String({ minLength: 1 }),
   eventTypes: EventTypes,
   description: Type.Union([Type.String(), Type.Null()]),
-  /** Null: it is enabled, and has a secret. */
+  /** Null: it is enabled. */
   disabledReason: Type.Union([Type.Enum([...disabledReasons]), Type.Null()]),
   createdAt: Type.Integer(),
   updatedAt: Type.Integer(),
@@ -73,7 +73,7 @@ redis.call('XADD', KEYS[3], '*', 'k', 'webhook', 'r', ARGV[4])
 local asked = {}
 for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
   local endpoint = cjson.decode(text)
-  if endpoint.disabledReason == cjson.null then
+  if endpoint.disabledReason == cjson.null and #endpoint.secrets > 0 then
     for _, type in ipairs(endpoint.eventTypes) do asked[type] = true end
   end
 end

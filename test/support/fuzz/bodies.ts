@@ -125,6 +125,37 @@ const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> =
   ),
 };
 
+const types = fc.oneof(
+  fc.constant(['*']),
+  fc.subarray([
+    'mastery.reached',
+    'plateau.detected',
+    'goal.reached',
+    'erasure.completed',
+    '*',
+    'webhook.test',
+  ]),
+);
+const url = fc.oneof(
+  { weight: 6, arbitrary: fc.webUrl({ validSchemes: ['https'], withQueryParameters: true }) },
+  { weight: 1, arbitrary: fc.webUrl({ withFragments: true }) },
+  {
+    weight: 1,
+    arbitrary: fc.oneof(
+      badId,
+      fc.ipV4(),
+      fc.ipV6().map((host) => `https://[${host}]/`),
+    ),
+  },
+);
+const webhook = { url, event_types: types, description: optional(fc.oneof(goodId, badId)) };
+
+const webhooks: typeof fitting = {
+  'POST /api/v1/webhooks': record(webhook, ['url', 'event_types']),
+  'PATCH /api/v1/webhooks/:webhook_id': record({ ...webhook, enabled: optional(fc.boolean()) }, []),
+  'POST /api/v1/webhooks/:webhook_id/rotate-secret': record({ revoke_old: optional(fc.boolean()) }, []),
+};
+
 const text = (value: unknown): string => JSON.stringify(value) ?? 'undefined';
 
 /** Cuts, doubles or inserts something in the middle. */
@@ -140,7 +171,7 @@ const torn = (whole: fc.Arbitrary<string>): fc.Arbitrary<Buffer> =>
 const deep = fc.nat({ max: 4000 }).map((depth) => Buffer.from('['.repeat(depth) + ']'.repeat(depth)));
 
 const bytesFor = (name: string): fc.Arbitrary<Buffer> => {
-  const object = fitting[name];
+  const object = fitting[name] ?? webhooks[name];
   if (object === undefined) throw new Error(`test/support/fuzz/bodies.ts has no body for ${name}`);
   return fc.oneof(
     { weight: 24, arbitrary: object.map((value) => Buffer.from(text(value))) },

@@ -4,6 +4,8 @@ import type { Request } from './requests.js';
 
 /** Stand in paths for the newest of their kind; where there is none yet, they are ids and cursors as bad as any. */
 export const toldErasure = '~erasure~';
+export const toldWebhook = '~webhook~';
+export const toldMessage = '~message~';
 export const toldCursor = '~cursor~';
 /** With its learner, whose segment of the path changes too. */
 export const toldEvent = '~event~';
@@ -20,7 +22,7 @@ interface Listed {
 }
 
 export function createMemory(): Memory {
-  let erasure = toldErasure;
+  let [erasure, webhook, message] = [toldErasure, toldWebhook, toldMessage];
   let event: string | null = null;
   const cursors = new Map<string, string>();
   return {
@@ -28,6 +30,8 @@ export function createMemory(): Memory {
       if (status >= 300 || !text.startsWith('{"success":true')) return;
       const { data } = JSON.parse(text);
       if (typeof data.erasure_id === 'string') erasure = data.erasure_id;
+      if (typeof data.webhook_id === 'string' && key === 'wild') webhook = data.webhook_id;
+      if (typeof data.message_id === 'string') message = data.message_id;
       if (typeof data.next_cursor === 'string') cursors.set(listOf(path), data.next_cursor);
       // In the tenant whose books are kept nothing is taken back.
       if (Array.isArray(data.attempts) && key !== 'ledger') event = pathOfEvent(data) ?? event;
@@ -35,6 +39,8 @@ export function createMemory(): Memory {
     fill: (path) =>
       path
         .replace(toldErasure, erasure)
+        .replace(toldWebhook, webhook)
+        .replace(toldMessage, message)
         .replace(toldCursor, cursors.get(listOf(path)) ?? toldCursor)
         .replace(/learners\/[^/]*\/attempts\/~event~/, (whole) => event ?? whole),
   };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Route } from '../../../src/http/route.js';
 import { routeTable } from '../route-table.js';
 import { type Content, contentFor } from './bodies.js';
-import { toldCursor, toldErasure, toldEvent } from './memory.js';
+import { toldCursor, toldErasure, toldEvent, toldMessage, toldWebhook } from './memory.js';
 import { badId, eventId, goodId, segment } from './texts.js';
 
 /** Which of the tests' keys a request comes with; null: none. */
@@ -30,6 +30,8 @@ const methodOf = (route: Route): fc.Arbitrary<string> =>
 const idsOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ':event_id': mostly(fc.oneof(eventId.map(encodeURIComponent), fc.constant(toldEvent))),
   ':erasure_id': mostly(fc.constant(toldErasure)),
+  ':webhook_id': mostly(fc.constant(toldWebhook)),
+  ':message_id': mostly(fc.constant(toldMessage)),
 };
 
 function mostly(usual: fc.Arbitrary<string>): fc.Arbitrary<string> {

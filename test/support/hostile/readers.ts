@@ -63,7 +63,7 @@ export async function attackUnread(
 
 /** A service that has served for a while has figures of all routes. */
 async function warmFigures({ port }: Stand): Promise<void> {
-  const ids = { userId: 'nobody', skillId: 'none', eventId: 'none', erasureId: 'none' };
+  const ids = { userId: 'nobody', skillId: 'none', eventId: 'none', erasureId: 'none', webhookId: 'none' };
   for (const { method, path } of routeTable) {
     const request = routeRequests[nameOf({ method, path })]?.(ids);
     for (const key of [null, keys.neighbour])
