@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { environmentSchema } from '../../src/contracts/environment.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import { webhookData } from '../../src/contracts/responses/webhooks.js';
 import { errorTable } from '../../src/errors.js';
 import { root } from '../support/root.js';
 
@@ -79,6 +80,24 @@ const errorsTable = (): string[] => [
   ...Object.entries(errorTable).map(([code, { status, retry }]) => row(`${status}`, code, retry)),
 ];
 
+interface Field {
+  readonly type?: string;
+  readonly format?: string;
+  readonly anyOf?: readonly Field[];
+}
+
+const kindOf = ({ type, format, anyOf = [] }: Field): string =>
+  [format ?? type ?? [], ...anyOf.map(kindOf)].flat().join(' or ');
+
+const payloadsTable = (): string[] => [
+  row('type', 'fields of `data`'),
+  '|---|---|',
+  ...Object.entries(webhookData).map(([type, { properties }]) => {
+    const fields = Object.entries<Field>(properties).map(([name, field]) => `\`${name}\` ${kindOf(field)}`);
+    return row(type, fields.join(', '));
+  }),
+];
+
 /** With WRITE_DOCS=1 in the environment the page is written. */
 function assertGenerated(page: string, name: string, lines: readonly string[]): void {
   const text = textOf(page);
@@ -90,7 +109,8 @@ function assertGenerated(page: string, name: string, lines: readonly string[]): 
   else assert.equal(text, wanted, `${page}: WRITE_DOCS=1 npm test -- unit/docs writes it`);
 }
 
-test('tables of settings and errors are those of the schemas', () => {
+test('tables of settings, errors and payloads are those of the schemas', () => {
   assertGenerated('docs/settings.md', 'settings', settingsTable());
   assertGenerated('docs/api.md', 'errors', errorsTable());
+  assertGenerated('docs/webhooks.md', 'payloads', payloadsTable());
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { forecastRow, goalRow, journalColumns, skillRow } from '../../src/contracts/journal.js';
+import { forecastRow, goalRow, journalColumns, skillRow, webhookRow } from '../../src/contracts/journal.js';
 import { servedForecast } from '../support/journal-rows.js';
 
 const fieldsOf = (row: string): string[] => row.split('\t');
@@ -23,6 +23,16 @@ test('an entry of the catalogue, with and without what may be absent', () => {
     skillRow({ tenant: 't', skillId: 's', name: null, section: null, weight: 1, parameters: null }),
     't\ts\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N',
   );
+});
+
+test('an endpoint, enabled and not', () => {
+  const place = { tenant: 't', id: 'wh_1', url: 'https://a.example/', createdAt: 5, updatedAt: 7 };
+  const endpoint = { ...place, eventTypes: ['*' as const], description: null, disabledReason: null };
+  assert.equal(webhookRow(endpoint), '7\tt\twh_1\thttps://a.example/\t*\t\\N\t\t5');
+  const eventTypes = ['goal.reached' as const, 'goal.at_risk' as const];
+  const off = { ...endpoint, eventTypes, description: 'a\tb', disabledReason: 'gone' as const };
+  const row = '7\tt\twh_1\thttps://a.example/\tgoal.reached goal.at_risk\ta\\tb\tgone\t5';
+  assert.equal(webhookRow(off), row);
 });
 
 test('a forecast has a field for every column, in their order', () => {

@@ -23,7 +23,7 @@ export interface OtherVersion {
 /** Why this version of the service cannot use what Redis holds, for people. */
 export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
   if (deployment.state === 'lost')
-    return 'Redis came back empty while ClickHouse has answers, goals, catalogues or revoked keys: npm run rebuild restores it';
+    return 'Redis came back empty while ClickHouse has answers, goals, catalogues, webhooks or revoked keys: npm run rebuild restores it';
   const { state, kept } = deployment;
   const found = `Redis holds learners of version ${kept}, this version of the service keeps version ${keptNow}`;
   return state === 'newer'
