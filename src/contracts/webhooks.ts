@@ -1,6 +1,6 @@
 /** Endpoints of webhooks: what callers set of them. */
 import { isIP } from 'node:net';
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
@@ -15,7 +15,7 @@ export const askedTypes: readonly WebhookType[] = webhookTypes.filter((type) => 
 export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
 export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
   ...{ minItems: 1, maxItems: askedTypes.length, uniqueItems: true },
-  description: 'Types of events, or * alone for all of them, those that come later too',
+  description: 'Types of events, or * alone for all of them',
 });
 export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
 
@@ -26,23 +26,25 @@ export const Description = Type.String({ maxLength: 256, pattern: noControls, de
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-export interface WebhookSetting {
-  readonly url: string;
-  readonly eventTypes: Static<typeof EventTypes>;
-  /** Null: none. */
-  readonly description: string | null;
-}
+const orNone = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** What is known of an endpoint beside its secrets. Times are Unix milliseconds. */
-export interface WebhookRecord extends WebhookSetting {
-  readonly tenant: string;
-  readonly id: string;
+/** As it is kept in Redis. Times are Unix milliseconds. */
+export const StoredWebhook = Type.Object({
+  v: Type.Literal(1),
+  ...{ tenant: Type.String(), id: Type.String(), url: Type.String({ minLength: 1 }), eventTypes: EventTypes },
+  description: orNone(Type.String()),
   /** Null: it is enabled. */
-  readonly disabledReason: DisabledReason | null;
-  readonly createdAt: number;
+  disabledReason: orNone(Type.Enum([...disabledReasons])),
+  createdAt: Type.Integer(),
   /** Higher with every change. */
-  readonly updatedAt: number;
-}
+  updatedAt: Type.Integer(),
+  /** Newest first; `until`: when one that was replaced ends. */
+  secrets: Type.Array(Type.Object({ secret: Type.String(), until: orNone(Type.Integer()) })),
+});
+export type StoredWebhook = Static<typeof StoredWebhook>;
+/** What a rebuild can restore. */
+export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
+export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
 const newCheck = Compile(
   Type.Object({ url: WebhookUrl, event_types: EventTypes, description: orNull(Description) }),

@@ -96,7 +96,7 @@ test('what a tenant asks for is what its enabled endpoints ask for, whoever chan
         }
       }
     }),
-    { numRuns: 60 },
+    { numRuns: 40 },
   );
 });
 

@@ -19,6 +19,7 @@ export interface Delivery {
   readonly nextTryAt: number | null;
 }
 
+type DeliveryList = { readonly messages: readonly Delivery[]; readonly next: string | null };
 type Place = Pick<Endpoint, 'tenant' | 'id'>;
 
 export interface DeliveryPorts extends Pick<WebhookPorts, 'endpoints'> {
@@ -26,11 +27,7 @@ export interface DeliveryPorts extends Pick<WebhookPorts, 'endpoints'> {
     /** @returns the message's id */
     test(endpoint: Place): Promise<string>;
     /** Newest first. @param before mark of the last one of the page before @returns its own mark; null at the end */
-    list(
-      endpoint: Place,
-      before: string | null,
-      atMost: number,
-    ): Promise<{ messages: readonly Delivery[]; next: string | null }>;
+    list(endpoint: Place, before: string | null, atMost: number): Promise<DeliveryList>;
     /** @returns false for a message that is not there */
     again(endpoint: Place, messageId: string): Promise<boolean>;
   };
@@ -49,15 +46,10 @@ export const testWebhook = async (ports: DeliveryPorts, tenant: string, id: stri
 });
 
 /** JSON of GET /api/v1/webhooks/{webhook_id}/deliveries. @throws ApiError INVALID_REQUEST */
-export async function listDeliveries(
-  { endpoints, deliveries }: DeliveryPorts,
-  tenant: string,
-  id: string,
-  { limit = pageLimit, cursor }: PageQuery,
-): Promise<string> {
-  const before = cursors.decode(cursor);
-  const endpoint = present(await endpoints.find(tenant, id));
-  const { messages, next } = await deliveries.list(endpoint, before, limit);
+export async function listDeliveries(ports: DeliveryPorts, tenant: string, id: string, query: PageQuery) {
+  const before = cursors.decode(query.cursor);
+  const endpoint = present(await ports.endpoints.find(tenant, id));
+  const { messages, next } = await ports.deliveries.list(endpoint, before, query.limit ?? pageLimit);
   const end = { next_cursor: next === null ? null : cursors.encode(next) };
   return listJson({ webhook_id: id }, { name: 'deliveries', items: messages, describe }, end);
 }

@@ -1,8 +1,13 @@
 /** Endpoints of webhooks: what their tenant makes of them. All throw ApiError UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
-import { readNewWebhook, readRotation, readWebhookChange } from '../../contracts/webhooks.js';
+import {
+  readNewWebhook,
+  readRotation,
+  readWebhookChange,
+  type StoredWebhook,
+} from '../../contracts/webhooks.js';
 import { ApiError } from '../../errors.js';
-import type { Endpoint, EndpointStore, StoredEndpoint } from '../../store/webhooks/endpoints.js';
+import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from '../read/pages.js';
 
 export interface WebhookPorts {
@@ -27,65 +32,47 @@ export function present<Found>(found: Found | null): Found {
 }
 
 /** Data of POST /api/v1/webhooks, with the secret. @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED */
-export async function createWebhook(
-  { endpoints, allowPrivate }: WebhookPorts,
-  tenant: string,
-  body: unknown,
-): Promise<object> {
-  const secret = makeSecret();
-  const endpoint = await endpoints.create(tenant, readNewWebhook(body, allowPrivate), secret);
-  return { ...describe(endpoint), secret };
+export async function createWebhook(ports: WebhookPorts, tenant: string, body: unknown): Promise<object> {
+  const [setting, secret] = [readNewWebhook(body, ports.allowPrivate), makeSecret()];
+  return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
 /** JSON of GET /api/v1/webhooks, by their ids. @throws ApiError INVALID_REQUEST */
-export async function listWebhooks(
-  { endpoints }: WebhookPorts,
-  tenant: string,
-  { limit = pageLimit, cursor }: PageQuery,
-): Promise<string> {
-  const found = new Map((await endpoints.list(tenant)).map((one) => [one.id, one]));
-  const { ids, nextCursor } = pageOfIds(sortedAfter(found.keys(), idAfter(cursor)), limit);
+export async function listWebhooks(ports: WebhookPorts, tenant: string, query: PageQuery): Promise<string> {
+  const after = idAfter(query.cursor);
+  const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
+  const { ids, nextCursor } = pageOfIds(sortedAfter(found.keys(), after), query.limit ?? pageLimit);
   const items = ids.flatMap((id) => found.get(id) ?? []);
   return listJson({}, { name: 'webhooks', items, describe }, { next_cursor: nextCursor });
 }
 
 /** Data of GET /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
-export const readWebhook = async ({ endpoints }: WebhookPorts, tenant: string, id: string): Promise<object> =>
-  describe(present(await endpoints.find(tenant, id)));
+export const readWebhook = async (ports: WebhookPorts, tenant: string, id: string): Promise<object> =>
+  describe(present(await ports.endpoints.find(tenant, id)));
 
 /**
  * Data of PATCH /api/v1/webhooks/{webhook_id}.
  * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; CONFLICT where one without a secret would be enabled
  */
-export async function changeWebhook(
-  { endpoints, allowPrivate }: WebhookPorts,
-  tenant: string,
-  id: string,
-  body: unknown,
-): Promise<object> {
-  const change = readWebhookChange(body, allowPrivate);
-  const to = (before: StoredEndpoint): StoredEndpoint => {
-    if (change.enabled && before.secrets.length === 0)
+export async function changeWebhook(ports: WebhookPorts, tenant: string, id: string, body: unknown) {
+  const { url, eventTypes, description, enabled } = readWebhookChange(body, ports.allowPrivate);
+  const to = (before: StoredWebhook): StoredWebhook => {
+    if (enabled && before.secrets.length === 0)
       throw new ApiError('CONFLICT', 'This webhook was restored without a secret: rotate-secret enables it');
     return {
       ...before,
-      url: change.url ?? before.url,
-      eventTypes: change.eventTypes ?? before.eventTypes,
-      description: change.description === null ? before.description : change.description || null,
-      disabledReason:
-        change.enabled === null ? before.disabledReason : change.enabled ? null : ('request' as const),
+      url: url ?? before.url,
+      eventTypes: eventTypes ?? before.eventTypes,
+      description: (description ?? before.description) || null,
+      disabledReason: enabled === null ? before.disabledReason : enabled ? null : 'request',
     };
   };
-  return describe(present(await endpoints.change(tenant, id, to)));
+  return describe(present(await ports.endpoints.change(tenant, id, to)));
 }
 
 /** Data of DELETE /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
-export async function deleteWebhook(
-  { endpoints, messages }: WebhookPorts,
-  tenant: string,
-  id: string,
-): Promise<object> {
-  await messages.remove(present(await endpoints.remove(tenant, id)));
+export async function deleteWebhook(ports: WebhookPorts, tenant: string, id: string): Promise<object> {
+  await ports.messages.remove(present(await ports.endpoints.remove(tenant, id)));
   return { webhook_id: id };
 }
 
@@ -93,26 +80,20 @@ export async function deleteWebhook(
  * Data of POST /api/v1/webhooks/{webhook_id}/rotate-secret, with the new secret; it enables what was restored without one.
  * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; LIMIT_EXCEEDED where too many secrets sign
  */
-export async function rotateSecret(
-  { endpoints }: WebhookPorts,
-  tenant: string,
-  id: string,
-  body: Uint8Array,
-): Promise<object> {
-  const revokeOld = readRotation(body);
-  const secret = makeSecret();
-  const to = (before: StoredEndpoint): StoredEndpoint => {
+export async function rotateSecret(ports: WebhookPorts, tenant: string, id: string, body: Uint8Array) {
+  const [revokeOld, secret] = [readRotation(body), makeSecret()];
+  const to = (before: StoredWebhook): StoredWebhook => {
     const old = revokeOld ? [] : overlapping(before.secrets, Date.now());
     if (old.length >= maxSecrets)
       throw new ApiError('LIMIT_EXCEEDED', `${maxSecrets} secrets sign: end the old ones with revoke_old`);
     const disabledReason = before.disabledReason === 'restored' ? null : before.disabledReason;
     return { ...before, disabledReason, secrets: [{ secret, until: null }, ...old] };
   };
-  return { ...describe(present(await endpoints.change(tenant, id, to))), secret };
+  return { ...describe(present(await ports.endpoints.change(tenant, id, to))), secret };
 }
 
 /** Those that go on for a while beside a new one. @param now Unix milliseconds */
-const overlapping = (secrets: StoredEndpoint['secrets'], now: number): StoredEndpoint['secrets'] =>
+const overlapping = (secrets: StoredWebhook['secrets'], now: number): StoredWebhook['secrets'] =>
   secrets
     .map(({ secret, until }) => ({ secret, until: until ?? now + overlapMs }))
     .filter(({ until }) => until > now);

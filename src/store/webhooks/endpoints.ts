@@ -1,14 +1,12 @@
 /** Endpoints of webhooks, each as JSON in its tenant's hash, with the secrets that only Redis has. */
 import { randomBytes } from 'node:crypto';
-import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { webhookRow } from '../../contracts/journal.js';
 import { wantedText } from '../../contracts/webhook-events.js';
 import {
   askedTypes,
   type DisabledReason,
-  disabledReasons,
-  EventTypes,
+  StoredWebhook,
   type WebhookRecord,
   type WebhookSetting,
 } from '../../contracts/webhooks.js';
@@ -20,22 +18,7 @@ import { defineScript } from '../redis/script.js';
 
 export const maxEndpoints = 10;
 
-const Stored = Type.Object({
-  v: Type.Literal(1),
-  url: Type.String({ minLength: 1 }),
-  eventTypes: EventTypes,
-  description: Type.Union([Type.String(), Type.Null()]),
-  /** Null: it is enabled. */
-  disabledReason: Type.Union([Type.Enum([...disabledReasons]), Type.Null()]),
-  createdAt: Type.Integer(),
-  updatedAt: Type.Integer(),
-  /** Newest first; `until`: Unix milliseconds at which one that was replaced ends. */
-  secrets: Type.Array(
-    Type.Object({ secret: Type.String(), until: Type.Union([Type.Integer(), Type.Null()]) }),
-  ),
-});
-const storedCheck = Compile(Stored);
-export type StoredEndpoint = Omit<Static<typeof Stored>, 'v'>;
+const storedCheck = Compile(StoredWebhook);
 
 export interface Endpoint extends WebhookRecord {
   readonly enabled: boolean;
@@ -44,14 +27,11 @@ export interface Endpoint extends WebhookRecord {
 }
 
 /** @throws Error for an endpoint that this version of the service cannot read */
-function decode(value: string): StoredEndpoint {
+function decode(value: string): StoredWebhook {
   const stored: unknown = JSON.parse(value);
-  if (!storedCheck.Check(stored)) throw new Error('a stored webhook is not known to this version');
-  const { v: _, ...endpoint } = stored;
-  return endpoint;
+  if (storedCheck.Check(stored)) return stored;
+  throw new Error('a stored webhook is not known to this version');
 }
-
-const encode = (endpoint: StoredEndpoint): string => JSON.stringify({ v: 1, ...endpoint });
 
 /**
  * Writes an endpoint where it is unchanged, with the journal's row and what its tenant asks for now.
@@ -86,13 +66,10 @@ redis.call('HSET', KEYS[2], ARGV[5], wanted == '' and '' or wanted .. ' ')
 return 'written'
 `);
 
-/** What it is by its row in the journal as well. */
-const deleted = { url: '' } as const;
-
-const describe = (tenant: string, id: string, { secrets, ...stored }: StoredEndpoint): Endpoint => {
+const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook): Endpoint => {
   const valid = secrets.filter(({ until }) => until === null || until > Date.now());
-  const enabled = stored.disabledReason === null;
-  return { ...stored, tenant, id, enabled, secrets: valid.map(({ secret }) => secret) };
+  const enabled = record.disabledReason === null;
+  return { ...record, enabled, secrets: valid.map(({ secret }) => secret) };
 };
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
@@ -101,12 +78,13 @@ export type EndpointStore = ReturnType<typeof createEndpointStore>;
 export function createEndpointStore(client: RedisClient, bound = journalBound) {
   const read = (tenant: string, id: string) => whileRedisServes(client.hget(endpointsKey(tenant), id));
 
-  /** @param before value that it replaces, '' for a new one @returns false where it is another by now */
-  async function write(tenant: string, id: string, before: string, next: StoredEndpoint): Promise<boolean> {
+  /** @param before value that it replaces, '' for a new one @param next with an empty url it is deleted @returns false where it is another by now */
+  async function write(before: string, next: StoredWebhook): Promise<boolean> {
     if ((await whileRedisServes(client.exists(metaKey))) === 0)
       throw unavailable('The state store came back empty and has to be rebuilt first');
-    const value = next.url === deleted.url ? '' : encode(next);
-    const args = [id, before, value, webhookRow({ ...next, tenant, id }), tenant, wantedText(askedTypes)];
+    const { tenant, id, url } = next;
+    const value = url === '' ? '' : JSON.stringify(next);
+    const args = [id, before, value, webhookRow(next), tenant, wantedText(askedTypes)];
     const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey] as const;
     const outcome = await replicated(client, wantedEventsKey, () =>
       whileRedisServes(writeEndpoint(client, ...keys, ...args, maxEndpoints, bound)),
@@ -118,52 +96,51 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
   }
 
   /** Each round but the last means that somebody else's change was made. */
-  async function change(tenant: string, id: string, to: (endpoint: StoredEndpoint) => StoredEndpoint) {
+  async function change(tenant: string, id: string, to: (stored: StoredWebhook) => StoredWebhook) {
     for (;;) {
       const before = await read(tenant, id);
       if (before === null) return null;
       const stored = decode(before);
       const next = { ...to(stored), updatedAt: Math.max(Date.now(), stored.updatedAt + 1) };
-      if (await write(tenant, id, before, next)) return describe(tenant, id, next);
+      if (await write(before, next)) return endpointOf(next);
     }
   }
 
   return {
     /** In no order. */
     list: async (tenant: string): Promise<Endpoint[]> =>
-      Object.entries(await whileRedisServes(client.hgetall(endpointsKey(tenant)))).map(([id, value]) =>
-        describe(tenant, id, decode(value)),
-      ),
+      (await whileRedisServes(client.hvals(endpointsKey(tenant)))).map((value) => endpointOf(decode(value))),
     find: async (tenant: string, id: string): Promise<Endpoint | null> => {
       const value = await read(tenant, id);
-      return value === null ? null : describe(tenant, id, decode(value));
+      return value === null ? null : endpointOf(decode(value));
     },
     /** @throws ApiError LIMIT_EXCEEDED, too */
     create: async (tenant: string, setting: WebhookSetting, secret: string): Promise<Endpoint> => {
       const id = `wh_${randomBytes(randomIdBytes).toString('base64url')}`;
-      const now = Date.now();
-      const secrets = [{ secret, until: null }];
-      const stored = { ...setting, disabledReason: null, createdAt: now, updatedAt: now, secrets };
-      await write(tenant, id, '', stored);
-      return describe(tenant, id, stored);
+      const [now, secrets] = [Date.now(), [{ secret, until: null }]];
+      const made = { ...setting, disabledReason: null, createdAt: now, updatedAt: now, secrets };
+      const stored: StoredWebhook = { v: 1, tenant, id, ...made };
+      await write('', stored);
+      return endpointOf(stored);
     },
     /** @param to is called again where others change it meanwhile; what it throws changes nothing. Null: there is none */
     change,
     /** Null: there is none. */
-    remove: (tenant: string, id: string) => change(tenant, id, (one) => ({ ...one, ...deleted })),
+    remove: (tenant: string, id: string) => change(tenant, id, (stored) => ({ ...stored, url: '' })),
     /** One that is disabled keeps its reason. Null: there is none. */
     disable: (tenant: string, id: string, reason: DisabledReason) =>
-      change(tenant, id, (one) => ({ ...one, disabledReason: one.disabledReason ?? reason })),
+      change(tenant, id, (stored) => ({ ...stored, disabledReason: stored.disabledReason ?? reason })),
   };
 }
 
 const randomIdBytes = 12;
 
 /** Restores endpoints without secrets, which is why they are disabled; those that are there stay. May be repeated. */
-export async function putEndpoints(client: RedisClient, endpoints: readonly WebhookRecord[]): Promise<void> {
-  for (const { tenant, id, ...record } of endpoints) {
-    const stored = { ...record, disabledReason: record.disabledReason ?? 'restored', secrets: [] };
-    await whileRedisServes(client.hsetnx(endpointsKey(tenant), id, encode(stored)));
+export async function putEndpoints(client: RedisClient, records: readonly WebhookRecord[]): Promise<void> {
+  for (const { tenant, id, ...record } of records) {
+    const disabledReason = record.disabledReason ?? 'restored';
+    const stored: StoredWebhook = { v: 1, tenant, id, ...record, disabledReason, secrets: [] };
+    await whileRedisServes(client.hsetnx(endpointsKey(tenant), id, JSON.stringify(stored)));
     await whileRedisServes(client.hsetnx(wantedEventsKey, tenant, ''));
   }
 }
