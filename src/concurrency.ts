@@ -16,6 +16,23 @@ export function singleFlights<More extends unknown[], Value>(
   };
 }
 
+/** Calls of one name that come before `ready` has resolved share one `make`, which begins then: none gets what is older than its call. */
+export function sharedStart<Ready, Value>(
+  ready: () => Promise<Ready>,
+  make: (ready: Ready, name: string) => Promise<Value>,
+): (name: string) => Promise<Value> {
+  const starting = new Map<string, Promise<Value>>();
+  return (name) => {
+    const start = () =>
+      ready()
+        .finally(() => starting.delete(name))
+        .then((one) => make(one, name));
+    const shared = starting.get(name) ?? start();
+    starting.set(name, shared);
+    return shared;
+  };
+}
+
 export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<Value> {
   const shared = singleFlights(make);
   return () => shared('');

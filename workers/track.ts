@@ -7,6 +7,7 @@ import { isMemoryFull } from '../src/store/redis/server-info.js';
 import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { KnownSkills } from './track/known-skills.js';
+import { askWanted } from './track/notices.js';
 import { workerRedis } from './track/thread.js';
 import { trackBatch } from './track/tracking.js';
 
@@ -42,6 +43,7 @@ const tools = {
   ...{ redis, settings, items, isAlone: () => free.length > 0 },
   knownSkills: new KnownSkills(settings.skillLimits),
   models: serveModels(redis, logger),
+  askWanted: askWanted(redis),
   // Where Redis is nearly full, only events that were counted before get their result.
   outboxBound: () => (isFull ? 0 : settings.outboxBound),
 };

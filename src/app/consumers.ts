@@ -7,17 +7,21 @@ import type { WatchedConsumer } from '../jobs/consumer.js';
 import { startDrains } from '../jobs/drain-queue.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { within } from '../lifecycle.js';
+import { indices } from '../lists.js';
 import { createCorrections } from '../services/corrections/apply-corrections.js';
 import { createErasureFinisher } from '../services/corrections/erasures.js';
 import { type FitParts, runFits } from '../services/models/fit-models.js';
+import { checkGoals } from '../services/pipeline/check-goals.js';
 import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
 import { createFactsRecorder } from '../services/rebuild/record-facts.js';
 import { createKeyStore } from '../store/access/api-keys.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
+import { createGoalChecks } from '../store/learners/goal-checks.js';
 import { createModelPublisher } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
+import { wantedEvents } from '../store/redis/event-stream.js';
 import { reportOnce } from '../store/redis/recent.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
@@ -35,7 +39,8 @@ const retentionMs = 6 * hourMs;
 /** What waits in the journal is no older than this and a run; ClickHouse merges a part every so often with ease. */
 const journalMs = 2000;
 /** Less than what counts as a stall. A run that has more to do goes on with the next. */
-const journalRunMs = 15_000;
+const shortRunMs = 15_000;
+const goalsMs = 5000;
 /** Of the time that the stop gives, the part for the run in hand and a last one; what they leave stays in Redis. */
 const journalStopShare = 2 / 3;
 
@@ -55,6 +60,9 @@ export function startConsumers(engine: Engine, config: Config): Consumers {
       retainOnce(engine, days, signal),
     ),
     journal: startJournal(engine),
+    goals: startRuns(engine, schedules.goals, goalsMs, (signal) =>
+      checkAllGoals(engine, AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
+    ),
   };
 }
 
@@ -83,6 +91,14 @@ function startRuns(
   const runs = startScheduledRuns(schedule, options);
   closers.add(`schedule of ${schedule.name}`, () => runs.close());
   return runs;
+}
+
+async function checkAllGoals({ redis, partitions, compute, logger }: Engine, signal: AbortSignal) {
+  const checks = createGoalChecks(redis);
+  const wanted = (tenants: readonly string[]) => wantedEvents(redis, tenants);
+  const ports = { checks, wanted, forecaster: compute, now: Date.now, logger };
+  for (const partition of indices(partitions))
+    if (!signal.aborted) await checkGoals(ports, partition, signal);
 }
 
 export interface FitThreadOptions {
@@ -119,7 +135,7 @@ export function startJournal(engine: Engine): WatchedConsumer {
   const runs = startScheduledRuns(schedules.journal, {
     redisUrl: endpoints.redisUrl,
     everyMs: journalMs,
-    run: (signal) => run(AbortSignal.any([signal, AbortSignal.timeout(journalRunMs)])),
+    run: (signal) => run(AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
     logger,
   });
   engine.closers.add('journal', async (limitMs) => {
@@ -151,8 +167,10 @@ function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: E
   );
   const store = createErasureStore(redis, partitions, report);
   const warehouse = createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster);
+  // Nothing makes messages of events yet.
+  const messages = { forget: async () => undefined };
   return {
     late: store.lateAmong,
-    finish: createErasureFinisher({ store, warehouse, logger, now: Date.now }),
+    finish: createErasureFinisher({ store, messages, warehouse, logger, now: Date.now }),
   };
 }

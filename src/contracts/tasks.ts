@@ -96,6 +96,8 @@ export interface ForecastOrder extends ForecastOptions {
   readonly userIds: readonly string[];
   /** Unix milliseconds as of which it is made; absent: now. Answers of later than that must not be counted yet. */
   readonly at?: number;
+  /** Instead of the forecast, the learner's `GoalStanding` as JSON; null without a goal. */
+  readonly standing?: true;
 }
 
 /** JSON of `ForecastOrder[]`, of several requests and perhaps of several tenants. */

@@ -42,6 +42,11 @@ export const schedules = {
     failure: 'the journal waits: it does not reach ClickHouse',
     recovery: 'the journal reaches ClickHouse again',
   },
+  goals: {
+    ...{ name: 'goals', attempts: 1, firstRetryMs: 0, areShort: true },
+    failure: 'goals are not checked: their alerts wait',
+    recovery: 'goals are checked again',
+  },
 } satisfies Record<string, Schedule>;
 
 export interface ScheduledRunsOptions {

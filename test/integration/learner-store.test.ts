@@ -101,6 +101,8 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
     itemGeneration: 0,
     items: [],
     importLine: 0,
+    events: [],
+    goalCheckAt: null,
   };
 }
 

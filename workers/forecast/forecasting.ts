@@ -17,6 +17,7 @@ import { goalModel, modelVersion } from '../../src/domain/base/params.js';
 import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
 import { type AccuracyModel, intervalReach } from '../../src/domain/prediction/accuracy-model.js';
 import { daysUntil } from '../../src/domain/score/goal.js';
+import type { GoalStanding } from '../../src/domain/score/goal-alerts.js';
 import {
   forecastLearner,
   forecastPlan,
@@ -70,9 +71,10 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
     try {
       const found = packed.unpack();
       const tenant = await tenants.get(one.tenant);
-      const made = found && tenant ? forecastOf(one, found, tenant, one.order.at ?? now) : null;
+      const make = one.order.standing ? standingOf : forecastOf;
+      const made = found && tenant ? make(one, found, tenant, one.order.at ?? now) : null;
       results.push(made?.result ?? null);
-      if (made) rows.push(made.row);
+      if (made?.row) rows.push(made.row);
     } catch (error) {
       // What is wrong with one learner's records, or with one tenant, fails no other forecast.
       results.push(failureOf(error));
@@ -110,6 +112,22 @@ export function forecastOf(
   const forecast = forecastLearner(subject, { ...order, goal: decodeGoal(found.goalRecord) });
   const row = servedRow(tenant, userId, subject, forecast, order);
   return { result: resultJson(subject, forecast, order), row };
+}
+
+/** No forecast that somebody is served: it is not scored one day. */
+function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTenant: Tenant, now: number) {
+  const goal = decodeGoal(found.goalRecord);
+  if (goal === null) return null;
+  const { current, goal: outlook } = forecastLearner(subjectOf(found, ofTenant, now), { ...order, goal });
+  const { predictedTotal, probability, onTrack } = outlook;
+  const standing: GoalStanding = {
+    ...goal,
+    currentTotal: current.total,
+    predictedTotal,
+    probability,
+    onTrack,
+  };
+  return { result: JSON.stringify(standing), row: null };
 }
 
 const subjectOf = ({ learner, skills }: FoundLearner, tenant: Tenant, now: number): ForecastSubject => ({

@@ -34,6 +34,7 @@ import {
 import type { LearnerCommit, LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
 import type { NewSkill } from './known-skills.js';
+import { noNotices, noticesOf } from './notices.js';
 import type { LearnerWork, PlannedEvent } from './read-events.js';
 import { figuresOf, resultOf, rowFigures } from './results.js';
 
@@ -52,8 +53,10 @@ export interface AllSkills {
 }
 
 /** What answers are counted with, beside the learner's own states. */
-interface PlanContext {
+export interface PlanContext {
   readonly model: TenantModel;
+  /** Types of events that the tenant's endpoints ask for (`isWanted`); '' for what notifies nobody, as an import. */
+  readonly wanted: string;
   readonly findItem: (itemId: string) => ItemModel | null;
   /** Given where `needsAllSkills` asks for them. */
   readonly all: AllSkills | undefined;
@@ -107,6 +110,7 @@ class Draft {
   private readonly arrivalDays: number[] = [];
   private learner: LearnerState;
   private importLine = 0;
+  private notices = noNotices;
   /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
   private practised: Map<string, PractisedSkill> | null = null;
 
@@ -144,7 +148,7 @@ class Draft {
 
   /** @returns JSON of the result */
   private count({ event, skill, id, item }: PlannedEvent): string {
-    const { model, findItem } = this.context;
+    const { model, findItem, wanted } = this.context;
     const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
       learner: this.learner,
@@ -158,6 +162,7 @@ class Draft {
     const advice = adviseOn(before.skill, effect, event, conditions);
     if (!this.skills[skill]) this.newSkills.push({ tenant, userId, skillId });
     this.skills[skill] = effect.skill;
+    if (wanted !== '') this.notices = noticesOf(this.notices, event, before.skill, effect.skill, wanted);
     if (this.practised) practise(this.practised, skillId, effect.skill, model);
     if (item >= 0 && effect.item) this.items[item] = effect.item;
     this.learner = this.withBaseline(effect.learner, event);
@@ -216,6 +221,7 @@ class Draft {
       itemGeneration: loaded.learner?.items.generation ?? 0,
       items: changedOf(work.itemIds, loaded.items, this.items),
       importLine: this.importLine,
+      ...this.notices,
     };
   }
 }

@@ -22,9 +22,11 @@ import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
 import type { HotConnections } from '../../src/store/redis/hot-connection.js';
 import type { ItemTable } from './item-table.js';
 import type { KnownSkills } from './known-skills.js';
-import { type AllSkills, type LearnerPlan, needsAllSkills, planLearner } from './plan.js';
+import { type AllSkills, type LearnerPlan, needsAllSkills, type PlanContext, planLearner } from './plan.js';
 import { groupByLearner, type LearnerWork, type PlacedEvent, readEvents } from './read-events.js';
 import { createReply, type ReplyBuilder } from './results.js';
+
+type LoadedTenant = Pick<PlanContext, 'model' | 'wanted'>;
 
 interface TrackTools {
   /** @throws ApiError UNAVAILABLE */
@@ -36,6 +38,8 @@ interface TrackTools {
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
   readonly models: ServedModels;
+  /** Where it is not read with the learners. @throws ApiError UNAVAILABLE */
+  readonly askWanted: (tenant: string) => Promise<string>;
   readonly items: ItemTable;
   /** Most rows that a partition's outbox may hold right now. */
   readonly outboxBound: () => number;
@@ -194,9 +198,9 @@ class Batch {
   ): Promise<LearnerPlan[]> {
     const { items, knownSkills } = this.tools;
     const loading = timed(this.steps, 'load', () => session.load(works));
-    // On a Cluster the catalogues' marks are another node's: they are asked for beside the learners.
-    const marks = session.readsMarks ? loading.then((batch) => batch.marks) : Promise.resolve(null);
-    const [{ learners: loaded }, models] = await Promise.all([loading, this.loadModels(works, marks)]);
+    // On a Cluster what is known of the tenants is another node's: it is asked for beside the learners.
+    const read = session.readsTenants ? loading : Promise.resolve(null);
+    const [{ learners: loaded }, tenants] = await Promise.all([loading, this.loadTenants(works, read)]);
     const all = await allSkills(
       client,
       works.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
@@ -204,13 +208,13 @@ class Batch {
     const rooms = await knownSkills.rooms(client, works, loaded);
     const plans: LearnerPlan[] = [];
     for (const [i, work] of works.entries()) {
-      const model = models.get(work.tenant) as TenantModel | ApiError;
-      if (model instanceof ApiError) this.refuse([work], model);
+      const tenant = tenants.get(work.tenant) as LoadedTenant | ApiError;
+      if (tenant instanceof ApiError) this.refuse([work], tenant);
       else
         plans.push(
           planLearner(work, loaded[i] as LoadedLearner, {
-            model,
-            findItem: (itemId) => items.find(work.tenant, model.version, itemId),
+            ...tenant,
+            findItem: (itemId) => items.find(work.tenant, tenant.model.version, itemId),
             all: all.get(work),
             room: rooms.get(work),
           }),
@@ -220,30 +224,39 @@ class Batch {
   }
 
   /**
-   * The models of all tenants, once everything is known of the items too; one tenant's that cannot be used must not refuse
-   * the answers of others.
+   * The models of all tenants, once everything is known of the items too, and what their endpoints ask for; one tenant's
+   * that cannot be used must not refuse the answers of others.
    */
-  private async loadModels(works: readonly LearnerWork[], marks: Promise<LoadedBatch['marks']>) {
+  private async loadTenants(works: readonly LearnerWork[], read: Promise<LoadedBatch | null>) {
     const loading = [...groupedBy(works, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
       const itemIds = distinct(own.flatMap(({ itemTexts }) => itemTexts));
-      const loaded = await this.loadModel(tenant, itemIds, marks).catch((error: unknown) => {
+      const loaded = Promise.all([this.loadModel(tenant, itemIds, read), this.wantedOf(tenant, read)]);
+      const known = loaded.then(([model, wanted]): LoadedTenant => ({ model, wanted }));
+      const orRefusal = known.catch((error: unknown) => {
         if (error instanceof ApiError) return error;
         throw error;
       });
-      return [tenant, loaded] as const;
+      return [tenant, await orRefusal] as const;
     });
     return new Map(await Promise.all(loading));
+  }
+
+  /** An import notifies nobody. */
+  private async wantedOf(tenant: string, read: Promise<LoadedBatch | null>): Promise<string> {
+    if (this.importId !== null) return '';
+    const batch = await read;
+    return batch?.wanted?.get(tenant) ?? this.tools.askWanted(tenant);
   }
 
   /** The items are loaded while the mark is. */
   private async loadModel(
     tenant: string,
     itemIds: readonly string[],
-    marks: Promise<LoadedBatch['marks']>,
+    read: Promise<LoadedBatch | null>,
   ): Promise<TenantModel> {
     const { models, items } = this.tools;
     const [model, loaded] = await Promise.all([
-      marks.then((known) => models.get(tenant, known?.get(tenant))),
+      read.then((batch) => models.get(tenant, batch?.marks?.get(tenant))),
       models.version(tenant).then((version) => items.load(tenant, version, itemIds).then(() => version)),
     ]);
     if (model.version !== loaded) await items.load(tenant, model.version, itemIds);

@@ -9,6 +9,7 @@ import { updatePlateau } from '../tracing/plateau.js';
 import {
   type AnswerStates,
   type ItemWindow,
+  isReached,
   type LearnerState,
   openWindow,
   type SkillState,
@@ -71,6 +72,7 @@ function traceSkill(
     rapid: updateRapid(skill.rapid, timeSpentSeconds, conditions.rapidSeconds),
     calibration: updateCalibration(skill.calibration, answer.confidenceScore, isCorrect),
     trace,
+    reached: isReached(masteryAfter, skill.reached),
   };
 }
 

@@ -32,6 +32,9 @@ export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 /** Mastered from here (.95: Corbett & Anderson 1995); smoothed mastery and attempts: decided here. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5 } as const;
 
+/** Mastery that was reached counts as lost below this, so that answers around .95 do not reach it again and again: decided here. */
+export const lostBelow = 0.8;
+
 /** Abilities and scores: population means and sd from published SAT norms, the rest simulated. */
 export const scoreModel = {
   // The link from ability to score is an assumption until real test scores exist.
@@ -103,7 +106,13 @@ export const momentumModel = {
 export const velocityModel = { minDays: 5, level: 0.9, shortDays: 7, longDays: 28 } as const;
 
 /** Goals: the baseline is the total score when the learner first has this many answers. */
-export const goalModel = { baselineAnswers: 20, defaultBaseline: 1030, horizonDays: 365 } as const;
+export const goalModel = {
+  baselineAnswers: 20,
+  defaultBaseline: 1030,
+  horizonDays: 365,
+  /** Points by which a total has to come back before the same alert is raised again: decided here. */
+  alertMargin: 20,
+} as const;
 
 /** What fitted parameters may be: per skill, and per question once its difficulty has shifted guess and slip. */
 export type FitBounds = Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>>;

@@ -224,6 +224,7 @@ function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSe
     onTrack: isReached && isKept,
     /** Reached within the horizon, and forgotten by its end. */
     isLost: isReached && !isKept,
+    predictedTotal: inTime.scores.total,
     /** Of a total at least the target's at the horizon, 0 to 1. */
     probability: reachProbability(targetScore, inTime),
   };

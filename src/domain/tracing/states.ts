@@ -1,5 +1,5 @@
 import { type Answer, dayOf } from '../base/common.js';
-import { type BktParameters, masteredAt, modelVersion } from '../base/params.js';
+import { type BktParameters, lostBelow, masteredAt, modelVersion } from '../base/params.js';
 import { newAbility } from './ability.js';
 import { newCalibration } from './calibration.js';
 import { newActivity, newMomentum } from './daily.js';
@@ -67,6 +67,8 @@ export const newSkill = ({ pInit }: BktParameters) => ({
   rapid: newRapid,
   calibration: newCalibration,
   trace: newSkillTrace,
+  /** Mastery was at least `masteredAt.mastery` after an answer, and after none since below `lostBelow`. */
+  reached: false,
 });
 
 export type SkillState = Readonly<ReturnType<typeof newSkill>>;
@@ -93,6 +95,10 @@ export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: An
 /** Whether the answer is on a later day than any before: the last day with answers closes. */
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
+
+/** `reached` after an answer. @param mastery after it. @param before whether it was reached */
+export const isReached = (mastery: number, before: boolean): boolean =>
+  mastery >= (before ? lostBelow : masteredAt.mastery);
 
 /** One crossing is weak evidence: of learners with accuracy .35 to .55 nearly all touch it. @param mastery effective */
 export function isMastered(skill: SkillState, mastery: number): boolean {

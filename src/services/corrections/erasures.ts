@@ -71,8 +71,15 @@ const forecastMs = 3000;
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
 
+/** Messages that were made of events. */
+export interface ErasedMessages {
+  /** Removes those of the ended histories. May be repeated. @throws ApiError UNAVAILABLE */
+  forget(rows: readonly CorrectedRows[]): Promise<void>;
+}
+
 interface FinishOptions {
   readonly store: ErasureStore;
+  readonly messages: ErasedMessages;
   readonly warehouse: CorrectionWarehouse;
   readonly logger: Logger;
   /** Unix milliseconds. */
@@ -84,7 +91,7 @@ interface FinishOptions {
  * proof. Runs with the journal, behind its drain, so that no page of it is in flight. Each step may be repeated.
  * Errors are those of Redis and ClickHouse: the next run goes on. @returns how many are done now
  */
-export function createErasureFinisher({ store, warehouse, logger, now }: FinishOptions) {
+export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {
   return async (signal?: AbortSignal): Promise<number> => {
     let done = 0;
     const isApplied = ({ before, requestedAt }: OpenErasure): boolean =>
@@ -105,6 +112,9 @@ export function createErasureFinisher({ store, warehouse, logger, now }: FinishO
     const marked = await store.removeMarks(rows);
     await store.forgetSkills(rows);
     await removeLate(rows);
+    // First what becomes messages, then the messages: whoever made one in between finds the learner erased.
+    await store.removeEvents(rows);
+    await messages.forget(rows);
     const left = await warehouse.prove(rows);
     const ended = some.flatMap((erasure, i) => {
       const after = left[i] ?? {};
@@ -115,7 +125,7 @@ export function createErasureFinisher({ store, warehouse, logger, now }: FinishO
     });
     if (ended.length > 0) await warehouse.keep(ended.map(({ erasure, after }) => receiptOf(erasure, after)));
     for (const { erasure } of ended) {
-      await store.close(erasure);
+      await store.close(erasure, now());
       logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
     }
     return ended.length;

@@ -11,11 +11,16 @@ import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forec
 import { ApiError } from '../../errors.js';
 import { userNotFound } from './read-mastery.js';
 
-const defaults = { days: standardDays, level: scoreModel.defaultLevel, locale: locales[0] } as const;
+/** What a caller gets who asks for nothing else. */
+export const standardForecast = {
+  days: standardDays,
+  level: scoreModel.defaultLevel,
+  locale: locales[0],
+} as const;
 
-const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default: defaults.days });
-const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: defaults.level });
-const LocaleName = Type.Enum([...locales], { default: defaults.locale });
+const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default: standardForecast.days });
+const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: standardForecast.level });
+const LocaleName = Type.Enum([...locales], { default: standardForecast.locale });
 
 export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
 export type PredictionQuery = Static<typeof PredictionQuery>;
@@ -77,9 +82,9 @@ export async function forecastClass(
 ): Promise<ClassForecast[]> {
   const request = checked(classCheck, body, 'request');
   const options = {
-    days: request.days ?? defaults.days,
-    level: request.confidence_level ?? defaults.level,
-    locale: request.locale ?? defaults.locale,
+    days: request.days ?? standardForecast.days,
+    level: request.confidence_level ?? standardForecast.level,
+    locale: request.locale ?? standardForecast.locale,
   };
   const forecasts: ClassForecast[] = [];
   for (let from = 0; from < request.user_ids.length; from += learnersPerOrder) {
@@ -115,7 +120,7 @@ export async function forecastWhatIf(
     tenant,
     userId,
     days: request.days ?? null,
-    level: request.confidence_level ?? defaults.level,
+    level: request.confidence_level ?? standardForecast.level,
     answersPerDay: request.answers_per_day,
     skillIds: request.skills ?? null,
     targetScore: request.target_score ?? null,

@@ -1,5 +1,5 @@
 /** The models as they are served: of each tenant the one in force, with its catalogue exactly as of now. */
-import { singleFlight, singleFlights } from '../../concurrency.js';
+import { sharedStart, singleFlight, singleFlights } from '../../concurrency.js';
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
@@ -38,23 +38,12 @@ const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
  */
 export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, maxTenants = 1000 } = {}) {
   const models = watchModels(redis, logger, pollMs, maxTenants);
-  const asking = new Map<string, Promise<string>>();
+  const askMark = sharedStart(redis, catalogueMark);
   const report = reportOnce<string>(
     (err, tenant, mark) =>
       logger.error({ err, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
     maxTenants,
   );
-
-  /** Those who ask in one turn share the command, which goes out after them. */
-  function askMark(tenant: string): Promise<string> {
-    const ask = () =>
-      redis()
-        .finally(() => asking.delete(tenant))
-        .then((client) => catalogueMark(client, tenant));
-    const asked = asking.get(tenant) ?? ask();
-    asking.set(tenant, asked);
-    return asked;
-  }
 
   /** While the Cluster's node with the catalogues is unavailable nobody can change them, and the others go on. */
   async function markBefore({ served }: Entry, error: unknown): Promise<string> {

@@ -13,6 +13,7 @@ import { forgetLearners } from '../catalogue/known-skills.js';
 import { listImportMarks } from '../learners/import-store.js';
 import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { forgetEvents } from '../redis/event-stream.js';
 import {
   endedKey,
   forecastsKey,
@@ -108,6 +109,8 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   lateAmong: (entries: readonly JournalEntry[]) => lateAmong(client, partitions, entries),
   /** Removes goals, forecasts and retractions of the ended histories that wait for ClickHouse, parked ones too. */
   removeWaiting: (rows: readonly CorrectedRows[]) => removeWaiting(client, partitions, rows),
+  /** Removes events of the ended histories that are not messages yet. */
+  removeEvents: (rows: readonly CorrectedRows[]) => forgetEvents(client, rows),
   /** Removes the learners' marks of imports. @returns those of whom some have to stay, because their imports run */
   removeMarks: (rows: readonly CorrectedRows[]) => removeMarks(client, rows),
   /** Forgets which of their tenants' rare skills the learners answered. */

@@ -4,9 +4,11 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { type CorrectedRows, type Counts, encodeCorrection, rowsOf } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
+import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { appendEventsLua } from '../redis/event-stream.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { replicated } from '../redis/replication.js';
@@ -81,9 +83,12 @@ export function createErasureStore(
       return text === null ? null : decode(id, partition, text);
     },
     open: async (): Promise<OpenErasure[]> => (await Promise.all(indices(partitions).map(openIn))).flat(),
-    /** Forgets an erasure that is done, and whose it was. */
-    close: ({ id, rows: { tenant, userId, partition } }: OpenErasure): Promise<unknown> =>
-      whileRedisServes(closeErasure(client, partitionPrefix(partition), id, learnerName(tenant, userId))),
+    /** Forgets an erasure that is done, and whose it was. @param doneAt Unix milliseconds */
+    close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
+      const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
+      const args = [id, learnerName(tenant, userId), ...eventFields(event)] as const;
+      return whileRedisServes(closeErasure(client, partitionPrefix(partition), ...args));
+    },
     takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
       takeTurn(client, turns[turn][0], turns[turn][1]),
   };
@@ -147,6 +152,8 @@ correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) o
 record.goalAt = correction.goalAt
 record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
+redis.call('HDEL', prefix .. ':goal:alerts', name)
+redis.call('ZREM', prefix .. ':goal:checks', name, '!' .. name)
 -- An id of the outbox: it tells the rows of before from those of after.
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', '')
 redis.call('XDEL', prefix .. ':out', record.correction)
@@ -161,10 +168,11 @@ return { 'begun', id }
 
 /**
  * A later erasure of the same learner stays.
- * KEYS: the partition's prefix. ARGV: id of the erasure, name of the learner.
+ * KEYS: the partition's prefix. ARGV: id of the erasure, name of the learner, then the event.
  */
-const closeErasure = defineScript(1)<[prefix: string, id: string, name: string], number>(`
+const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], null>(`
+${appendEventsLua}
 local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
 if redis.call('HGET', erasures, field) == ARGV[1] then redis.call('HDEL', erasures, field) end
-return redis.call('HDEL', erasures, ARGV[1])
+if redis.call('HDEL', erasures, ARGV[1]) == 1 then appendEvents(KEYS[1] .. ':events', 3) end
 `);

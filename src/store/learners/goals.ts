@@ -3,13 +3,23 @@ import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { goalRow } from '../../contracts/journal.js';
+import { learnerName } from '../../contracts/learner-name.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { journalBound, journalKey, learnerKey, markerKey, partitionOf } from '../redis/keys.js';
+import { wantedEvents } from '../redis/event-stream.js';
+import {
+  journalBound,
+  journalKey,
+  learnerKey,
+  markerKey,
+  partitionOf,
+  partitionPrefix,
+} from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
+import { dailyCheck, goalChangedLua, wantsGoals } from './goal-checks.js';
 
 export const goalField = 'G';
 
@@ -68,15 +78,17 @@ export type GoalWritten =
 
 /**
  * Writes a learner's goal. A removed one leaves its time, so that no later change has the same.
- * KEYS: the learner's hash, the partition's marker, the partition's journal.
+ * KEYS: the learner's hash, the partition's marker, the partition's journal, the partition's prefix.
  * ARGV: tags it may replace, each between spaces, `*` for any, or '' for no condition; 1 where there must be a goal;
- *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal.
+ *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal; name of the learner; 1
+ *   where alerts of the goal are wanted; Unix milliseconds of its next check or ''.
  * Result: `written`, `mismatch`, `absent`, `lost` (Redis came back empty) or `full` (the journal); and the value now.
  */
-const writeGoal = defineScript(3)<
-  [learner: string, marker: string, journal: string, ...args: (string | number)[]],
+const writeGoal = defineScript(4)<
+  [learner: string, marker: string, journal: string, prefix: string, ...args: (string | number)[]],
   [status: string, value: string]
 >(`
+${goalChangedLua}
 -- First of all: a Redis that lost its data does not know whether there is a goal.
 if redis.call('EXISTS', KEYS[2]) == 0 then return { 'lost', '' } end
 local stored = redis.call('HGET', KEYS[1], 'G')
@@ -94,6 +106,7 @@ local updatedAt = string.format('%.0f', math.max(tonumber(ARGV[3]), previous + 1
 local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[4]
 redis.call('HSET', KEYS[1], 'G', value)
 redis.call('XADD', KEYS[3], '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[5])
+goalChanged(KEYS[4], ARGV[7], updatedAt, ARGV[8] == '1', ARGV[9])
 return { 'written', value }
 `);
 
@@ -112,11 +125,17 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
     write: async ({ tenant, userId, setting, ifMatch, now }: GoalWrite): Promise<GoalWritten> => {
       const partition = partitionOf(tenant, userId, partitions);
       const marker = markerKey(partition);
-      const keys = [learnerKey(partition, tenant, userId), marker, journalKey(partition)] as const;
+      const prefix = partitionPrefix(partition);
+      const keys = [learnerKey(partition, tenant, userId), marker, journalKey(partition), prefix] as const;
       const goal = setting ?? { targetScore: null, targetDate: null };
       const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
       const row = goalRow({ tenant, userId, ...goal });
-      const args = [tags, setting === null ? 1 : 0, now, encodeAfterTime(goal), row, bound];
+      const [wanted = ''] = await wantedEvents(client, [tenant]);
+      const isWanted = setting !== null && wantsGoals(wanted);
+      const args = [
+        ...[tags, setting === null ? 1 : 0, now, encodeAfterTime(goal), row, bound],
+        ...[learnerName(tenant, userId), isWanted ? 1 : 0, isWanted ? now : (dailyCheck(goal, now) ?? '')],
+      ];
       const written = () => whileRedisServes(writeGoal(client, ...keys, ...args));
       return writtenOf(...(await replicated(client, marker, written)));
     },

@@ -7,7 +7,13 @@ import { sections } from '../../domain/base/common.js';
 import { activityModel, defaultParameters } from '../../domain/base/params.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Ability } from '../../domain/tracing/ability.js';
-import { type LearnerState, newLearner, newSkill, type SkillState } from '../../domain/tracing/states.js';
+import {
+  isReached,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { hashItem } from '../models/item-store.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
@@ -15,7 +21,8 @@ import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 const format = 1;
 const learnerBytes = 198;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
-const skillBytes = 116;
+const skillBytes = 117;
+const reachedAt = 116;
 const itemBytes = 11;
 const noDay = 0xffff;
 /** Counts of the last days, in halves, after the day that they end with. */
@@ -116,6 +123,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setUint32(104, trace.lastPlace, true);
   record.setUint32(108, trace.lastRightPlace, true);
   record.setUint32(112, trace.lastRightAt, true);
+  record.setUint8(reachedAt, skill.reached ? 1 : 0);
   return stored;
 }
 
@@ -158,6 +166,11 @@ export function decodeSkill(stored: Buffer): SkillState {
       lastRightPlace: record.getUint32(108, true),
       lastRightAt: record.getUint32(112, true),
     },
+    // Of an earlier version's record only the last mastery is known: what is reached by then is no news.
+    reached:
+      stored.length > reachedAt
+        ? record.getUint8(reachedAt) === 1
+        : isReached(record.getFloat64(16, true), false),
   };
 }
 

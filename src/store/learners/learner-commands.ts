@@ -1,13 +1,17 @@
 /** Commands that load and commit learners, and the meaning of their replies: on the path of every answer. */
+import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
+import type { WebhookEvent } from '../../contracts/webhook-events.js';
 import type { LearnerState, RememberedItem, SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { byPartition } from '../../lists.js';
 import type { CommandBytes } from '../redis/command-bytes.js';
+import { writeEvent } from '../redis/event-stream.js';
 import {
   acceptedField,
   acceptedKey,
   eventIdsKey,
+  goalChecksKey,
   importMarksKey,
   itemTracesKey,
   learnerKey,
@@ -71,6 +75,9 @@ export interface LearnerCommit extends Placed {
   /** By the hash of the item. */
   readonly items: readonly (readonly [id: Buffer, item: RememberedItem<ItemTrace>])[];
   readonly importLine: number;
+  readonly events: readonly WebhookEvent[];
+  /** Unix milliseconds of the latest check of the learner's goal; null: none is asked for. */
+  readonly goalCheckAt: number | null;
 }
 
 /** @param idFields that may hold the query's event ids */
@@ -137,7 +144,19 @@ export function writeCommits(
     request.whole('INCRBY', outboxRowsKey(partition), `${rows.length}`);
     for (const [field, count] of acceptedCounts(own))
       request.whole('HINCRBY', acceptedKey(partition), field, `${count}`);
+    for (const commit of own) writeNotices(request, commit);
   }
+}
+
+/** What follows for the tenant's endpoints. */
+function writeNotices(
+  request: CommandBytes,
+  { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,
+) {
+  for (const event of events) writeEvent(request, partition, event);
+  // Never later than the one that is set: the answers until it share it.
+  if (goalCheckAt !== null)
+    request.whole('ZADD', goalChecksKey(partition), 'LT', `${goalCheckAt}`, learnerName(tenant, userId));
 }
 
 function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, number> {

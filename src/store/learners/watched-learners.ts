@@ -7,7 +7,14 @@ import { distinct } from '../../lists.js';
 import { whileRedisServes } from '../redis/client.js';
 import { type CommandBytes, createCommandBytes } from '../redis/command-bytes.js';
 import type { HotConnection } from '../redis/hot-connection.js';
-import { catalogueRevisionsKey, learnerKey, markerKey, outboxRowsKey, waitKey } from '../redis/keys.js';
+import {
+  catalogueRevisionsKey,
+  learnerKey,
+  markerKey,
+  outboxRowsKey,
+  waitKey,
+  wantedEventsKey,
+} from '../redis/keys.js';
 import { notSafe, waitMs } from '../redis/replication.js';
 import { outcomeOf, type Reply, readReplies } from '../redis/replies.js';
 import { hasAny, idFieldsOf } from './event-ids.js';
@@ -34,6 +41,8 @@ export interface LoadedBatch {
   readonly learners: readonly LoadedLearner[];
   /** Marks of the tenants' catalogues; null where they are not read. */
   readonly marks: ReadonlyMap<string, string> | null;
+  /** Types of events that the tenants' endpoints ask for, for `isWanted`; null where they are not read. */
+  readonly wanted: ReadonlyMap<string, string> | null;
 }
 
 /** Nothing that the try has read is watched any more, and nothing of it was written. */
@@ -66,8 +75,8 @@ export class WatchedLearners {
     newest.set(this.socket, this);
   }
 
-  /** Whether the marks of catalogues are read with the learners; on a Cluster they are another node's. */
-  get readsMarks(): boolean {
+  /** Whether marks of catalogues and wanted events are read with the learners; on a Cluster they are another node's. */
+  get readsTenants(): boolean {
     return this.hot.reachesAll;
   }
 
@@ -80,26 +89,27 @@ export class WatchedLearners {
     if (!this.isWatching()) throw new UnwatchedError('The connection is another one by now');
     const { importId } = this.options;
     const partitions = distinct(queries.map(({ partition }) => partition));
-    const tenants = this.readsMarks ? distinct(queries.map(({ tenant }) => tenant)) : null;
+    const tenants = this.readsTenants ? distinct(queries.map(({ tenant }) => tenant)) : null;
     const idFields = queries.map(({ eventIds }) => idFieldsOf(eventIds));
     const request = createCommandBytes(loadBytes * (queries.length + 1));
     this.writeWatch(request, queries, partitions);
     const silent = request.count();
     request.whole('MGET', ...partitions.map((one) => markerKey(one)), ...partitions.map(outboxRowsKey));
-    if (tenants !== null) request.whole('HMGET', catalogueRevisionsKey, ...tenants);
+    for (const key of tenants === null ? [] : [catalogueRevisionsKey, wantedEventsKey])
+      request.whole('HMGET', key, ...(tenants ?? []));
     queries.forEach((query, i) => {
       writeQuery(request, query, idFields[i] as readonly string[], importId);
     });
     const replies = await exchange(this.hot, request, readReplies);
     replies.skip(silent);
     this.noteFacts(partitions, replies.list());
-    const found = tenants && replies.list();
-    const marks = tenants && new Map(tenants.map((tenant, i) => [tenant, found?.[i]?.toString() ?? '']));
+    const marks = tenants && textsBy(tenants, replies.list());
+    const wanted = tenants && textsBy(tenants, replies.list());
     const learners = queries.map((query, i) =>
       readLearner(replies, query, idFields[i] as readonly string[], importId),
     );
     if (this.hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(this.hot, queries);
-    return { learners, marks };
+    return { learners, marks, wanted };
   }
 
   /**
@@ -167,6 +177,9 @@ export class WatchedLearners {
     return done;
   }
 }
+
+const textsBy = (names: readonly string[], found: readonly (Buffer | null)[]): Map<string, string> =>
+  new Map(names.map((name, i) => [name, found[i]?.toString() ?? '']));
 
 /** @throws UnwatchedError where nothing was done, because another Redis is to be asked */
 async function exchange<Result>(

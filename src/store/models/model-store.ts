@@ -4,12 +4,15 @@
  */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
+import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
 import { type TenantModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import { inSlices } from '../../slices.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { appendEventsLua } from '../redis/event-stream.js';
 import {
   fitsKey,
   itemsKey,
+  modelEventsKey,
   modelLogKey,
   modelsKey,
   newestVersionKey,
@@ -26,10 +29,12 @@ const keptItems = 3;
 export const keptChanges = 100;
 
 /**
- * KEYS: versions in force, log of the tenant. ARGV: tenant, version expected, new version, action, time, changes to keep.
+ * KEYS: versions in force, log of the tenant, events. ARGV: tenant, version expected, new version, action, time, changes to
+ *   keep, then the event.
  * Result: 1 if the new version is in force now, 0 if another than expected was.
  */
-const flipVersion = defineScript(2)<readonly (string | number)[], number>(`
+const flipVersion = defineScript(3)<readonly (string | number)[], number>(`
+${appendEventsLua}
 local expected, version = ARGV[2], ARGV[3]
 if (redis.call('HGET', KEYS[1], ARGV[1]) or '0') ~= expected then return 0 end
 local last = redis.call('LINDEX', KEYS[2], 0)
@@ -37,6 +42,7 @@ local change = last and tonumber(string.match(last, '^%d+')) + 1 or 1
 redis.call('LPUSH', KEYS[2], table.concat({ change, version, expected, ARGV[4], ARGV[5] }, ' '))
 redis.call('LTRIM', KEYS[2], 0, ARGV[6] - 1)
 redis.call('HSET', KEYS[1], ARGV[1], version)
+appendEvents(KEYS[3], 7)
 return 1
 `);
 
@@ -63,9 +69,11 @@ async function flip(
   action: ModelChange['action'],
   { tenant, basedOn, version, publishedAt }: Omit<ModelChange, 'change' | 'action'>,
 ): Promise<boolean> {
-  const log = modelLogKey(tenant);
-  const args = [tenant, basedOn, version, action, publishedAt, keptChanges];
-  return (await whileRedisServes(flipVersion(client, modelsKey, log, ...args))) === 1;
+  const data = { version, based_on: basedOn, published_at: new Date(publishedAt).toISOString() };
+  const event = webhookEvent('model.published', tenant, null, publishedAt, data);
+  const keys = [modelsKey, modelLogKey(tenant), modelEventsKey];
+  const args = [tenant, basedOn, version, action, publishedAt, keptChanges, ...eventFields(event)];
+  return (await whileRedisServes(flipVersion(client, ...keys, ...args))) === 1;
 }
 
 /**

@@ -18,6 +18,7 @@ import { raiseFence } from '../audit/retention-fence.js';
 import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
 import { addKnownSkills, makeRare, noteLearners } from '../catalogue/known-skills.js';
 import { hashEventId } from '../learners/event-ids.js';
+import { restoreDailyCheck } from '../learners/goal-checks.js';
 import { encodeGoal, goalField } from '../learners/goals.js';
 import type { Placed } from '../learners/learner-commands.js';
 import { readIds } from '../learners/learner-reads.js';
@@ -65,8 +66,11 @@ export function createFactsRestore(client: RedisClient) {
       for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
     },
     putGoals: async (goals: readonly GoalRecord[], partitions: readonly number[], count: number) => {
-      for (const [{ partition, tenant, userId }, goal] of placed(goals, partitions, count))
-        await serve(client.hset(learnerKey(partition, tenant, userId), goalField, encodeGoal(goal)));
+      for (const [place, goal] of placed(goals, partitions, count)) {
+        const key = learnerKey(place.partition, place.tenant, place.userId);
+        await serve(client.hset(key, goalField, encodeGoal(goal)));
+        await restoreDailyCheck(client, place, goal);
+      }
     },
     /** Nothing that arrived up to this month enters the partition's outbox any more. */
     raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),

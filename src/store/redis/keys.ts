@@ -86,6 +86,13 @@ export const eventsKey = (partition: number): string => `${partitionPrefix(parti
 export const modelEventsKey = 'st:{models}:events';
 /** Most entries of such a stream, beyond which the oldest go: an endpoint that is sent nothing is disabled at as many. */
 export const eventsBound = 100_000;
+/**
+ * By learner's name: Unix milliseconds from which the learner's goal is to be checked for alerts. With `!` before the name the
+ * check is claimed until then, and falls to another run afterwards.
+ */
+export const goalChecksKey = (partition: number): string => `${partitionPrefix(partition)}:goal:checks`;
+/** By learner's name: alerts that are raised (learners/goal-checks.ts). */
+export const goalAlertsKey = (partition: number): string => `${partitionPrefix(partition)}:goal:alerts`;
 /** By tenant: types that its endpoints ask for (`wantedText`). All keys of endpoints and messages share this slot. */
 export const wantedEventsKey = 'st:{webhooks}:wanted';
 /** Endpoints (`TENANT:ID`) with messages that wait, by the Unix milliseconds of the next try. */

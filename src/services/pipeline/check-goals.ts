@@ -1,0 +1,103 @@
+/** Checks goals for alerts: by the forecast that callers are served, a minute after an answer or once a day. */
+import type { Compute } from '../../compute/pool.js';
+import { isWanted, type WebhookEvent, webhookEvent } from '../../contracts/webhook-events.js';
+import { round4 } from '../../domain/base/common.js';
+import { alertsAfter, type GoalStanding, goalChangesOf } from '../../domain/score/goal-alerts.js';
+import { groupedBy, indices, inParts } from '../../lists.js';
+import {
+  dailyCheck,
+  type GoalCheck,
+  type GoalChecks,
+  type SettledCheck,
+  wantsGoals,
+} from '../../store/learners/goal-checks.js';
+import type { Logger } from '../../telemetry.js';
+import { standardForecast } from '../read/forecast-scores.js';
+
+export interface GoalCheckPorts {
+  readonly checks: GoalChecks;
+  /** In the order of the tenants. */
+  readonly wanted: (tenants: readonly string[]) => Promise<readonly string[]>;
+  readonly forecaster: Pick<Compute, 'forecast'>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  readonly logger: Logger;
+}
+
+/** Learners of one forecast order: those of callers get their turn in between. */
+const together = 8;
+
+/**
+ * Checks what is due, until the signal comes; what it claimed and left falls to a later run.
+ * @throws what failed first, as ApiError UNAVAILABLE, when all others were checked
+ */
+export async function checkGoals(ports: GoalCheckPorts, partitions: number, signal: AbortSignal) {
+  const outcomes: PromiseSettledResult<unknown>[] = [];
+  for (const partition of indices(partitions))
+    if (!signal.aborted) outcomes.push(...(await Promise.allSettled([checkPartition(ports, partition)])));
+  throwFirst(outcomes);
+}
+
+/** A tenant whose model cannot be used holds up no other. */
+async function checkPartition(ports: GoalCheckPorts, partition: number): Promise<void> {
+  const due = groupedBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
+  const wanted = await ports.wanted([...due.keys()]);
+  const each = [...due.values()].map(async (own, i) => {
+    for (const some of inParts(own, together)) await checkSome(ports, some, wanted[i] ?? '');
+  });
+  throwFirst(await Promise.allSettled(each));
+}
+
+function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** @param some of one tenant */
+async function checkSome(
+  { checks, forecaster, now, logger }: GoalCheckPorts,
+  some: readonly GoalCheck[],
+  wanted: string,
+): Promise<void> {
+  const { tenant } = some[0] as GoalCheck;
+  const order = {
+    ...standardForecast,
+    tenant,
+    userIds: some.map(({ userId }) => userId),
+    standing: true,
+  } as const;
+  const results = await forecaster.forecast(order, () => undefined);
+  for (const [i, check] of some.entries()) {
+    const result = results[i] ?? null;
+    // Another try would fail as well; the learner's next answer asks for another check.
+    if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
+    const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStanding) : null;
+    await checks.settle(check, standing === null ? noGoal : settlementOf(check, standing, wanted, now()));
+  }
+}
+
+const noGoal: SettledCheck = { alerts: null, events: [], nextAt: null };
+
+function settlementOf(check: GoalCheck, standing: GoalStanding, wanted: string, now: number): SettledCheck {
+  const nextAt = dailyCheck(standing, now);
+  if (!wantsGoals(wanted)) return { ...noGoal, nextAt };
+  const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
+  const alerts = alertsAfter(before, standing);
+  const types = goalChangesOf(before, alerts).filter((type) => isWanted(wanted, type));
+  return { alerts, events: types.map((type) => goalEvent(type, check, standing, now)), nextAt };
+}
+
+const goalEvent = (
+  type: WebhookEvent['type'],
+  { tenant, userId }: GoalCheck,
+  standing: GoalStanding,
+  now: number,
+): WebhookEvent =>
+  webhookEvent(type, tenant, userId, now, {
+    user_id: userId,
+    target_score: standing.targetScore,
+    target_date: standing.targetDate,
+    current_total: standing.currentTotal,
+    predicted_total: standing.predictedTotal,
+    goal_probability: round4(standing.probability),
+  });

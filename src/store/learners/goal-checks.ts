@@ -1,0 +1,134 @@
+/**
+ * Checks of goals for alerts. One that is due is claimed for a while; the step that settles it writes the alerts and their
+ * events and ends the claim. A process that dies in between leaves the claim, which falls to a later run.
+ */
+import { learnerName } from '../../contracts/learner-name.js';
+import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
+import { dayMs } from '../../domain/base/common.js';
+import { type GoalSetting, isOver } from '../../domain/score/goal.js';
+import type { GoalAlerts } from '../../domain/score/goal-alerts.js';
+import { inParts } from '../../lists.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { appendEventsLua } from '../redis/event-stream.js';
+import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
+import { defineScript } from '../redis/script.js';
+import type { Placed } from './learner-commands.js';
+
+/** From an answer to the check of the learner's goal: answers that follow meanwhile share it. */
+export const checkAfterMs = 60_000;
+/** Longer than a run takes. */
+const claimMs = 30_000;
+/** Of a partition in one run: some 30 ms of forecasts. */
+const maxClaims = 100;
+
+export const wantsGoals = (wanted: string): boolean =>
+  isWanted(wanted, 'goal.reached') || isWanted(wanted, 'goal.at_risk');
+
+export interface GoalCheck extends Placed {
+  /** Unix milliseconds; another run's claim has another. */
+  readonly claimedUntil: number;
+  /** As of the claim; null: nothing is known. */
+  readonly alerts: GoalAlerts | null;
+}
+
+/** What settles a check. */
+export interface SettledCheck {
+  /** Null: they are forgotten. */
+  readonly alerts: GoalAlerts | null;
+  readonly events: readonly WebhookEvent[];
+  /** Unix milliseconds of the next check, if no answer asks for an earlier one; null: only answers do. */
+  readonly nextAt: number | null;
+}
+
+/** Unix milliseconds of the next check that no answer asks for; null for a goal without a date, or whose date is over. */
+export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
+  targetDate === null || isOver(targetDate, now) ? null : now + dayMs;
+
+const encodeAlerts = ({ updatedAt, reached, atRisk }: GoalAlerts): string =>
+  `${updatedAt} ${Number(reached)} ${Number(atRisk)}`;
+
+function decodeAlerts(text: string): GoalAlerts | null {
+  const [updatedAt, reached, atRisk] = text.split(' ');
+  return text === ''
+    ? null
+    : { updatedAt: Number(updatedAt), reached: reached === '1', atRisk: atRisk === '1' };
+}
+
+/** Sets the daily check of a goal that a rebuild restores, some time within a day: not all at once. */
+export async function restoreDailyCheck(
+  client: RedisClient,
+  place: Placed,
+  goal: Pick<GoalSetting, 'targetDate'>,
+) {
+  const at = dailyCheck(goal, Date.now());
+  if (at === null) return;
+  const name = learnerName(place.tenant, place.userId);
+  await whileRedisServes(client.zadd(goalChecksKey(place.partition), 'NX', at - Math.random() * dayMs, name));
+}
+
+export type GoalChecks = ReturnType<typeof createGoalChecks>;
+
+/** Its functions throw ApiError UNAVAILABLE. */
+export const createGoalChecks = (client: RedisClient) => ({
+  /** Claims checks of a partition that are due, the longest due first. */
+  claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
+    const claimedUntil = now + claimMs;
+    const call = claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
+    return inParts(await whileRedisServes(call), 2).map(([name = '', alerts = '']) => {
+      const colon = name.indexOf(':');
+      const place = { partition, tenant: name.slice(0, colon), userId: name.slice(colon + 1) };
+      return { ...place, claimedUntil, alerts: decodeAlerts(alerts) };
+    });
+  },
+  /** Nothing where the claim has gone to another run, or was ended by another goal or an erasure. */
+  settle: (check: GoalCheck, { alerts, events, nextAt }: SettledCheck): Promise<unknown> =>
+    whileRedisServes(
+      settleCheck(
+        ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
+        ...([check.claimedUntil, alerts === null ? '' : encodeAlerts(alerts), nextAt ?? ''] as const),
+        ...events.flatMap(eventFields),
+      ),
+    ),
+});
+
+/**
+ * KEYS: the partition's prefix. ARGV: Unix milliseconds, most claims, until when they hold.
+ * Result: names of learners, each with its alerts or '', in turn.
+ */
+const claimChecks = defineScript(1)<[prefix: string, now: number, most: number, until: number], string[]>(`
+local checks, claimed, found = KEYS[1] .. ':goal:checks', {}, {}
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])) do
+  local name = string.gsub(member, '^!', '')
+  -- Removed before the forecast: an answer from now on asks for a check of its own.
+  redis.call('ZREM', checks, name)
+  redis.call('ZADD', checks, ARGV[3], '!' .. name)
+  if not claimed[name] then
+    claimed[name] = true
+    found[#found + 1] = name
+    found[#found + 1] = redis.call('HGET', KEYS[1] .. ':goal:alerts', name) or ''
+  end
+end
+return found
+`);
+
+/** KEYS: the partition's prefix. ARGV: name, until when the claim holds, alerts or '', next check or '', then events. */
+const settleCheck = defineScript(1)<[prefix: string, name: string, ...args: (string | number)[]], null>(`
+${appendEventsLua}
+local name, checks, alerts = ARGV[1], KEYS[1] .. ':goal:checks', KEYS[1] .. ':goal:alerts'
+if tonumber(redis.call('ZSCORE', checks, '!' .. name)) ~= tonumber(ARGV[2]) then return end
+redis.call('ZREM', checks, '!' .. name)
+if ARGV[3] == '' then redis.call('HDEL', alerts, name) else redis.call('HSET', alerts, name, ARGV[3]) end
+if ARGV[4] ~= '' then redis.call('ZADD', checks, 'NX', ARGV[4], name) end
+appendEvents(KEYS[1] .. ':events', 5)
+`);
+
+/** Lua: what a new or removed goal changes. The next check of a new one, where alerts are wanted, raises what holds then. */
+export const goalChangedLua = `
+local function goalChanged(prefix, name, updatedAt, isWanted, checkAt)
+  local checks, alerts = prefix .. ':goal:checks', prefix .. ':goal:alerts'
+  redis.call('ZREM', checks, '!' .. name)
+  redis.call('HDEL', alerts, name)
+  if isWanted then redis.call('HSET', alerts, name, updatedAt .. ' 0 0') end
+  if checkAt ~= '' then redis.call('ZADD', checks, 'LT', checkAt, name) end
+end
+`;

@@ -1,0 +1,47 @@
+/** Events of webhooks: appended in the step that decides them, read by who makes messages of them. */
+import type { CorrectedRows } from '../../contracts/corrections.js';
+import { learnerHash } from '../../contracts/learner-name.js';
+import { parseId } from '../../contracts/outbox-ids.js';
+import { eventFields, learnerHashOf, type WebhookEvent } from '../../contracts/webhook-events.js';
+import { byPartition } from '../../lists.js';
+import { type RedisClient, whileRedisServes } from './client.js';
+import type { CommandBytes } from './command-bytes.js';
+import { eventsBound, eventsKey, wantedEventsKey } from './keys.js';
+import { fieldOf, streamPages } from './reads.js';
+
+/** Fields and values of an event. */
+const eventWords = 8;
+
+/** Lua function `appendEvents(stream, from)`: appends the events of `eventFields` in ARGV from that place to its end. */
+export const appendEventsLua = `
+local function appendEvents(stream, from)
+  for i = from, #ARGV, ${eventWords} do
+    redis.call('XADD', stream, 'MAXLEN', '~', ${eventsBound}, '*', unpack(ARGV, i, i + ${eventWords - 1}))
+  end
+end
+`;
+
+export const writeEvent = (request: CommandBytes, partition: number, event: WebhookEvent): void =>
+  request.whole('XADD', eventsKey(partition), 'MAXLEN', '~', `${eventsBound}`, '*', ...eventFields(event));
+
+/** In the order of the tenants, for `isWanted`. @throws ApiError UNAVAILABLE */
+export async function wantedEvents(client: RedisClient, tenants: readonly string[]): Promise<string[]> {
+  if (tenants.length === 0) return [];
+  return (await whileRedisServes(client.hmget(wantedEventsKey, ...tenants))).map((text) => text ?? '');
+}
+
+/** Removes the learners' events of the histories that an erasure has ended. @throws ApiError UNAVAILABLE */
+export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
+  for (const [partition, own] of byPartition(rows)) {
+    const ends = new Map(own.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
+    // Both ids are of Redis' clock. Of the millisecond of the erasure itself an event is taken for one of before.
+    const isOver = (entry: string, hash: string | null): boolean =>
+      hash !== null && parseId(entry).ms <= (ends.get(hash) ?? -1);
+    for await (const page of streamPages(client, eventsKey(partition))) {
+      const ids = page.flatMap(([id, fields]) =>
+        isOver(id, learnerHashOf(fieldOf(fields, 'i') ?? '')) ? [id] : [],
+      );
+      if (ids.length > 0) await whileRedisServes(client.xdel(eventsKey(partition), ...ids));
+    }
+  }
+}
