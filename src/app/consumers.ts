@@ -7,7 +7,6 @@ import type { WatchedConsumer } from '../jobs/consumer.js';
 import { startDrains } from '../jobs/drain-queue.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { within } from '../lifecycle.js';
-import { indices } from '../lists.js';
 import { createCorrections } from '../services/corrections/apply-corrections.js';
 import { createErasureFinisher } from '../services/corrections/erasures.js';
 import { type FitParts, runFits } from '../services/models/fit-models.js';
@@ -97,8 +96,7 @@ async function checkAllGoals({ redis, partitions, compute, logger }: Engine, sig
   const checks = createGoalChecks(redis);
   const wanted = (tenants: readonly string[]) => wantedEvents(redis, tenants);
   const ports = { checks, wanted, forecaster: compute, now: Date.now, logger };
-  for (const partition of indices(partitions))
-    if (!signal.aborted) await checkGoals(ports, partition, signal);
+  await checkGoals(ports, partitions, signal);
 }
 
 export interface FitThreadOptions {

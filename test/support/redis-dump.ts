@@ -23,7 +23,7 @@ const inOrder = (entry: string): string => {
 };
 /** What is on its way, and what ends by itself. */
 const passing =
-  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked|:rows)?$|:m[\d.]*$|:import:/;
+  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked|:rows)?$|:events$|:goal:(checks|alerts)$|:m[\d.]*$|:import:/;
 
 /** @returns by key: the fields of a hash or the members of a set, with their scores, in order, the entries of a list as they stand */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
