@@ -8,7 +8,7 @@ import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { addItemAnswers, readItems } from '../../src/store/models/item-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { itemsKey, modelsKey, versionKey } from '../../src/store/redis/keys.js';
+import { itemsKey, modelEventsKey, modelsKey, versionKey } from '../../src/store/redis/keys.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
@@ -99,6 +99,21 @@ test('published models', { timeout: 60_000 }, async (t) => {
     assert.deepEqual(
       (await models.versions('back')).map(({ version }) => version),
       [16, 15, 14, 13, 12, 11, 10, 9, 8, 7],
+    );
+    const notified = (await redis.xrange(modelEventsKey, '-', '+')).map(
+      ([, [, , , tenant, , , , body = '']]) => {
+        const { type, data } = JSON.parse(body);
+        return [tenant, type, data.version, data.based_on];
+      },
+    );
+    assert.deepEqual(
+      notified.filter(([tenant]) => tenant === 'back').slice(-4),
+      [
+        [15, 14],
+        [14, 15],
+        [0, 14],
+        [16, 0],
+      ].map((versions) => ['back', 'model.published', ...versions]),
     );
     const log = await models.changesAfter('back', 14);
     assert.deepEqual(

@@ -52,6 +52,12 @@ test('a record of an earlier version is read with start values for what it lacks
   assert.deepEqual(decodeSkill(encodeSkill(skill).subarray(0, 32)), skill);
 });
 
+test('a record from before mastery could be reached is completed so that nobody is notified of what holds', () => {
+  const reachedIn = (mastery: number): boolean =>
+    decodeSkill(encodeSkill({ ...newSkill(defaultParameters), mastery }).subarray(0, 116)).reached;
+  assert.deepEqual([0.949, 0.95, 0.999].map(reachedIn), [false, true, true]);
+});
+
 test('a record of an unknown format is refused', () => {
   const record = encodeLearner(newLearner);
   record[0] = 2;

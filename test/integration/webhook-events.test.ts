@@ -1,0 +1,181 @@
+/** Events of skills: in the stream with the commit that decides them, once, whatever becomes of the processes. */
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { learnerHashOf, type WebhookType, wantedText } from '../../src/contracts/webhook-events.js';
+import { isReached } from '../../src/domain/tracing/states.js';
+import {
+  eventsKey,
+  goalChecksKey,
+  outboxKey,
+  partitionOf,
+  wantedEventsKey,
+} from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { runCommand } from '../support/command.js';
+import { type Caller, callerOf } from '../support/http.js';
+import { seeded } from '../support/random.js';
+import { clickhouseOf, keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
+import { launchService } from '../support/service-process.js';
+import { emptied } from '../support/wait.js';
+
+const service = await startService({ after });
+const redis = await redisOf({ after }, service.redisUrl);
+const clickhouse = clickhouseOf({ after }, service);
+const keys = await keysOf({ after }, service);
+const caller = callerOf(service, service.key);
+
+const want = (tenant: string, ...types: WebhookType[]) =>
+  redis.hset(wantedEventsKey, tenant, wantedText(types));
+const skillTypes = ['mastery.reached', 'plateau.detected', 'plateau.ended'] as const;
+
+async function eventsOf(tenant: string, userId: string) {
+  const partition = partitionOf(tenant, userId, 16);
+  const entries = await redis.xrange(eventsKey(partition), '-', '+');
+  return entries
+    .map(([, [, id = '', , of, , type, , body = '']]) => ({ id, of, type, body: JSON.parse(body) }))
+    .filter(({ of, body }) => of === tenant && body.data.user_id === userId);
+}
+
+/** Rows of the learner in their order, and the events that follow from them. */
+async function expectedOf(userId: string): Promise<unknown[]> {
+  await emptied(redis, outboxKey(partitionOf('default', userId, 16)));
+  const rows = await selectRows<{
+    skill_id: string;
+    event_id: string;
+    mastery_after: number;
+    plateau_detected: number;
+  }>(
+    clickhouse,
+    `SELECT skill_id, event_id, mastery_after, plateau_detected FROM attempts
+     WHERE tenant = 'default' AND user_id = {userId:String} ORDER BY attempts.learner_seq`,
+    { params: { userId } },
+  );
+  const states = new Map<string, { reached: boolean; flat: boolean }>();
+  return rows.flatMap((row) => {
+    const before = states.get(row.skill_id) ?? { reached: false, flat: false };
+    const now = {
+      reached: isReached(row.mastery_after, before.reached),
+      flat: Number(row.plateau_detected) === 1,
+    };
+    states.set(row.skill_id, now);
+    const types = [
+      ...(now.reached && !before.reached ? ['mastery.reached'] : []),
+      ...(now.flat === before.flat ? [] : [now.flat ? 'plateau.detected' : 'plateau.ended']),
+    ];
+    return types.map((type) => [type, row.skill_id, row.event_id]);
+  });
+}
+
+const told = async (userId: string): Promise<unknown[]> =>
+  (await eventsOf('default', userId)).map(({ type, body }) => [type, body.data.skill_id, body.data.event_id]);
+
+const random = seeded(20_261_201);
+/** Answers that reach mastery, lose it, and stay flat: on three skills, with an event id each. */
+const answersOf = (userId: string, count: number, name: string) =>
+  Array.from({ length: count }, (_, i) => ({
+    user_id: userId,
+    skill_id: `skill-${i % 3}`,
+    is_correct: random() < ([0.85, 0.5, 0.7][i % 3] ?? 0),
+    event_id: `${name}-${i}`,
+  }));
+
+/** Sends each answer until it is counted, through whoever serves. */
+async function deliver(callerNow: () => Caller, events: readonly object[]): Promise<void> {
+  for (const event of events)
+    for (let status = 0; status !== 200; )
+      status = await callerNow()
+        .track(event)
+        .then(
+          (answer) => answer.status,
+          // The process was killed.
+          () => sleep(20).then(() => 0),
+        );
+}
+
+test('what a tenant asks for is told from the next answer on, to nobody else, and nothing twice', async () => {
+  const right = (userId: string, i: number) => ({
+    user_id: userId,
+    skill_id: 'a',
+    is_correct: true,
+    event_id: `${i}`,
+  });
+  for (let i = 0; i < 3; i++) assert.equal((await caller.track(right('before', i))).status, 200);
+  await want('default', ...skillTypes);
+  const other = callerOf(service, await keys.add({ tenant: 'other' }));
+  const counted = [];
+  for (let i = 0; i < 12; i++) {
+    counted.push((await caller.track(right('ada', i))).json.data);
+    await other.track(right('ada', i));
+  }
+  for (let i = 0; i < 12; i++) await caller.track(right('ada', i));
+  const at = counted.findIndex(({ mastery_after }) => mastery_after >= 0.95);
+  const [event, ...more] = await eventsOf('default', 'ada');
+  assert.deepEqual([more, await eventsOf('other', 'ada'), await eventsOf('default', 'before')], [[], [], []]);
+  assert.match(learnerHashOf(event?.id ?? '') ?? '', /^[\da-f]{32}$/);
+  const { type, timestamp, data } = event?.body ?? {};
+  assert.equal(type, 'mastery.reached');
+  assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 120_000);
+  const { occurred_at, ...figures } = data;
+  assert.equal(occurred_at, timestamp);
+  const { mastery_after, total_attempts, correct_attempts } = counted[at];
+  const ids = { user_id: 'ada', skill_id: 'a', event_id: `${at}` };
+  assert.deepEqual(figures, { ...ids, mastery_after, total_attempts, correct_attempts });
+  assert.equal(await redis.zcard(goalChecksKey(partitionOf('default', 'ada', 16))), 0);
+});
+
+test('an import tells nobody and asks for no check, but what it reached is no news afterwards', async () => {
+  await want('default', ...skillTypes, 'goal.reached');
+  const path = join(service.dataDir, 'answers.csv');
+  const lines = Array.from({ length: 12 }, (_, i) => `imported,a,1,${i}`);
+  await writeFile(path, `user_id,skill_id,correct,order\n${lines.join('\n')}\n`);
+  const { code, err } = await runCommand('import', { DATA_DIR: service.dataDir }, path);
+  assert.equal(code, 0, err);
+  const partition = partitionOf('default', 'imported', 16);
+  const check = () => redis.zscore(goalChecksKey(partition), 'default:imported');
+  assert.equal(await check(), null);
+  const { json } = await caller.track({ user_id: 'imported', skill_id: 'a', is_correct: true });
+  assert.ok(json.data.mastery_after > 0.95);
+  assert.deepEqual(await eventsOf('default', 'imported'), []);
+  const due = Number(await check()) - Date.now();
+  assert.ok(due > 0 && due <= 60_000, `${due}`);
+  await want('default', ...skillTypes);
+});
+
+test('two processes that meet on a learner tell each change once', async () => {
+  const second = callerOf(await startSecondApi({ after }, service), service.key);
+  const lists = ['one', 'two'].map((name) => answersOf('hot', 90, name));
+  await Promise.all(lists.map((list, i) => deliver(() => (i === 0 ? caller : second), list)));
+  const expected = await expectedOf('hot');
+  assert.ok(expected.length >= 3, `${expected.length}`);
+  assert.deepEqual(await told('hot'), expected);
+});
+
+test('a process that is killed at any moment loses no event and invents none', {
+  timeout: 240_000,
+}, async (t) => {
+  const launch = () => launchService(t, { ROLE: 'api', DATA_DIR: service.dataDir });
+  const users = ['kill-1', 'kill-2', 'kill-3'];
+  let [running, spare] = await Promise.all([launch(), launch()]);
+  let isDone = false;
+  const sending = Promise.all(
+    users.map((user) => deliver(() => callerOf(running, service.key), answersOf(user, 120, user))),
+  ).then(() => {
+    isDone = true;
+  });
+  await sleep(100 + 200 * random());
+  assert.equal(isDone, false);
+  const killed = running;
+  running = spare;
+  await killed.ended('SIGKILL');
+  await sending;
+  spare = running;
+  await spare.stop();
+  for (const user of users) {
+    const expected = await expectedOf(user);
+    assert.ok(expected.length >= 1, user);
+    assert.deepEqual(await told(user), expected);
+  }
+});

@@ -1,0 +1,82 @@
+/** When endpoints are notified of a skill and of a goal: once, and again only after it had gone back. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { changesOf } from '../../src/domain/answer/changes.js';
+import { goalModel, lostBelow, masteredAt } from '../../src/domain/base/params.js';
+import {
+  alertsAfter,
+  type GoalAlerts,
+  type GoalStanding,
+  goalChangesOf,
+} from '../../src/domain/score/goal-alerts.js';
+import { isPlateau } from '../../src/domain/tracing/plateau.js';
+import { countAnswers } from '../support/answers.js';
+
+const answers = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 80, size: 'max' });
+
+/** States after each answer of a list, of which so many in ten are right. */
+const statesOf = (list: readonly number[], rightInTen: number) =>
+  list
+    .map((draw) => ({ isCorrect: draw < rightInTen }))
+    .map((_, i, all) => countAnswers(all.slice(0, i + 1)).skill);
+
+test('mastery is reached at .95, and again only after it was below .80; plateaus begin and end in turn', () => {
+  const seen = new Map<string, number>();
+  fc.assert(
+    fc.property(answers, fc.constantFrom(4, 6, 8, 9), (list, rightInTen) => {
+      let before = countAnswers([]).skill;
+      let [lowest, inPlateau] = [0, false];
+      for (const after of statesOf(list, rightInTen)) {
+        const changes = changesOf(before, after);
+        for (const change of changes) seen.set(change, (seen.get(change) ?? 0) + 1);
+        const isDue = lowest < lostBelow && after.mastery >= masteredAt.mastery;
+        assert.equal(changes.includes('mastery.reached'), isDue);
+        lowest = isDue ? 1 : Math.min(lowest, after.mastery);
+        if (changes.includes('plateau.detected')) assert.equal(inPlateau, false);
+        if (changes.includes('plateau.ended')) assert.equal(inPlateau, true);
+        inPlateau = isPlateau(after.plateau);
+        before = after;
+      }
+    }),
+  );
+  assert.deepEqual([...seen.keys()].sort(), ['mastery.reached', 'plateau.detected', 'plateau.ended']);
+});
+
+const totals = fc.integer({ min: 100, max: 140 }).map((tens) => 10 * tens);
+const standings = fc.array(fc.tuple(totals, totals), { minLength: 1, maxLength: 40 });
+
+const standingOf = (currentTotal: number, predictedTotal: number): GoalStanding => {
+  const goal = { targetScore: 1200, targetDate: null, updatedAt: 7 };
+  return {
+    ...goal,
+    currentTotal,
+    predictedTotal,
+    probability: 0.5,
+    onTrack: predictedTotal >= goal.targetScore,
+  };
+};
+
+test('an alert of a goal is raised again only after the total came back by 20 points', () => {
+  fc.assert(
+    fc.property(standings, fc.boolean(), (list, isNew) => {
+      let alerts: GoalAlerts | null = isNew ? { updatedAt: 7, reached: false, atRisk: false } : null;
+      const armed = { 'goal.reached': isNew, 'goal.at_risk': isNew };
+      for (const [current, predicted] of list) {
+        const next = alertsAfter(alerts, standingOf(current, predicted));
+        const changes = goalChangesOf(alerts, next);
+        // What was so when a goal was first seen, is no news.
+        if (alerts === null)
+          Object.assign(armed, { 'goal.reached': current < 1200, 'goal.at_risk': predicted >= 1200 });
+        if (current <= 1200 - goalModel.alertMargin) armed['goal.reached'] = true;
+        if (predicted >= 1200 + goalModel.alertMargin) armed['goal.at_risk'] = true;
+        const due = { 'goal.reached': current >= 1200, 'goal.at_risk': predicted < 1200 };
+        for (const type of ['goal.reached', 'goal.at_risk'] as const) {
+          assert.equal(changes.includes(type), alerts !== null && armed[type] && due[type], type);
+          if (due[type]) armed[type] = false;
+        }
+        alerts = next;
+      }
+    }),
+  );
+});
