@@ -1,6 +1,8 @@
 /** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { learnerHash } from '../../src/contracts/learner-name.js';
+import { learnerHashOf, wantedText } from '../../src/contracts/webhook-events.js';
 import type { LearnerState } from '../../src/domain/tracing/states.js';
 import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
@@ -8,10 +10,12 @@ import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
   acceptedKey,
   eventIdsKey,
+  eventsKey,
   outboxKey,
   partitionOf,
   rareSkillsKey,
   removedKey,
+  wantedEventsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
@@ -56,12 +60,25 @@ const answersOf = (user: string, n: number, name = 'e') =>
     }),
   );
 
+/** Types of the events that wait in the learner's partition, and whether they are this learner's. */
+const eventsAt = async (user: string) =>
+  (await redis.xrange(eventsKey(partition(user)), '-', '+')).map(([, [, id = '', , , , type]]) => [
+    type,
+    learnerHashOf(id) === learnerHash('default', user),
+  ]);
+
 test('everything goes, with a receipt that proves it, and a new history begins clean', async () => {
   const user = "gone '\\ ü";
   assert.equal((await caller.trackAll(answersOf('stays', 30))).status, 200);
   await stored('stays');
   const others = await skillDays();
-  assert.equal((await caller.trackAll(answersOf(user, 40))).status, 200);
+  await redis.hset(wantedEventsKey, 'default', wantedText(['mastery.reached', 'goal.reached']));
+  const reaching = answersOf(user, 40).map((answer) => ({ ...answer, is_correct: true }));
+  assert.equal((await caller.trackAll(reaching)).status, 200);
+  assert.deepEqual(
+    await eventsAt(user),
+    [0, 1, 2].map(() => ['mastery.reached', true]),
+  );
   const goal = { method: 'PUT', path: `/api/v1/goals/${encodeURIComponent(user)}` } as const;
   const json = { 'Content-Type': 'application/json' };
   assert.equal((await caller.call({ ...goal, headers: json, body: '{"target_score":1200}' })).status, 200);
@@ -95,6 +112,7 @@ test('everything goes, with a receipt that proves it, and a new history begins c
   );
   assert.ok(told.data.removed.records >= 5 && told.data.removed.items === 40);
   assert.ok(Object.values(places).every((counts) => (counts as number[])[1] === 0));
+  assert.deepEqual(await eventsAt(user), [['erasure.completed', false]]);
   assert.equal(JSON.stringify(told).includes('gone'), false, 'the receipt does not say whom');
   const proof = await selectRows<{ remaining: string }>(clickhouse, told.data.proof.query, {
     params: {
@@ -143,6 +161,24 @@ test('answers that arrive meanwhile are a new history, and stay', async () => {
   assert.equal(attemptsBefore(await done(second.json.data.status_url)), 7);
   assert.deepEqual(await keysThatSay(redis, user), []);
   assert.deepEqual(await tablesThatSay(clickhouse, user), {});
+});
+
+test('events of the new history stay', async () => {
+  const user = 'notified';
+  await redis.hset(wantedEventsKey, 'default', wantedText(['mastery.reached']));
+  const reach = (skillId: string) =>
+    caller.trackAll(Array.from({ length: 10 }, () => event({ user_id: user, skill_id: skillId })));
+  assert.equal((await reach('before')).status, 200);
+  const begun = await erase(user);
+  assert.equal((await reach('after')).status, 200);
+  await done(begun.json.data.status_url);
+  const own = (await redis.xrange(eventsKey(partition(user)), '-', '+')).filter(([, fields]) =>
+    `${fields}`.includes(user),
+  );
+  assert.deepEqual(
+    own.map(([, fields]) => JSON.parse(fields[7] ?? '').data.skill_id),
+    ['after'],
+  );
 });
 
 test('a state of before is never committed, however far the new history has come', async () => {
