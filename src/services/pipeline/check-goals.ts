@@ -72,15 +72,20 @@ async function checkSome(
     // Another try would fail as well; the learner's next answer asks for another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
     const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStanding) : null;
-    await checks.settle(check, standing === null ? noGoal : settlementOf(check, standing, wanted, now()));
+    await checks.settle(check, settlementOf(check, standing, wanted, now()));
   }
 }
 
-const noGoal: SettledCheck = { alerts: null, events: [], nextAt: null };
-
-function settlementOf(check: GoalCheck, standing: GoalStanding, wanted: string, now: number): SettledCheck {
+/** @param standing null: the learner has no answer, or no goal, or cannot be read */
+function settlementOf(
+  check: GoalCheck,
+  standing: GoalStanding | null,
+  wanted: string,
+  now: number,
+): SettledCheck {
+  if (standing === null) return { alerts: check.alerts, events: [], nextAt: null };
   const nextAt = dailyCheck(standing, now);
-  if (!wantsGoals(wanted)) return { ...noGoal, nextAt };
+  if (!wantsGoals(wanted)) return { alerts: null, events: [], nextAt };
   const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
   const alerts = alertsAfter(before, standing);
   const types = goalChangesOf(before, alerts).filter((type) => isWanted(wanted, type));

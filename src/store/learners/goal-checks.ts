@@ -44,16 +44,6 @@ export interface SettledCheck {
 export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
   targetDate === null || isOver(targetDate, now) ? null : now + dayMs;
 
-const encodeAlerts = ({ updatedAt, reached, atRisk }: GoalAlerts): string =>
-  `${updatedAt} ${Number(reached)} ${Number(atRisk)}`;
-
-function decodeAlerts(text: string): GoalAlerts | null {
-  const [updatedAt, reached, atRisk] = text.split(' ');
-  return text === ''
-    ? null
-    : { updatedAt: Number(updatedAt), reached: reached === '1', atRisk: atRisk === '1' };
-}
-
 /** Sets the daily check of a goal that a rebuild restores, some time within a day: not all at once. */
 export async function restoreDailyCheck(
   client: RedisClient,
@@ -77,7 +67,7 @@ export const createGoalChecks = (client: RedisClient) => ({
     return inParts(await whileRedisServes(call), 2).map(([name = '', alerts = '']) => {
       const colon = name.indexOf(':');
       const place = { partition, tenant: name.slice(0, colon), userId: name.slice(colon + 1) };
-      return { ...place, claimedUntil, alerts: decodeAlerts(alerts) };
+      return { ...place, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
   /** Nothing where the claim has gone to another run, or was ended by another goal or an erasure. */
@@ -85,7 +75,7 @@ export const createGoalChecks = (client: RedisClient) => ({
     whileRedisServes(
       settleCheck(
         ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
-        ...([check.claimedUntil, alerts === null ? '' : encodeAlerts(alerts), nextAt ?? ''] as const),
+        ...([check.claimedUntil, alerts === null ? '' : JSON.stringify(alerts), nextAt ?? ''] as const),
         ...events.flatMap(eventFields),
       ),
     ),
@@ -121,14 +111,3 @@ if ARGV[3] == '' then redis.call('HDEL', alerts, name) else redis.call('HSET', a
 if ARGV[4] ~= '' then redis.call('ZADD', checks, 'NX', ARGV[4], name) end
 appendEvents(KEYS[1] .. ':events', 5)
 `);
-
-/** Lua: what a new or removed goal changes. The next check of a new one, where alerts are wanted, raises what holds then. */
-export const goalChangedLua = `
-local function goalChanged(prefix, name, updatedAt, isWanted, checkAt)
-  local checks, alerts = prefix .. ':goal:checks', prefix .. ':goal:alerts'
-  redis.call('ZREM', checks, '!' .. name)
-  redis.call('HDEL', alerts, name)
-  if isWanted then redis.call('HSET', alerts, name, updatedAt .. ' 0 0') end
-  if checkAt ~= '' then redis.call('ZADD', checks, 'LT', checkAt, name) end
-end
-`;

@@ -19,7 +19,7 @@ import {
 } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
-import { dailyCheck, goalChangedLua, wantsGoals } from './goal-checks.js';
+import { dailyCheck, wantsGoals } from './goal-checks.js';
 
 export const goalField = 'G';
 
@@ -88,7 +88,6 @@ const writeGoal = defineScript(4)<
   [learner: string, marker: string, journal: string, prefix: string, ...args: (string | number)[]],
   [status: string, value: string]
 >(`
-${goalChangedLua}
 -- First of all: a Redis that lost its data does not know whether there is a goal.
 if redis.call('EXISTS', KEYS[2]) == 0 then return { 'lost', '' } end
 local stored = redis.call('HGET', KEYS[1], 'G')
@@ -106,7 +105,14 @@ local updatedAt = string.format('%.0f', math.max(tonumber(ARGV[3]), previous + 1
 local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[4]
 redis.call('HSET', KEYS[1], 'G', value)
 redis.call('XADD', KEYS[3], '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[5])
-goalChanged(KEYS[4], ARGV[7], updatedAt, ARGV[8] == '1', ARGV[9])
+local checks, alerts, name = KEYS[4] .. ':goal:checks', KEYS[4] .. ':goal:alerts', ARGV[7]
+-- What is claimed and what is raised is of the goal before. Of this one nothing is raised yet, so that its check raises what holds.
+redis.call('ZREM', checks, '!' .. name)
+redis.call('HDEL', alerts, name)
+if ARGV[8] == '1' then
+  redis.call('HSET', alerts, name, '{"updatedAt":' .. updatedAt .. ',"reached":false,"atRisk":false}')
+end
+if ARGV[9] ~= '' then redis.call('ZADD', checks, 'LT', ARGV[9], name) end
 return { 'written', value }
 `);
 
