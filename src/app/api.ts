@@ -1,7 +1,7 @@
 /** The front end of one process: routes, checks, what they need of the engine, and how much of it runs at once. */
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
-import { ApiError, unavailable } from '../errors.js';
+import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
 import { createGate, createQuotaGate } from '../http/gate.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
@@ -16,6 +16,7 @@ import { createErasureStore } from '../store/corrections/erasures.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import { createLearnerRecords } from '../store/learners/learner-reads.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
+import { createMessageStore } from '../store/webhooks/messages.js';
 import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
@@ -121,16 +122,6 @@ const retractionLimits: LimiterOptions = {
 
 const now = Date.now;
 
-/** Nothing is handed to endpoints yet. */
-const nothingSent: Pick<RoutePorts['webhooks'], 'messages' | 'deliveries'> = {
-  messages: { remove: async () => undefined },
-  deliveries: {
-    test: () => Promise.reject(unavailable('Messages are not sent yet')),
-    list: async () => ({ messages: [], next: null }),
-    again: async () => false,
-  },
-};
-
 function routePortsOf(
   engine: Engine,
   { webhookAllowPrivate: allowPrivate }: ApiOptions['config'],
@@ -174,7 +165,7 @@ function routePortsOf(
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
-    webhooks: { endpoints: engine.webhooks, ...nothingSent, allowPrivate },
+    webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     health,
     metrics: singleFlight(metrics),
   };

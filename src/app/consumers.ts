@@ -13,7 +13,9 @@ import { type FitParts, runFits } from '../services/models/fit-models.js';
 import { checkGoals } from '../services/pipeline/check-goals.js';
 import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
+import type { Figures } from '../services/read/figures.js';
 import { createFactsRecorder } from '../services/rebuild/record-facts.js';
+import { createForgetting } from '../services/webhooks/forget.js';
 import { createKeyStore } from '../store/access/api-keys.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
@@ -22,6 +24,8 @@ import { createModelPublisher } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
 import { wantedEvents } from '../store/redis/event-stream.js';
 import { reportOnce } from '../store/redis/recent.js';
+import { createEndpointStore } from '../store/webhooks/endpoints.js';
+import { createMessageStore } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
@@ -31,6 +35,7 @@ import { tenantsWithAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import type { Engine } from './engine.js';
 import { auditOnce, retainOnce } from './maintenance.js';
+import { startWebhooks } from './webhooks.js';
 
 const hourMs = dayMs / 24;
 /** There is something to drop once a month; a month that had to wait is soon tried again. */
@@ -46,7 +51,7 @@ const journalStopShare = 2 / 3;
 /** By the name that figures have. */
 export type Consumers = Readonly<Record<string, Pick<WatchedConsumer, 'stalled' | 'counts'>>>;
 
-export function startConsumers(engine: Engine, config: Config): Consumers {
+export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
   const fits = fitParts(engine, engine.endpoints, { beside: true }, engine.logger);
   return {
@@ -59,6 +64,7 @@ export function startConsumers(engine: Engine, config: Config): Consumers {
       retainOnce(engine, days, signal),
     ),
     journal: startJournal(engine),
+    webhooks: startWebhooks(engine, config, figures),
     goals: startRuns(engine, schedules.goals, goalsMs, (signal) =>
       checkAllGoals(engine, AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
     ),
@@ -165,10 +171,12 @@ function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: E
   );
   const store = createErasureStore(redis, partitions, report);
   const warehouse = createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster);
-  // Nothing makes messages of events yet.
-  const messages = { forget: async () => undefined };
+  const forget = createForgetting({
+    endpoints: createEndpointStore(redis),
+    messages: createMessageStore(redis),
+  });
   return {
     late: store.lateAmong,
-    finish: createErasureFinisher({ store, messages, warehouse, logger, now: Date.now }),
+    finish: createErasureFinisher({ store, messages: { forget }, warehouse, logger, now: Date.now }),
   };
 }

@@ -72,7 +72,7 @@ async function samplesOf(read: ReadFigure) {
   }
 }
 
-const byLabel = (label: string, values: Readonly<Record<string, number>>): Sample[] =>
+export const byLabel = (label: string, values: Readonly<Record<string, number>>): Sample[] =>
   Object.entries(values).map(([name, value]) => ({ value, labels: { [label]: name } }));
 
 export function addAnswerFigures(

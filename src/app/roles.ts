@@ -47,7 +47,7 @@ export async function startRole(
   const warnings = config.redisUrl === null ? [] : await redisWarnings(redis);
   for (const warning of warnings) logger.warn(`REDIS_URL: ${warning}`);
   await watchForOlderRedis(engine);
-  const consumers = role === 'api' ? {} : startConsumers(engine, config);
+  const consumers = role === 'api' ? {} : startConsumers(engine, config, metrics);
   addStallFigures(metrics, consumers);
   const reasons = () => Object.values(consumers).map((consumer) => consumer.stalled());
   const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;

@@ -2,6 +2,7 @@
 import type { Job } from 'bullmq';
 import { singleFlight } from '../concurrency.js';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
+import { ApiError } from '../errors.js';
 import type { Deliver } from '../services/webhooks/deliver.js';
 import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
@@ -56,7 +57,9 @@ function startConsumer(options: DeliveriesOptions, moved: () => void) {
   });
   const look = (): Promise<void> =>
     sweep().catch((err: unknown) => {
-      if (!stopping.aborted) logger.debug({ err }, 'webhooks wait for Redis');
+      if (stopping.aborted) return;
+      if (err instanceof ApiError) logger.debug({ err }, 'webhooks wait for Redis');
+      else logger.error({ err }, 'events cannot be handed to webhooks');
     });
   const timer = setInterval(look, sweepMs);
   worker.on('completed', moved);

@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { createSendingThread } from '../../src/compute/sending.js';
 import { eventFields, type WebhookType, webhookEvent } from '../../src/contracts/webhook-events.js';
+import type { WebhookSetting } from '../../src/contracts/webhooks.js';
 import { createDeliverer, retryDelay, troubleAfter } from '../../src/services/webhooks/deliver.js';
-import type { WebhookEndpoint } from '../../src/services/webhooks/endpoints.js';
 import { createHandOut } from '../../src/services/webhooks/hand-out.js';
+import { openDeployment } from '../../src/store/redis/deployment.js';
 import { eventsKey, messagesKey, nextTriesKey, partitionOf } from '../../src/store/redis/keys.js';
+import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
 import { createLogger } from '../../src/telemetry.js';
@@ -25,49 +27,44 @@ after(() => thread.close());
 
 const redis = await redisOf({ after }, await startTestRedis({ after }));
 
+await openDeployment(redis, async () => false);
 let made = 0;
 
+const webhooks = createEndpointStore(redis);
+const { signal } = new AbortController();
+
 /** A tenant with an endpoint, and the parts that serve it. */
-function stage(url: string, { limit = 100_000 } = {}) {
+async function stage(url: string, { limit = 100_000 } = {}) {
   made += 1;
-  const endpoint: WebhookEndpoint & { enabled: boolean } = {
-    ...{ tenant: `t${made}`, id: `wh_${made}`, url, secrets: [secret], enabled: true },
-    eventTypes: ['mastery.reached', 'plateau.detected'],
-  };
-  const disabled: string[] = [];
-  const endpoints = {
-    list: async (tenant: string) => (tenant === endpoint.tenant ? [endpoint] : []),
-    find: async (tenant: string, id: string) =>
-      tenant === endpoint.tenant && id === endpoint.id ? endpoint : null,
-    disable: async (_tenant: string, _id: string, reason: string) => {
-      endpoint.enabled = false;
-      disabled.push(reason);
-    },
-  };
+  const tenant = `t${made}`;
+  const eventTypes: WebhookSetting['eventTypes'] = ['mastery.reached', 'plateau.detected'];
+  const endpoint = await webhooks.create(tenant, { url, eventTypes, description: null }, secret);
   const messages = createMessageStore(redis, limit);
   const streams = createEventStreams(redis, partitions);
-  const counts = { delivered: 0, failed: 0, exhausted: 0 };
-  const handOut = createHandOut({ streams, endpoints, messages, logger });
-  const deliver = createDeliverer({
-    ...{ endpoints, messages, counts, logger, send: thread.send, allowPrivate: true, now: Date.now },
-  });
-  const { signal } = new AbortController();
+  const counts = { delivered: 0, failed: 0, given_up: 0 };
+  const handOut = createHandOut({ streams, endpoints: webhooks, messages, logger });
+  const parts = { endpoints: webhooks, messages, counts, logger, send: thread.send, now: Date.now };
+  const deliverer = () => createDeliverer({ ...parts, allowPrivate: true });
+  const deliver = deliverer();
   const event = (userId: string, type: WebhookType = 'mastery.reached', place = 0) =>
-    webhookEvent(type, endpoint.tenant, userId, Date.now(), { user_id: userId, place });
+    webhookEvent(type, tenant, userId, Date.now(), { user_id: userId, place });
   return {
-    ...{ endpoint, disabled, messages, counts, event },
+    ...{ endpoint, messages, counts, event },
     write: async (userId: string, one = event(userId)) => {
-      const key = eventsKey(partitionOf(endpoint.tenant, userId, partitions));
-      await redis.xadd(key, '*', ...eventFields(one));
+      await redis.xadd(eventsKey(partitionOf(tenant, userId, partitions)), '*', ...eventFields(one));
       return one;
     },
     handOut: () => handOut(signal),
     deliver: () => deliver(endpoint, signal, () => undefined),
+    /** As another process, which knows of no trouble. */
+    deliverAnew: () => deliverer()(endpoint, signal, () => undefined),
     listed: async () => (await messages.list(endpoint, null, 1000)).messages,
+    reason: async () => (await webhooks.find(tenant, endpoint.id))?.disabledReason,
+    enable: () => webhooks.change(tenant, endpoint.id, (one) => ({ ...one, disabledReason: null })),
   };
 }
 
-const hurry = async (t: { endpoint: WebhookEndpoint }): Promise<void> => {
+const hurry = async (t: { endpoint: { readonly id: string } }): Promise<void> => {
   const due = `${messagesKey(t.endpoint.id)}:due`;
   for (const id of await redis.zrange(due, '0', '-1')) await redis.zadd(due, '1', id);
 };
@@ -94,7 +91,7 @@ test('pauses double, however many tries fail at the same time', () => {
 
 test('wanted events become messages once, and are sent in the order of their learner', async (t: TestContext) => {
   const receiver = await startReceiver(t);
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   const wanted = [];
   for (let place = 0; place < 30; place++)
     wanted.push(await own.write('ada', own.event('ada', 'mastery.reached', place)));
@@ -127,7 +124,7 @@ test('wanted events become messages once, and are sent in the order of their lea
 
 test('what failed is tried again by the schedule, with its id', async (t: TestContext) => {
   const receiver = await startReceiver(t, { answer: 500 });
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   const { id } = await own.write('ada');
   await own.handOut();
   await own.deliver();
@@ -152,37 +149,20 @@ test('what failed is tried again by the schedule, with its id', async (t: TestCo
 
 test('an endpoint that fails for the whole schedule is disabled, and a message can be sent again', async (t: TestContext) => {
   const receiver = await startReceiver(t, { answer: 500 });
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   const { id } = await own.write('ada');
   await own.handOut();
-  // Of another process each time, for this one would have a pause.
   for (let tries = 0; tries < 10; tries++) {
     await hurry(own);
-    const { endpoint, messages, counts } = own;
-    const endpoints = {
-      find: async () => endpoint,
-      disable: async () => {
-        endpoint.enabled = false;
-      },
-    };
-    const parts = {
-      endpoints,
-      messages,
-      counts,
-      logger,
-      send: thread.send,
-      allowPrivate: true,
-      now: Date.now,
-    };
-    await createDeliverer(parts)(endpoint, new AbortController().signal, () => undefined);
+    await own.deliverAnew();
   }
   assert.equal(receiver.received.length, 10);
-  assert.equal(own.endpoint.enabled, false);
+  assert.equal(await own.reason(), 'failing');
   assert.deepEqual(
     (await own.listed()).map(({ status, nextTryAt }) => [status, nextTryAt]),
     [['failed', null]],
   );
-  own.endpoint.enabled = true;
+  await own.enable();
   receiver.answerWith(200);
   assert.equal(await own.messages.again(own.endpoint, 'msg_unknown'), false);
   assert.equal(await own.messages.again(own.endpoint, id), true);
@@ -193,11 +173,11 @@ test('an endpoint that fails for the whole schedule is disabled, and a message c
 
 test('410 disables at once; what waits stays', async (t: TestContext) => {
   const receiver = await startReceiver(t, { answer: 410 });
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   await own.write('ada');
   await own.handOut();
   await own.deliver();
-  assert.deepEqual(own.disabled, ['it answered 410 Gone']);
+  assert.equal(await own.reason(), 'gone');
   assert.equal((await own.listed())[0]?.status, 'failed');
   await own.write('ben');
   await own.handOut();
@@ -207,7 +187,7 @@ test('410 disables at once; what waits stays', async (t: TestContext) => {
 test('a receiver that is down costs its other messages no tries', async (t: TestContext) => {
   const receiver = await startReceiver(t);
   await receiver.stop();
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   for (let i = 0; i < 100; i++) await own.write(`learner-${i}`);
   await own.handOut();
   await own.deliver();
@@ -222,16 +202,16 @@ test('a receiver that is down costs its other messages no tries', async (t: Test
 
 test('at its bound an endpoint is disabled, and keeps what it has', async (t: TestContext) => {
   const receiver = await startReceiver(t);
-  const own = stage(receiver.url, { limit: 250 });
+  const own = await stage(receiver.url, { limit: 250 });
   for (let i = 0; i < 300; i++) await own.write(`learner-${i}`);
   await own.handOut();
-  assert.equal(own.disabled.length, 1);
+  assert.equal(await own.reason(), 'undelivered');
   assert.equal((await own.listed()).length, 250);
 });
 
 test('messages are forgotten by their ids, also while they are sent', async (t: TestContext) => {
   const receiver = await startReceiver(t);
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   const { id } = await own.write('ada');
   await own.write('ben');
   await own.handOut();
@@ -250,7 +230,7 @@ test('messages are forgotten by their ids, also while they are sent', async (t: 
 
 test('pages of deliveries, newest first', async (t: TestContext) => {
   const receiver = await startReceiver(t);
-  const own = stage(receiver.url);
+  const own = await stage(receiver.url);
   for (let i = 0; i < 25; i++) await own.write(`learner-${i}`);
   await own.handOut();
   const ids: string[] = [];

@@ -28,6 +28,8 @@ export const figureHelps = {
   oldest_pending_seconds: 'Age of the oldest answer that is not in ClickHouse yet',
   journal_length: 'Goals, catalogue changes and forecasts that are not in ClickHouse yet',
   parked_rows: 'Rows that were put aside because ClickHouse refuses their content',
+  webhooks_total: 'Tries to send a webhook that were confirmed or failed, and messages that were given up',
+  webhook_events_waiting: 'Events that are not messages to endpoints yet',
   stalls_total: 'How often a consumer did not move for 20 s with work waiting',
   restarts_total: 'How often a consumer that did not move was restarted',
   audit_last_time_seconds: 'When the last audit ended, Unix time',

@@ -6,9 +6,9 @@
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { groupedBy } from '../../lists.js';
+import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { EndpointPlace, Message, MessageStore } from '../../store/webhooks/messages.js';
 import type { Logger } from '../../telemetry.js';
-import type { EndpointDirectory, WebhookEndpoint } from './endpoints.js';
 
 /** Seconds between a failed try and the next one; a message has one try more than there are pauses. */
 const retrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
@@ -48,10 +48,10 @@ const disabledRestMs = 60_000;
 
 const gone = 410;
 
-export type DeliveryCounts = Record<'delivered' | 'failed' | 'exhausted', number>;
+export type DeliveryCounts = Record<'delivered' | 'failed' | 'given_up', number>;
 
 export interface DeliveryParts {
-  readonly endpoints: Pick<EndpointDirectory, 'find' | 'disable'>;
+  readonly endpoints: Pick<EndpointStore, 'find' | 'disable'>;
   readonly messages: MessageStore;
   /** Sends once. */
   readonly send: (task: DeliveryTask) => Promise<DeliveryReply>;
@@ -85,7 +85,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
   };
 
   async function sendAll(
-    endpoint: WebhookEndpoint,
+    endpoint: Endpoint,
     due: readonly Message[],
     signal: AbortSignal,
     moved: () => void,
@@ -103,7 +103,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     for (const one of sent) if (one.status === 'rejected') throw one.reason;
   }
 
-  async function sendOne(endpoint: WebhookEndpoint, message: Message): Promise<void> {
+  async function sendOne(endpoint: Endpoint, message: Message): Promise<void> {
     const { url, secrets } = endpoint;
     const { id, body } = message;
     const reply = await parts.send({ url, secrets, id, body, allowPrivate: parts.allowPrivate });
@@ -113,18 +113,14 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     else await noteFailure(endpoint, tried, reply);
   }
 
-  async function noteSuccess(endpoint: WebhookEndpoint, message: Message): Promise<void> {
+  async function noteSuccess(endpoint: Endpoint, message: Message): Promise<void> {
     counts.delivered += 1;
     troubles.delete(endpoint.id);
     await messages.settle(endpoint, { ...message, status: 'delivered' }, null);
     await messages.noteDelivery(endpoint, now());
   }
 
-  async function noteFailure(
-    endpoint: WebhookEndpoint,
-    message: Message,
-    reply: DeliveryReply,
-  ): Promise<void> {
+  async function noteFailure(endpoint: Endpoint, message: Message, reply: DeliveryReply): Promise<void> {
     counts.failed += 1;
     troubles.set(endpoint.id, troubleAfter(troubles.get(endpoint.id), performance.now()));
     const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
@@ -138,16 +134,12 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
   }
 
   /** An endpoint that is gone, or confirmed nothing for as long as the schedule of a message lasts, is disabled. */
-  async function giveUp(
-    endpoint: WebhookEndpoint,
-    message: Message,
-    { status }: DeliveryReply,
-  ): Promise<void> {
-    counts.exhausted += 1;
+  async function giveUp(endpoint: Endpoint, message: Message, { status }: DeliveryReply): Promise<void> {
+    counts.given_up += 1;
     if (status !== gone && (await messages.lastDelivery(endpoint)) > message.at) return;
-    const reason = status === gone ? 'it answered 410 Gone' : 'it has failed for days';
     const { tenant, id } = endpoint;
-    await endpoints.disable(tenant, id, reason);
+    await endpoints.disable(tenant, id, status === gone ? 'gone' : 'failing');
+    const reason = status === gone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
   }
 }

@@ -2,11 +2,11 @@ import type { CorrectedRows } from '../../contracts/corrections.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { groupedBy } from '../../lists.js';
+import type { EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
-import type { EndpointDirectory } from './endpoints.js';
 
 export interface ForgetParts {
-  readonly endpoints: Pick<EndpointDirectory, 'list'>;
+  readonly endpoints: Pick<EndpointStore, 'list'>;
   readonly messages: Pick<MessageStore, 'all' | 'forget'>;
 }
 

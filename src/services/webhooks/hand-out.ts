@@ -3,19 +3,17 @@
  * leaves them there, and the next run finds the messages by their ids.
  */
 import { groupedBy } from '../../lists.js';
+import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { EventStreams, WaitingEvent } from '../../store/webhooks/event-streams.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
 import type { Logger } from '../../telemetry.js';
-import type { EndpointDirectory, WebhookEndpoint } from './endpoints.js';
 
 export interface HandOutParts {
   readonly streams: EventStreams;
-  readonly endpoints: Pick<EndpointDirectory, 'list' | 'disable'>;
+  readonly endpoints: Pick<EndpointStore, 'list' | 'disable'>;
   readonly messages: Pick<MessageStore, 'add' | 'forget'>;
   readonly logger: Logger;
 }
-
-const tooMany = 'too many messages wait for it';
 
 /** @returns hands out until nothing waits, or until the signal has come. Errors are those of Redis: the next run repeats */
 export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts) {
@@ -38,12 +36,13 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
     for (const endpoint of open) await messages.forget(endpoint, ids);
   }
 
-  async function addTo(endpoint: WebhookEndpoint, events: readonly WaitingEvent[]): Promise<void> {
-    const wanted = events.filter(({ type }) => endpoint.eventTypes.includes(type));
+  async function addTo(endpoint: Endpoint, events: readonly WaitingEvent[]): Promise<void> {
+    const { eventTypes } = endpoint;
+    const wanted = events.filter(({ type }) => eventTypes.includes('*') || eventTypes.includes(type));
     const refused = await messages.add(endpoint, wanted);
     if (refused === 0) return;
-    await endpoints.disable(endpoint.tenant, endpoint.id, tooMany);
     const { tenant, id } = endpoint;
-    logger.error({ tenant, webhook: id, refused }, `a webhook is disabled: ${tooMany}`);
+    await endpoints.disable(tenant, id, 'undelivered');
+    logger.error({ tenant, webhook: id, refused }, 'a webhook is disabled: too many messages wait for it');
   }
 }

@@ -8,12 +8,12 @@ import {
 } from '../../contracts/webhooks.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
+import type { MessageStore } from '../../store/webhooks/messages.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from '../read/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
-  /** Removes what waits for an endpoint that is no more; may be repeated. */
-  readonly messages: { remove(endpoint: Pick<Endpoint, 'tenant' | 'id'>): Promise<void> };
+  readonly messages: Pick<MessageStore, 'remove'>;
   /** Whether http and addresses that are not public may be used. */
   readonly allowPrivate: boolean;
 }

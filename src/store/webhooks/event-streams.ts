@@ -1,10 +1,10 @@
 /** Streams of events that are not handed to endpoints: one in each partition, one of models. */
 import { learnerHashOf, type WebhookType, webhookTypes } from '../../contracts/webhook-events.js';
-import { byPartition, groupedBy, indices } from '../../lists.js';
+import { byPartition, groupedBy, indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { eventsKey, modelEventsKey } from '../redis/keys.js';
-import { fieldOf, type TextEntry } from '../redis/reads.js';
+import { fieldOf, streamLengths, type TextEntry } from '../redis/reads.js';
 import type { NewMessage } from './messages.js';
 
 export interface WaitingEvent extends NewMessage {
@@ -36,6 +36,14 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   return {
     /** The oldest events of every stream, each stream's in their order. */
     next: async (): Promise<WaitingEvent[]> => (await Promise.all(sources.map(pageOf))).flat(),
+    /** How many wait. */
+    waiting: async (): Promise<number> =>
+      sumOf(
+        await streamLengths(
+          client,
+          sources.map(({ source }) => source),
+        ),
+      ),
     /** Events of learners who were erased after them. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
       const late: WaitingEvent[] = [];
