@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerHash } from '../../src/contracts/learner-name.js';
-import { learnerHashOf, wantedText } from '../../src/contracts/webhook-events.js';
+import { learnerHashOf } from '../../src/contracts/webhook-events.js';
 import type { LearnerState } from '../../src/domain/tracing/states.js';
 import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
@@ -10,16 +10,15 @@ import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
   acceptedKey,
   eventIdsKey,
-  eventsKey,
   outboxKey,
   partitionOf,
   rareSkillsKey,
   removedKey,
-  wantedEventsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { askInTurn, erasureDone } from '../support/learner-data.js';
+import { listenFor } from '../support/listener.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
 import { keysThatSay, tablesThatSay } from '../support/traces.js';
 import { emptied } from '../support/wait.js';
@@ -60,23 +59,21 @@ const answersOf = (user: string, n: number, name = 'e') =>
     }),
   );
 
-/** Types of the events that wait in the learner's partition, and whether they are this learner's. */
-const eventsAt = async (user: string) =>
-  (await redis.xrange(eventsKey(partition(user)), '-', '+')).map(([, [, id = '', , , , type]]) => [
-    type,
-    learnerHashOf(id) === learnerHash('default', user),
-  ]);
+const listener = await listenFor(redis, 'default', ['mastery.reached', 'erasure.completed']);
+
+/** Types of the messages, and whether they are the learner's. */
+const toldOf = async (user: string) =>
+  (await listener.told()).map(({ id, type }) => [type, learnerHashOf(id) === learnerHash('default', user)]);
 
 test('everything goes, with a receipt that proves it, and a new history begins clean', async () => {
   const user = "gone '\\ ü";
   assert.equal((await caller.trackAll(answersOf('stays', 30))).status, 200);
   await stored('stays');
   const others = await skillDays();
-  await redis.hset(wantedEventsKey, 'default', wantedText(['mastery.reached', 'goal.reached']));
   const reaching = answersOf(user, 40).map((answer) => ({ ...answer, is_correct: true }));
   assert.equal((await caller.trackAll(reaching)).status, 200);
   assert.deepEqual(
-    await eventsAt(user),
+    (await toldOf(user)).filter(([, isOwn]) => isOwn),
     [0, 1, 2].map(() => ['mastery.reached', true]),
   );
   const goal = { method: 'PUT', path: `/api/v1/goals/${encodeURIComponent(user)}` } as const;
@@ -112,7 +109,11 @@ test('everything goes, with a receipt that proves it, and a new history begins c
   );
   assert.ok(told.data.removed.records >= 5 && told.data.removed.items === 40);
   assert.ok(Object.values(places).every((counts) => (counts as number[])[1] === 0));
-  assert.deepEqual(await eventsAt(user), [['erasure.completed', false]]);
+  assert.deepEqual((await toldOf(user)).at(-1), ['erasure.completed', false]);
+  assert.equal(
+    (await toldOf(user)).some(([, isOwn]) => isOwn),
+    false,
+  );
   assert.equal(JSON.stringify(told).includes('gone'), false, 'the receipt does not say whom');
   const proof = await selectRows<{ remaining: string }>(clickhouse, told.data.proof.query, {
     params: {
@@ -165,18 +166,15 @@ test('answers that arrive meanwhile are a new history, and stay', async () => {
 
 test('events of the new history stay', async () => {
   const user = 'notified';
-  await redis.hset(wantedEventsKey, 'default', wantedText(['mastery.reached']));
   const reach = (skillId: string) =>
     caller.trackAll(Array.from({ length: 10 }, () => event({ user_id: user, skill_id: skillId })));
   assert.equal((await reach('before')).status, 200);
   const begun = await erase(user);
   assert.equal((await reach('after')).status, 200);
   await done(begun.json.data.status_url);
-  const own = (await redis.xrange(eventsKey(partition(user)), '-', '+')).filter(([, fields]) =>
-    `${fields}`.includes(user),
-  );
+  const own = (await listener.told()).filter(({ data }) => data.user_id === user);
   assert.deepEqual(
-    own.map(([, fields]) => JSON.parse(fields[7] ?? '').data.skill_id),
+    own.map(({ data }) => data.skill_id),
     ['after'],
   );
 });

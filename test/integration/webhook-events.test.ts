@@ -4,18 +4,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { learnerHashOf, type WebhookType, wantedText } from '../../src/contracts/webhook-events.js';
+import { learnerHashOf, type WebhookType } from '../../src/contracts/webhook-events.js';
 import { isReached } from '../../src/domain/tracing/states.js';
-import {
-  eventsKey,
-  goalChecksKey,
-  outboxKey,
-  partitionOf,
-  wantedEventsKey,
-} from '../../src/store/redis/keys.js';
+import { goalChecksKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';
 import { type Caller, callerOf } from '../support/http.js';
+import { type Listener, listenFor } from '../support/listener.js';
 import { seeded } from '../support/random.js';
 import { clickhouseOf, keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';
@@ -27,17 +22,17 @@ const clickhouse = clickhouseOf({ after }, service);
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 
-const want = (tenant: string, ...types: WebhookType[]) =>
-  redis.hset(wantedEventsKey, tenant, wantedText(types));
 const skillTypes = ['mastery.reached', 'plateau.detected', 'plateau.ended'] as const;
+let listener: Listener | undefined;
 
-async function eventsOf(tenant: string, userId: string) {
-  const partition = partitionOf(tenant, userId, 16);
-  const entries = await redis.xrange(eventsKey(partition), '-', '+');
-  return entries
-    .map(([, [, id = '', , of, , type, , body = '']]) => ({ id, of, type, body: JSON.parse(body) }))
-    .filter(({ of, body }) => of === tenant && body.data.user_id === userId);
+async function want(...types: WebhookType[]): Promise<void> {
+  if (listener === undefined) listener = await listenFor(redis, 'default', types);
+  else await listener.askFor(types);
 }
+
+/** Of a learner, as the endpoint is to be told. */
+const eventsOf = async (userId: string) =>
+  ((await listener?.told()) ?? []).filter(({ data }) => data.user_id === userId);
 
 /** Rows of the learner in their order, and the events that follow from them. */
 async function expectedOf(userId: string): Promise<unknown[]> {
@@ -70,7 +65,7 @@ async function expectedOf(userId: string): Promise<unknown[]> {
 }
 
 const told = async (userId: string): Promise<unknown[]> =>
-  (await eventsOf('default', userId)).map(({ type, body }) => [type, body.data.skill_id, body.data.event_id]);
+  (await eventsOf(userId)).map(({ type, data }) => [type, data.skill_id, data.event_id]);
 
 const random = seeded(20_261_201);
 /** Answers that reach mastery, lose it, and stay flat: on three skills, with an event id each. */
@@ -103,7 +98,7 @@ test('what a tenant asks for is told from the next answer on, to nobody else, an
     event_id: `${i}`,
   });
   for (let i = 0; i < 3; i++) assert.equal((await caller.track(right('before', i))).status, 200);
-  await want('default', ...skillTypes);
+  await want(...skillTypes);
   const other = callerOf(service, await keys.add({ tenant: 'other' }));
   const counted = [];
   for (let i = 0; i < 12; i++) {
@@ -112,10 +107,10 @@ test('what a tenant asks for is told from the next answer on, to nobody else, an
   }
   for (let i = 0; i < 12; i++) await caller.track(right('ada', i));
   const at = counted.findIndex(({ mastery_after }) => mastery_after >= 0.95);
-  const [event, ...more] = await eventsOf('default', 'ada');
-  assert.deepEqual([more, await eventsOf('other', 'ada'), await eventsOf('default', 'before')], [[], [], []]);
+  const [event, ...more] = await eventsOf('ada');
+  assert.deepEqual([more, await eventsOf('before')], [[], []]);
   assert.match(learnerHashOf(event?.id ?? '') ?? '', /^[\da-f]{32}$/);
-  const { type, timestamp, data } = event?.body ?? {};
+  const { type, timestamp, data } = event ?? {};
   assert.equal(type, 'mastery.reached');
   assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 120_000);
   const { occurred_at, ...figures } = data;
@@ -127,7 +122,7 @@ test('what a tenant asks for is told from the next answer on, to nobody else, an
 });
 
 test('an import tells nobody and asks for no check, but what it reached is no news afterwards', async () => {
-  await want('default', ...skillTypes, 'goal.reached');
+  await want(...skillTypes, 'goal.reached');
   const path = join(service.dataDir, 'answers.csv');
   const lines = Array.from({ length: 12 }, (_, i) => `imported,a,1,${i}`);
   await writeFile(path, `user_id,skill_id,correct,order\n${lines.join('\n')}\n`);
@@ -138,10 +133,10 @@ test('an import tells nobody and asks for no check, but what it reached is no ne
   assert.equal(await check(), null);
   const { json } = await caller.track({ user_id: 'imported', skill_id: 'a', is_correct: true });
   assert.ok(json.data.mastery_after > 0.95);
-  assert.deepEqual(await eventsOf('default', 'imported'), []);
+  assert.deepEqual(await eventsOf('imported'), []);
   const due = Number(await check()) - Date.now();
   assert.ok(due > 0 && due <= 60_000, `${due}`);
-  await want('default', ...skillTypes);
+  await want(...skillTypes);
 });
 
 test('two processes that meet on a learner tell each change once', async () => {
