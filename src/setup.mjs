@@ -29,6 +29,7 @@ const COMMANDS = {
   retain: { about: 'drop old answers, keeping their sums', module: 'bundle/cli-retain.js' },
   audit: { about: 'compare what was accepted with what is stored', module: 'bundle/cli-audit.js' },
   rebuild: { about: 'restore Redis from ClickHouse, or compare them', module: 'bundle/cli-rebuild.js' },
+  openapi: { about: 'write the description of the API', module: 'bundle/cli-openapi.js' },
   keys: { about: 'create, list and revoke API keys', module: 'bundle/cli-keys.js' },
   parked: { about: 'list rows that ClickHouse refused, and put them back', module: 'bundle/cli-parked.js' },
   bench: { about: 'measure speed', module: 'bench/main.js' },
@@ -134,7 +135,7 @@ async function installPackages() {
 function buildKey() {
   const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
     readdirSync(pathIn(folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(c?ts|js)$/.test(name))
+      .filter((name) => /\.(c?ts|js|css|html)$/.test(name))
       .map((name) => join(folder, name))
       .sort(),
   );

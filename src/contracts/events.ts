@@ -5,7 +5,7 @@ import { orNull } from './checked.js';
 import { Id } from './ids.js';
 
 /** One answered question, as a platform sends it. Unknown fields are ignored. */
-const LearningEvent = Type.Object(
+export const LearningEvent = Type.Object(
   {
     user_id: Id,
     skill_id: Id,
@@ -17,7 +17,18 @@ const LearningEvent = Type.Object(
     item_id: orNull(Id),
     occurred_at: orNull(Type.String({ description: 'RFC 3339, 1970 or later, at most 5 minutes ahead' })),
   },
-  { description: 'One answered question of one learner on one skill' },
+  {
+    description: 'One answered question of one learner on one skill',
+    examples: [
+      {
+        user_id: 'ada',
+        skill_id: 'linear-equations',
+        is_correct: true,
+        time_spent_seconds: 45,
+        event_id: 'a-1',
+      },
+    ],
+  },
 );
 export const learningEventCheck = Compile(LearningEvent);
 
@@ -28,6 +39,18 @@ const EventBatch = Type.Object({
   events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
 });
 export const eventBatchCheck = Compile(EventBatch);
+
+/** What a batch should be: one that has other events is taken, and these are refused one by one. */
+export const WellFormedBatch = Type.Object({
+  events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
+});
+export const EventLines = Type.String({
+  contentMediaType: 'application/x-ndjson',
+  description: `1 to ${maxBatchEvents} events, each a JSON object on a line of its own; blank lines are skipped`,
+  examples: [
+    '{"user_id":"ada","skill_id":"inference","is_correct":true,"event_id":"a-2"}\n{"user_id":"ben","skill_id":"inference","is_correct":false,"event_id":"b-1"}\n',
+  ],
+});
 
 /** What a counted answer returns; the JSON of it is made in the worker. */
 export const LearningEventResult = Type.Object({

@@ -7,10 +7,13 @@ import { checked, orNull } from './checked.js';
 const total = { minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' };
 export const TargetScore = Type.Integer(total);
 
-const GoalBody = Type.Object({
-  target_score: TargetScore,
-  target_date: orNull(Type.String({ description: 'YYYY-MM-DD, a UTC day, today or later' })),
-});
+export const GoalBody = Type.Object(
+  {
+    target_score: TargetScore,
+    target_date: orNull(Type.String({ description: 'YYYY-MM-DD, a UTC day, today or later' })),
+  },
+  { examples: [{ target_score: 1300, target_date: null }] },
+);
 const goalBodyCheck = Compile(GoalBody);
 
 /** The goal that a body sets. @param now Unix milliseconds. @throws ApiError INVALID_REQUEST */

@@ -11,6 +11,8 @@ import { noControls } from './ids.js';
 /** A weight of less could vanish in sums. */
 export const weightBounds = { low: 1e-6, high: 1000 } as const;
 
+const Sourced = Type.Object({ source: orNull(Type.Enum(['default', 'fitted', 'manual'])) });
+
 const SkillBody = Type.Object({
   name: orNull(
     Type.String({
@@ -29,7 +31,7 @@ const SkillBody = Type.Object({
     }),
   ),
   /** What a skill's answer shows as default or fitted is no setting: it may be sent back. */
-  parameters: orNull(Type.Object({ source: orNull(Type.Enum(['default', 'fitted', 'manual'])) })),
+  parameters: orNull(Sourced),
 });
 const skillBodyCheck = Compile(SkillBody);
 
@@ -38,6 +40,15 @@ const ManualParameters = Type.Object({
   parameters: Type.Object({ p_init: Parameter, p_learn: Parameter, p_guess: Parameter, p_slip: Parameter }),
 });
 const manualCheck = Compile(ManualParameters);
+
+/** Both checks of a skill's body as one schema. */
+export const SkillRequest = Type.Object(
+  {
+    ...SkillBody.properties,
+    parameters: orNull(Type.Union([ManualParameters.properties.parameters, Sourced])),
+  },
+  { examples: [{ name: 'Linear equations', section: 'math', weight: 2 }] },
+);
 
 /** What a body sets of a skill; what it leaves out is not set. @throws ApiError INVALID_REQUEST */
 export function readSkillBody(body: unknown): SkillSetting {

@@ -46,16 +46,17 @@ export type StoredWebhook = Static<typeof StoredWebhook>;
 export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
 export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
-const newCheck = Compile(
-  Type.Object({ url: WebhookUrl, event_types: EventTypes, description: orNull(Description) }),
-);
-const changeCheck = Compile(
-  Type.Object({
-    ...{ url: orNull(WebhookUrl), event_types: orNull(EventTypes), description: orNull(Description) },
-    enabled: orNull(Type.Boolean()),
-  }),
-);
-const rotationCheck = Compile(Type.Object({ revoke_old: orNull(Type.Boolean()) }));
+export const NewWebhook = Type.Object({
+  ...{ url: WebhookUrl, event_types: EventTypes, description: orNull(Description) },
+});
+const newCheck = Compile(NewWebhook);
+export const WebhookChange = Type.Object({
+  ...{ url: orNull(WebhookUrl), event_types: orNull(EventTypes), description: orNull(Description) },
+  enabled: orNull(Type.Boolean()),
+});
+const changeCheck = Compile(WebhookChange);
+export const Rotation = Type.Object({ revoke_old: orNull(Type.Boolean()) });
+const rotationCheck = Compile(Rotation);
 
 /** @param allowPrivate whether http and addresses that are not public may be used. @throws ApiError INVALID_REQUEST */
 export function readNewWebhook(body: unknown, allowPrivate: boolean): WebhookSetting {

@@ -24,7 +24,7 @@ interface Head {
   readonly headers: readonly Headers[];
 }
 
-type Answer = Head & { readonly body: string };
+type Answer = Head & { readonly body: string | Buffer };
 
 /** Takes the whole body, or why there is none: ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone. */
 type TakeBody = (body: Buffer | Error) => void;
@@ -175,7 +175,7 @@ export class Exchange extends OpenResponse {
       // 0: the body is all that will come.
       sent = this.res.tryEnd(answer.body, 0)[1];
     });
-    if (!sent) this.sendRest(Buffer.from(answer.body), over);
+    if (!sent) this.sendRest(bytesOf(answer.body), over);
     else {
       this.finish();
       over();
@@ -188,9 +188,11 @@ export class Exchange extends OpenResponse {
    * the last header line, and the response stays open until the rest of the body has been read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
-    // The line feed that ends a header line becomes the body's last two bytes: white space after the JSON.
+    // The line feed that ends a header line becomes the body's last two bytes: white space after a text, and behind the end
+    // of gzip, where readers stop.
     const length = Buffer.byteLength(answer.body) + 2;
-    this.closeAfter(answer, 'Content-Length', `${length}\r\n\r\n${answer.body}`);
+    const lastLine = Buffer.concat([Buffer.from(`${length}\r\n\r\n`), bytesOf(answer.body)]);
+    this.closeAfter(answer, 'Content-Length', lastLine);
     this.keepUnread(length);
   }
 
@@ -198,7 +200,7 @@ export class Exchange extends OpenResponse {
    * An answer to HEAD closes as well: without a body there is no call that keeps no more than the socket takes.
    * @param lastLine of the header by which GET states the length: it ends the head, and may have the body behind it
    */
-  private closeAfter({ status, headers }: Head, lastName: string, lastLine: string): void {
+  private closeAfter({ status, headers }: Head, lastName: string, lastLine: string | Buffer): void {
     this.draining = 1;
     this.forget();
     const others = headers.filter((some) => !some.Connection);
@@ -231,6 +233,8 @@ function turnNow(): number {
   }
   return turn;
 }
+
+const bytesOf = (body: string | Buffer): Buffer => (typeof body === 'string' ? Buffer.from(body) : body);
 
 /** @param limit bytes */
 export const tooLarge = (limit: number): ApiError =>

@@ -89,6 +89,7 @@ export function callOf(
     mediaType,
     query: route.query?.read(exchange.query),
     idempotencyKey: route.body === null ? null : parseIdempotencyKey(exchange.header('idempotency-key')),
+    head: exchange,
     ifMatch: replaces ? parseIfMatch(exchange.header('if-match')) : null,
     stillWanted: () => {
       if (exchange.done) throw new ClientGone();

@@ -1,7 +1,7 @@
 /** What a route takes and returns, and how the parts of a request are read: what does not fit is an INVALID_REQUEST. */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { Static, TObject } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Scope } from '../contracts/access.js';
 import { checked } from '../contracts/checked.js';
@@ -21,6 +21,8 @@ export interface Call<Query = unknown> {
   readonly idempotencyKey: string | null;
   /** Null unless a PUT or DELETE depends on a tag. */
   readonly ifMatch: IfMatch;
+  /** First value of any other header, by its lower-case name; null if it was not sent. */
+  readonly head: { header(name: string): string | null };
   /** @throws ClientGone */
   readonly stillWanted: () => void;
   /** For a handler that returns nothing: a promise costs more than all checks before it. */
@@ -30,7 +32,8 @@ export interface Call<Query = unknown> {
 
 export interface Reply {
   readonly status: number;
-  readonly body: string;
+  /** Bytes where it is no text. */
+  readonly body: string | Buffer;
   /** Sent in place of a body that is too long to be made at once. */
   readonly pieces?: AsyncIterable<string>;
   /** Called when the answer is over, however far it came. */
@@ -45,6 +48,8 @@ export interface Reply {
 export interface BodyRules {
   /** Most bytes, before and after decompression. */
   readonly limit: number;
+  /** By the media types that are taken. */
+  readonly content: Readonly<Record<string, TSchema>>;
   readonly mediaTypes: readonly string[];
   readonly encodings: readonly string[];
   /** Without a body the media type may be absent as well. */
@@ -158,6 +163,7 @@ function createQueryReader(schema: TObject) {
   const names = fields.map(([name]) => name);
   return {
     names,
+    schema,
     /** @throws ApiError INVALID_REQUEST */
     read: (query: string): unknown => {
       const texts = textsOf(query, names);

@@ -1,15 +1,20 @@
 /** Every call of the API, in one table: who may call it, what it takes, and which use case answers it. */
-import type { TObject } from 'typebox';
+import type { TObject, TSchema } from 'typebox';
+import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.js';
+import { GoalBody } from '../contracts/goals.js';
 import { checkShape, parseJson } from '../contracts/json.js';
+import { SkillRequest } from '../contracts/skills.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
 import {
+  ClassRequest,
   forecastClass,
   forecastScores,
   forecastWhatIf,
+  PlanRequest,
   PredictionQuery,
 } from '../services/read/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
@@ -64,16 +69,20 @@ export interface RoutePorts {
 
 const json = 'application/json';
 
+const bodyOf = (limit: number, content: BodyRules['content'], ...encodings: string[]): BodyRules => ({
+  ...{ limit, content, mediaTypes: Object.keys(content) },
+  encodings: ['identity', ...encodings],
+});
 /** A single event, a goal, a skill, a plan, a webhook. */
-const smallBody: BodyRules = { limit: 16 * 1024, mediaTypes: [json], encodings: ['identity'] };
-const smallOrNone: BodyRules = { ...smallBody, optional: true };
-const eventBatch: BodyRules = {
-  limit: 1024 * 1024,
-  mediaTypes: [json, 'application/x-ndjson'],
-  encodings: ['identity', 'gzip'],
-};
+const smallBody = (schema: TSchema): BodyRules => bodyOf(16 * 1024, { [json]: schema });
+const largeBytes = 1024 * 1024;
+const eventBatch = bodyOf(
+  largeBytes,
+  { [json]: WellFormedBatch, 'application/x-ndjson': EventLines },
+  'gzip',
+);
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
-const classRequest: BodyRules = { limit: 1024 * 1024, mediaTypes: [json], encodings: ['identity'] };
+const classRequest = bodyOf(largeBytes, { [json]: ClassRequest });
 /** Far more than the ids of a class and its options. */
 const maxClassValues = 5000;
 
@@ -83,7 +92,7 @@ const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }
 const administersPages = { scope: 'admin', query: PageQuery } as const;
 
 export const routesOf = (ports: RoutePorts): readonly Route[] => [
-  route('POST', '/api/v1/track-answer', writes(smallBody), (call) => {
+  route('POST', '/api/v1/track-answer', writes(smallBody(LearningEvent)), (call) => {
     const full = ports.recorder.full(call.tenant);
     if (full !== null) return errorReply(full);
     ports.recorder.recordOne(call, (result) => call.respond(eventReply(result)));
@@ -108,7 +117,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route(
     'POST',
     '/api/v1/predictions/:user_id/what-if',
-    { scope: 'read', body: smallBody },
+    { scope: 'read', body: smallBody(PlanRequest) },
     async ({ tenant, body, stillWanted }, userId) =>
       ok(await forecastWhatIf(ports.forecaster, tenant, userId, parseJson(body), stillWanted)),
   ),
@@ -128,8 +137,12 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/goals/:user_id', reads(), async ({ tenant }, userId) =>
     tagged(await readGoal(ports.goals, tenant, userId)),
   ),
-  route('PUT', '/api/v1/goals/:user_id', writes(smallBody), async ({ tenant, body, ifMatch }, userId) =>
-    tagged(await putGoal(ports.goals, tenant, userId, parseJson(body), ifMatch), 'Goal set'),
+  route(
+    'PUT',
+    '/api/v1/goals/:user_id',
+    writes(smallBody(GoalBody)),
+    async ({ tenant, body, ifMatch }, userId) =>
+      tagged(await putGoal(ports.goals, tenant, userId, parseJson(body), ifMatch), 'Goal set'),
   ),
   route('DELETE', '/api/v1/goals/:user_id', writes(), async ({ tenant, ifMatch }, userId) =>
     ok(await deleteGoal(ports.goals, tenant, userId, ifMatch), 'Goal deleted'),
@@ -140,7 +153,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/skills/:skill_id', reads(), async ({ tenant }, skillId) =>
     tagged(await readSkill(ports.skills, tenant, skillId)),
   ),
-  route('PUT', '/api/v1/skills/:skill_id', administers(smallBody), async (call, skillId) =>
+  route('PUT', '/api/v1/skills/:skill_id', administers(smallBody(SkillRequest)), async (call, skillId) =>
     tagged(
       await putSkill(ports.skills, call.tenant, skillId, parseJson(call.body), call.ifMatch),
       'Skill set',
@@ -178,7 +191,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
 ];
 
 const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
-  route('POST', '/api/v1/webhooks', administers(smallBody), async ({ tenant, body }) =>
+  route('POST', '/api/v1/webhooks', administers(smallBody(NewWebhook)), async ({ tenant, body }) =>
     ok(await createWebhook(ports, tenant, parseJson(body)), 'Webhook created', 201),
   ),
   route('GET', '/api/v1/webhooks', administersPages, async ({ tenant, query }) =>
@@ -187,13 +200,13 @@ const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
   route('GET', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
     ok(await readWebhook(ports, tenant, id)),
   ),
-  route('PATCH', '/api/v1/webhooks/:webhook_id', administers(smallBody), async ({ tenant, body }, id) =>
+  route('PATCH', '/api/v1/webhooks/:webhook_id', administers(smallBody(WebhookChange)), async ({ tenant, body }, id) =>
     ok(await changeWebhook(ports, tenant, id, parseJson(body)), 'Webhook changed'),
   ),
   route('DELETE', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
     ok(await deleteWebhook(ports, tenant, id), 'Webhook deleted'),
   ),
-  route('POST', '/api/v1/webhooks/:webhook_id/rotate-secret', administers(smallOrNone), async (call, id) =>
+  route('POST', '/api/v1/webhooks/:webhook_id/rotate-secret', administers({ ...smallBody(Rotation), optional: true }), async (call, id) =>
     ok(await rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
   ),
   route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) =>

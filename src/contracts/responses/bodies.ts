@@ -45,7 +45,7 @@ export const BatchResult = Type.Object({
   ),
 });
 
-const Parameters = Type.Object({
+export const Parameters = Type.Object({
   ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip'),
   source: Type.Enum(['default', 'fitted', 'manual']),
   version: Count,
@@ -86,9 +86,11 @@ const skill = {
   last_attempt_at: Time,
 };
 
+export const LearnerSkill = Type.Object(skill);
+
 export const Mastery = Type.Object({
   user_id: Id,
-  skills: Type.Array(Type.Object(skill)),
+  skills: Type.Array(LearnerSkill),
   next_cursor: Text,
 });
 
@@ -96,12 +98,12 @@ export const Mastery = Type.Object({
 export const TakenBack = Type.Object({
   ...each(Id, 'user_id', 'event_id', 'skill_id'),
   total_attempts: Count,
-  skill: nullable(Type.Object(skill)),
+  skill: nullable(LearnerSkill),
 });
 
 const Difficulty = nullable(Type.Number({ minimum: -3, maximum: 3 }));
 
-const Step = Type.Object({
+export const Step = Type.Object({
   occurred_at: Time,
   learner_seq: Type.Integer({ minimum: 1 }),
   is_correct: Type.Boolean(),
@@ -114,7 +116,7 @@ const Step = Type.Object({
 
 const Next = Type.Object({ mastery: Share, change: Change });
 
-const Explanation = Type.Object({
+export const Explanation = Type.Object({
   parameters: Parameters,
   steps: nullable(Type.Array(Step)),
   pending_attempts: nullable(Type.Integer()),
@@ -155,7 +157,7 @@ const goal = { user_id: Id, updated_at: Time };
 export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
 export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });
 
-const Attempt = Type.Object({
+export const Attempt = Type.Object({
   ...each(Count, 'learner_seq', 'parameters_version', 'model_version'),
   skill_id: Id,
   ...each(nullable(Id), 'event_id', 'item_id'),
@@ -227,7 +229,7 @@ const predicted = {
 const bySection = (value: TSchema) => Type.Object(each(value, 'math', 'rw'));
 const interval = (value: TSchema) => Type.Object(each(value, 'low', 'high'));
 
-const GoalTracking = Type.Object({
+export const GoalTracking = Type.Object({
   target_score: TargetScore,
   target_date: nullable(Day),
   days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalModel.horizonDays })),
@@ -250,7 +252,7 @@ const scores = {
 const Horizon = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays });
 
 const ActiveDays = Type.Number({ minimum: 0, maximum: activityModel.days });
-const Practice = Type.Object({ answers_per_day: Amount, active_days_14: ActiveDays });
+export const Practice = Type.Object({ answers_per_day: Amount, active_days_14: ActiveDays });
 
 export const Prediction = Type.Object(
   {

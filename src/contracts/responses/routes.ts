@@ -29,8 +29,11 @@ const probe = (status: string) =>
   Type.Object({ status: Type.Literal(status), reasons: Type.Array(Type.String()) });
 
 interface RouteAnswers {
-  /** Schemas of whole bodies by status; statuses of errors only where they have a body of their own. */
-  readonly bodies: Readonly<Record<number, TSchema>>;
+  /**
+   * Schemas of whole bodies by status, null for none; statuses of errors only where they have a body of their own. A text names
+   * its type as contentMediaType, all else is JSON.
+   */
+  readonly bodies: Readonly<Record<number, TSchema | null>>;
   readonly errors: readonly ErrorCode[];
 }
 
@@ -42,7 +45,11 @@ const successAnswer = (schema: TSchema) =>
   Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
 /** Every response with an error, unless a route has one of its own for the status. */
-export const ErrorAnswer = errorAnswer();
+export const errorAnswerOf = (codes: readonly ErrorCode[]) =>
+  Type.Object({
+    success: Type.Literal(false),
+    error: Type.Object({ ...data.ErrorObject.properties, code: Type.Enum([...codes]) }),
+  });
 
 /** Repeated headers and bad escapes are refused on any route. */
 const keyless: readonly ErrorCode[] = ['INVALID_REQUEST', 'INTERNAL'];
@@ -59,8 +66,7 @@ const as = (status: number, { bodies, errors }: RouteAnswers): RouteAnswers => (
 });
 const takes = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ok(schema, ...withBody, ...errors);
 
-/** By method and path as the table of routes has them. */
-export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
+const answers = {
   'POST /api/v1/track-answer': takes(
     LearningEventResult,
     ...(['CONFLICT', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const),
@@ -123,6 +129,22 @@ export const routeAnswers: Readonly<Record<string, RouteAnswers>> = {
   },
   'GET /livez': { bodies: { 200: probe('ok'), 503: probe('failing') }, errors: keyless },
   'GET /readyz': { bodies: { 200: probe('ready'), 503: probe('not ready') }, errors: keyless },
-  // Prometheus text format.
-  'GET /metrics': { bodies: { 200: Type.String({ pattern: '^# HELP ' }) }, errors: keyless },
-};
+  'GET /metrics': {
+    bodies: { 200: Type.String({ pattern: '^# HELP ', contentMediaType: 'text/plain' }) },
+    errors: keyless,
+  },
+  'GET /openapi.json': {
+    bodies: { 200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1' }) },
+    errors: keyless,
+  },
+  'GET /docs': { bodies: { 200: Type.String({ contentMediaType: 'text/html' }) }, errors: keyless },
+  'GET /docs/:file': {
+    bodies: { 200: Type.String({ contentMediaType: 'text/*' }) },
+    errors: [...keyless, 'NOT_FOUND'],
+  },
+  'GET /': { bodies: { 302: null }, errors: [...keyless, 'NOT_FOUND'] },
+} satisfies Readonly<Record<string, RouteAnswers>>;
+
+/** Method and path as the table of routes has them. */
+export type RouteName = keyof typeof answers;
+export const routeAnswers: Readonly<Record<string, RouteAnswers>> = answers;

@@ -50,14 +50,16 @@ const maxLearners = 500;
 /** Learners in one order: other requests get their turn in between, and nothing more is computed for a caller who left. */
 const learnersPerOrder = 8;
 
-const classCheck = Compile(
-  Type.Object({
+export const ClassRequest = Type.Object(
+  {
     user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
     days: orNull(Days),
     confidence_level: orNull(Level),
     locale: orNull(LocaleName),
-  }),
+  },
+  { examples: [{ user_ids: ['ada', 'ben'], days: 60 }] },
 );
+const classCheck = Compile(ClassRequest);
 
 export interface ClassForecast {
   readonly userId: string;
@@ -97,15 +99,17 @@ export async function forecastClass(
 
 const maxPlanSkills = 100;
 
-const whatIfCheck = Compile(
-  Type.Object({
+export const PlanRequest = Type.Object(
+  {
     answers_per_day: Type.Number({ minimum: 0, maximum: maxAnswersPerDay }),
     skills: orNull(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
     days: orNull(Days),
     confidence_level: orNull(Level),
     target_score: orNull(TargetScore),
-  }),
+  },
+  { examples: [{ answers_per_day: 20, days: 60, target_score: 1300 }] },
 );
+const whatIfCheck = Compile(PlanRequest);
 
 /** JSON of the forecast under a plan. @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function forecastWhatIf(

@@ -5,7 +5,13 @@ import { invalid } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
 export const PageQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1000,
+      description: 'Most entries of a page; absent: 100, of mastery all',
+    }),
+  ),
   cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
 });
 export type PageQuery = Static<typeof PageQuery>;

@@ -1,0 +1,1 @@
+export const examples: Readonly<Record<string, unknown>> = {};

@@ -1,0 +1,117 @@
+/** What the description of the API says in words; the schemas say the rest. A route that is added needs a line here. */
+import type { ErrorCode } from '../../errors.js';
+import type { RouteName } from './routes.js';
+
+/** Ways to show who calls. */
+export const securitySchemes = { ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } } as const;
+
+/** Headers of requests, with patterns where there are some, and of answers. */
+export const requestHeaders = {
+  'X-Request-Id': { description: 'Comes back, and stands in the log', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
+  'Idempotency-Key': { description: 'The event_id where the body has none; in a batch K stands for K/INDEX' },
+  'If-Match': { description: 'Tags of which the state has to have one, or * for any state' },
+};
+export const answerHeaders = {
+  'X-Request-Id': 'The X-Request-Id of the request, or one of the service',
+  'RateLimit-Policy': 'Quota and seconds of the window, for a key with a quota: "default";q=100;w=60',
+  RateLimit: 'What is left of it, and seconds until it is full again: "default";r=37;t=12',
+  'Retry-After': 'Seconds to wait',
+  'WWW-Authenticate': 'ApiKey',
+  Allow: 'Methods of the path',
+  ETag: 'Tag of this state; for goals and skills to be sent as If-Match',
+  'Idempotent-Replayed': 'true where the event id was counted before: this is the first answer again',
+  Location: 'The page',
+  'Cache-Control': 'How long it stays the same',
+  'Content-Encoding': 'gzip',
+  'Content-Security-Policy': 'Nothing from elsewhere',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
+
+export interface Operation {
+  /** The name of the method in clients. */
+  readonly id: string;
+  /** One line. */
+  readonly summary: string;
+  /** Headers beside those that follow from the key and the errors. */
+  readonly headers: readonly HeaderName[];
+  /** Any of these is enough; by default ApiKey where a scope is needed. */
+  readonly security?: readonly (keyof typeof securitySchemes)[];
+}
+
+const op = (id: string, summary: string, ...headers: HeaderName[]): Operation => ({ id, summary, headers });
+
+export const operations: Readonly<Record<RouteName, Operation>> = {
+  'POST /api/v1/track-answer': op(
+    'trackAnswer',
+    'Count one answer',
+    'Idempotency-Key',
+    'Idempotent-Replayed',
+  ),
+  'POST /api/v1/track-answers': op('trackAnswers', 'Count answers, each by itself', 'Idempotency-Key'),
+  'GET /api/v1/predictions/:user_id': op(
+    'predictions',
+    'Scores now and in `days`, with intervals and advice',
+  ),
+  'POST /api/v1/predictions': op('classPredictions', 'The same for a class'),
+  'POST /api/v1/predictions/:user_id/what-if': op('whatIf', 'The forecast under a plan of practice'),
+  'GET /api/v1/mastery/:user_id': op('mastery', 'Mastery of every skill that the learner answered'),
+  'GET /api/v1/mastery/:user_id/:skill_id': op('skillMastery', 'Mastery of one skill, and why it is so'),
+  'GET /api/v1/velocity/:user_id': op('velocity', 'How fast mastery moves; momentum, plateaus, practice'),
+  'GET /api/v1/goals/:user_id': op('goal', "The learner's goal", 'ETag'),
+  'PUT /api/v1/goals/:user_id': op('setGoal', 'Set the goal, also before the first answer', 'ETag'),
+  'DELETE /api/v1/goals/:user_id': op('deleteGoal', 'Remove the goal'),
+  'GET /api/v1/skills': op('skills', 'Skills that were set or answered'),
+  'GET /api/v1/skills/:skill_id': op('skill', 'One skill with its parameters', 'ETag'),
+  'PUT /api/v1/skills/:skill_id': op('setSkill', 'Replace all that is set of a skill', 'ETag'),
+  'DELETE /api/v1/skills/:skill_id': op('deleteSkill', 'Forget a skill that has fewer than 20 answers'),
+  'GET /api/v1/learners/:user_id/attempts': op('attempts', "The learner's answers, newest first"),
+  'DELETE /api/v1/learners/:user_id/attempts/:event_id': op('takeBack', 'Take an answer back'),
+  'GET /api/v1/learners/:user_id/export': op('exportLearner', 'All that is stored of the learner, as NDJSON'),
+  'DELETE /api/v1/learners/:user_id': op('eraseLearner', 'Erase the learner everywhere'),
+  'GET /api/v1/erasures/:erasure_id': op('erasure', 'How far an erasure is, with its proof'),
+  'GET /api/v1/health': op('health', 'State of the parts'),
+  'GET /livez': op('livez', 'Whether the process is alive and its consumers move'),
+  'GET /readyz': op('readyz', 'Whether it is ready for traffic'),
+  'GET /metrics': op('metrics', 'Figures in the Prometheus text format'),
+  'GET /openapi.json': op('openapi', 'This description', 'Cache-Control', 'ETag'),
+  'GET /docs': op(
+    ...(['docs', 'This description as a page', 'Cache-Control', 'Content-Security-Policy'] as const),
+    ...(['Referrer-Policy', 'X-Content-Type-Options'] as const),
+  ),
+  'GET /docs/:file': op(
+    ...(['docsFile', "A file of the page, named by its content's hash", 'Cache-Control'] as const),
+    ...(['Content-Encoding', 'X-Content-Type-Options'] as const),
+  ),
+  'GET /': op('home', 'Leads who accepts text/html to the page', 'Location'),
+};
+
+/** Ids in paths, each with one to try. */
+export const pathExamples: Readonly<Record<string, string>> = {
+  user_id: 'ada',
+  skill_id: 'linear-equations',
+  event_id: 'a-1',
+};
+
+export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
+  INVALID_REQUEST: 'The body is no JSON, or a field, id, header or query value is missing or does not fit',
+  UNAUTHORIZED: 'The key is missing or unknown',
+  FORBIDDEN: "The key's scope does not allow it",
+  NOT_FOUND: 'Nothing is at this path, or has this id in the tenant',
+  USER_NOT_FOUND: 'Nothing is known of the learner in this tenant',
+  SKILL_NOT_FOUND: 'The skill is unknown in this tenant, or the learner never answered it',
+  GOAL_NOT_FOUND: 'The learner has no goal',
+  METHOD_NOT_ALLOWED: 'The path takes other methods',
+  CONFLICT:
+    'The first request with this event_id still runs; or the skill has too many answers to be forgotten',
+  PRECONDITION_FAILED: 'The state has none of the tags in If-Match',
+  PAYLOAD_TOO_LARGE: 'The body is larger than the limit, unpacked',
+  UNSUPPORTED_MEDIA_TYPE: 'Content-Type or Content-Encoding is none of those that are taken',
+  IDEMPOTENCY_KEY_REUSED: 'This event_id came with another event of the learner',
+  LIMIT_EXCEEDED: 'There are as many skills of the learner, or in the tenant, as the settings allow',
+  TOO_LATE: 'The answer is archived and cannot be taken back any more',
+  RATE_LIMITED: 'The quota of the key is spent',
+  INTERNAL: 'A defect, which the log has under the X-Request-Id',
+  UNAVAILABLE: 'Redis or ClickHouse is unavailable, or too much waits already',
+};
