@@ -4,6 +4,7 @@ import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.
 import { GoalBody } from '../contracts/goals.js';
 import { checkShape, parseJson } from '../contracts/json.js';
 import { SkillRequest } from '../contracts/skills.js';
+import { NewWebhook, Rotation, WebhookChange } from '../contracts/webhooks.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
