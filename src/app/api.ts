@@ -4,7 +4,7 @@ import type { Config } from '../config.js';
 import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
 import { createGate, createQuotaGate } from '../http/gate.js';
-import { withPages } from '../http/pages.js';
+import { pageRoutes, withDescription } from '../http/pages.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { StartError } from '../lifecycle.js';
@@ -56,7 +56,9 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   );
   const server = await startServer({
     ...{ host: config.host, port: config.port, sharePort, gate, figures, logger, spans },
-    routes: probesOnly ? routes.filter(({ scope }) => scope === null) : withPages(routes),
+    routes: probesOnly
+      ? routes.filter(({ scope }) => scope === null)
+      : [...withDescription(routes), ...pageRoutes()],
     maxConnections: connectionBound(),
   }).catch((error: unknown) => {
     throw portTaken(config, error);

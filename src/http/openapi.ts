@@ -20,23 +20,6 @@ export interface Webhook {
   readonly example: unknown;
 }
 
-const description = `Rules that hold for every call.
-
-**Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
-and sets goals, \`read\` asks about learners and skills, \`admin\` sets skills, exports and erases. \`x-scope\` names the one that
-a call needs; a call without it needs no key.
-
-**Errors** are \`{"success":false,"error":{"code","message","details"}}\`. \`x-retry\` says for each code whether sending the same
-request again is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Below /api/v1 an unknown path is
-401 without a key and 404 NOT_FOUND with one; another method of a known path is 405 METHOD_NOT_ALLOWED. HEAD is answered as GET.
-
-**Rate limits** hold for each key, in windows of 60 s that open with its first request, for all calls with a key together; a
-batch is one request, and 401, 404 and 405 of unknown paths and methods are not counted. RateLimit and RateLimit-Policy say
-where a key with a quota stands; 429 has Retry-After.
-
-Absent knowledge is null, times are RFC 3339 in UTC. Unknown fields of bodies and queries are ignored; fields may be added to
-answers.`;
-
 /** Schemas with a name of their own. */
 const { ErrorObject, Skill, LearnerSkill, Parameters, Explanation, Attempt, Goal, GoalTracking } = bodies;
 const { Prediction, Practice, BatchResult, SkillMastery, Mastery, Velocity, WhatIf, Erasure } = bodies;
@@ -91,7 +74,10 @@ const errorAnswer = (codes: readonly ErrorCode[], schema: TSchema = errorAnswerO
     .map((code) => `${code}: ${words.errorMeanings[code]}. Safe to retry: ${errorTable[code].retry}.`)
     .join('\n\n'),
   headers: headersOf([...quotaHeaders, ...codes.flatMap((code) => ofError[code] ?? [])]),
-  ...contentOf(schema),
+  ...contentOf(schema, {
+    success: false,
+    error: { code: codes[0], message: codes[0] && words.errorMeanings[codes[0]] },
+  }),
   'x-retry': Object.fromEntries(codes.map((code) => [code, errorTable[code].retry])),
 });
 
@@ -114,7 +100,7 @@ const bodyOf = ({ body }: Route) =>
   body && {
     requestBody: {
       required: true,
-      description: `At most ${body.limit / 1024} KiB. Content-Encoding: ${body.encodings.join(' or ')}.`,
+      description: `At most ${body.limit / 1024} KiB`,
       content: Object.assign({}, ...Object.values(body.content).map((schema) => contentOf(schema)?.content)),
     },
   };
@@ -162,7 +148,7 @@ export function openapiOf(routes: readonly Route[], webhooks: Readonly<Record<st
       title: 'Skilltrace',
       version,
       summary: 'Learning analytics',
-      description,
+      description: words.description,
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
+import { assertAnswer } from '../support/answer-check.js';
 import { callerOf, event, jsonOf, type RequestParts } from '../support/http.js';
+import { targetOf } from '../support/route-table.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
 
 const service = await sharedService();
@@ -18,6 +20,8 @@ interface Expected {
 
 async function refused(parts: RequestParts, expected: Expected, key: string | null = service.key) {
   const answer = await callerOf(service, key).raw(parts);
+  const { method = 'POST', path = '/api/v1/track-answer' } = parts;
+  assertAnswer(answer, { method, target: targetOf(method, path.split('?')[0] ?? ''), requestId: null });
   const json = jsonOf(answer);
   assert.equal(answer.status, expected.status, answer.text);
   assert.equal(json.success, false);

@@ -22,7 +22,7 @@ const refusedBy = (name: string, module: string): Promise<Ended> =>
     : spawned(name, '--no-such-option');
 
 test('there are commands', () => {
-  assert.equal(commands.length, 15);
+  assert.equal(commands.length, 16);
 });
 
 for (const [, name = '', module = ''] of commands) {

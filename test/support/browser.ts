@@ -105,6 +105,9 @@ async function pageOf(connection: Connection): Promise<OpenPage> {
   connection.on(({ method, params }) => {
     if (method === 'Network.requestWillBeSent') requested.push(params.request.url);
     if (method === 'Log.entryAdded') complaints.push(params.entry.text);
+    if (method === 'Runtime.exceptionThrown') complaints.push(params.exceptionDetails.text);
+    if (method === 'Runtime.consoleAPICalled' && params.type !== 'log')
+      complaints.push(`${params.type}: ${params.args[0]?.value}`);
     if (method === 'Page.loadEventFired') drawn();
   });
   for (const domain of ['Page', 'Network', 'Log', 'Runtime']) await send(`${domain}.enable`);

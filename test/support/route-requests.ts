@@ -1,4 +1,5 @@
 /** A fitting request to each route, for tests that walk them all. */
+import { readdirSync } from 'node:fs';
 import type { RequestParts } from './http.js';
 
 /** What paths and bodies name. */
@@ -20,6 +21,11 @@ const event = ({ userId, skillId, eventId }: Ids): object => ({
 });
 const webhook = ({ webhookId }: Ids): string => `/api/v1/webhooks/${webhookId}`;
 const sends = (body: object): Pick<RequestParts, 'body'> => ({ body: JSON.stringify(body) });
+
+/** Its name has a hash. */
+export const pageFile = readdirSync(new URL('.', import.meta.resolve('#bundle/docs/index.html')))
+  .find((name) => name.endsWith('.css.gz'))
+  ?.replace('.gz', '');
 
 /** By the routes' names; a route that is added has to be added here. */
 export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestParts, 'method'>>> = {
@@ -85,4 +91,8 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'GET /livez': () => ({ path: '/livez' }),
   'GET /readyz': () => ({ path: '/readyz' }),
   'GET /metrics': () => ({ path: '/metrics' }),
+  'GET /openapi.json': () => ({ path: '/openapi.json' }),
+  'GET /docs': () => ({ path: '/docs' }),
+  'GET /docs/:file': () => ({ path: `/docs/${pageFile}` }),
+  'GET /': () => ({ path: '/', headers: { Accept: 'text/html' } }),
 };

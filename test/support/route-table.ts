@@ -1,9 +1,14 @@
 /** The service's table of routes, for tests that walk it: one that is added later is walked too, or fails the test. */
+
+import { pageRoutes, withDescription } from '../../src/http/pages.js';
 import type { Route } from '../../src/http/route.js';
 import { type RoutePorts, routesOf } from '../../src/http/routes.js';
 
-/** Without what its handlers need: nobody calls them here. */
-export const routeTable: readonly Route[] = routesOf({} as RoutePorts);
+/** Those of the API, without what their handlers need: nobody calls them here. */
+export const apiRoutes = withDescription(routesOf({} as RoutePorts));
+
+/** With the pages. */
+export const routeTable: readonly Route[] = [...apiRoutes, ...pageRoutes()];
 
 /** As the tables that go with the routes name them. */
 export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;

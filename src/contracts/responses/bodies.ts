@@ -103,7 +103,7 @@ export const TakenBack = Type.Object({
 
 const Difficulty = nullable(Type.Number({ minimum: -3, maximum: 3 }));
 
-export const Step = Type.Object({
+const Step = Type.Object({
   occurred_at: Time,
   learner_seq: Type.Integer({ minimum: 1 }),
   is_correct: Type.Boolean(),

@@ -2,6 +2,24 @@
 import type { ErrorCode } from '../../errors.js';
 import type { RouteName } from './routes.js';
 
+/** What holds for every call, in Markdown. */
+export const description = `Rules that hold for every call.
+
+**Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
+and sets goals, \`read\` asks about learners and skills, \`admin\` sets skills, exports and erases. \`x-scope\` names the one that
+a call needs; a call without it needs no key.
+
+**Errors** are \`{"success":false,"error":{"code","message","details"}}\`. \`x-retry\` says for each code whether sending the same
+request again is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Below /api/v1 an unknown path is
+401 without a key and 404 NOT_FOUND with one; another method of a known path is 405 METHOD_NOT_ALLOWED. HEAD is answered as GET.
+
+**Rate limits** hold for each key, in windows of 60 s that open with its first request, for all calls with a key together; a
+batch is one request, and 401, 404 and 405 of unknown paths and methods are not counted. RateLimit and RateLimit-Policy say
+where a key with a quota stands; 429 has Retry-After.
+
+Absent knowledge is null, times are RFC 3339 in UTC. Unknown fields of bodies and queries are ignored; fields may be added to
+answers.`;
+
 /** Ways to show who calls. */
 export const securitySchemes = { ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } } as const;
 
@@ -9,6 +27,7 @@ export const securitySchemes = { ApiKey: { type: 'apiKey', in: 'header', name: '
 export const requestHeaders = {
   'X-Request-Id': { description: 'Comes back, and stands in the log', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
   'Idempotency-Key': { description: 'The event_id where the body has none; in a batch K stands for K/INDEX' },
+  'Content-Encoding': { description: 'gzip or identity, which is also meant where it is absent' },
   'If-Match': { description: 'Tags of which the state has to have one, or * for any state' },
 };
 export const answerHeaders = {
@@ -20,12 +39,7 @@ export const answerHeaders = {
   Allow: 'Methods of the path',
   ETag: 'Tag of this state; for goals and skills to be sent as If-Match',
   'Idempotent-Replayed': 'true where the event id was counted before: this is the first answer again',
-  Location: 'The page',
-  'Cache-Control': 'How long it stays the same',
-  'Content-Encoding': 'gzip',
-  'Content-Security-Policy': 'Nothing from elsewhere',
-  'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'Whether it may be used again without asking',
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
 
@@ -49,10 +63,15 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
     'Idempotency-Key',
     'Idempotent-Replayed',
   ),
-  'POST /api/v1/track-answers': op('trackAnswers', 'Count answers, each by itself', 'Idempotency-Key'),
+  'POST /api/v1/track-answers': op(
+    'trackAnswers',
+    'Count answers, each by itself',
+    'Idempotency-Key',
+    'Content-Encoding',
+  ),
   'GET /api/v1/predictions/:user_id': op(
     'predictions',
-    'Scores now and in `days`, with intervals and advice',
+    'Scores now and in some days, with intervals and advice',
   ),
   'POST /api/v1/predictions': op('classPredictions', 'The same for a class'),
   'POST /api/v1/predictions/:user_id/what-if': op('whatIf', 'The forecast under a plan of practice'),
@@ -91,15 +110,6 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /readyz': op('readyz', 'Whether it is ready for traffic'),
   'GET /metrics': op('metrics', 'Figures in the Prometheus text format'),
   'GET /openapi.json': op('openapi', 'This description', 'Cache-Control', 'ETag'),
-  'GET /docs': op(
-    ...(['docs', 'This description as a page', 'Cache-Control', 'Content-Security-Policy'] as const),
-    ...(['Referrer-Policy', 'X-Content-Type-Options'] as const),
-  ),
-  'GET /docs/:file': op(
-    ...(['docsFile', "A file of the page, named by its content's hash", 'Cache-Control'] as const),
-    ...(['Content-Encoding', 'X-Content-Type-Options'] as const),
-  ),
-  'GET /': op('home', 'Leads who accepts text/html to the page', 'Location'),
 };
 
 /** Ids in paths, each with one to try. */

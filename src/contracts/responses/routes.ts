@@ -137,12 +137,6 @@ const answers = {
     bodies: { 200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1' }) },
     errors: keyless,
   },
-  'GET /docs': { bodies: { 200: Type.String({ contentMediaType: 'text/html' }) }, errors: keyless },
-  'GET /docs/:file': {
-    bodies: { 200: Type.String({ contentMediaType: 'text/*' }) },
-    errors: [...keyless, 'NOT_FOUND'],
-  },
-  'GET /': { bodies: { 302: null }, errors: [...keyless, 'NOT_FOUND'] },
 } satisfies Readonly<Record<string, RouteAnswers>>;
 
 /** Method and path as the table of routes has them. */

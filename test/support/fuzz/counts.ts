@@ -41,6 +41,6 @@ export function createAnswerCounts(): AnswerCounts {
   };
 }
 
-const isSuccess = (outcome: Outcome): boolean => typeof outcome === 'number' && outcome < 300;
+const isSuccess = (outcome: Outcome): boolean => typeof outcome === 'number' && outcome < 400;
 
 const byText = (a: Outcome, b: Outcome): number => (`${a}` < `${b}` ? -1 : 1);

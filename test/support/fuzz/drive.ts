@@ -1,4 +1,5 @@
 /** Sends generated requests over a few connections and judges every answer. */
+import assert from 'node:assert/strict';
 import { assertAnswer } from '../answer-check.js';
 import { type Answer, openWire, rawRequest, type Wire } from '../http.js';
 import { targetOf } from '../route-table.js';
@@ -116,6 +117,7 @@ function judged(
   const sent = request.headers['X-Request-Id'];
   const requestId = typeof sent === 'string' && /^[A-Za-z0-9._:-]{1,128}$/.test(sent) ? sent : null;
   try {
+    assert.notEqual(told.status, 500, told.text);
     assertAnswer(told, { method: request.method, target: targetIn(request), requestId });
   } catch (error) {
     throw new Error(`${textOf(bytes)}: ${(error as Error).message}`, { cause: error });

@@ -1,6 +1,7 @@
 /** Requests made from the table of routes: fitting, nearly fitting, and hopeless ones. */
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route.js';
+import { pageFile } from '../route-requests.js';
 import { routeTable } from '../route-table.js';
 import { type Content, contentFor } from './bodies.js';
 import { toldCursor, toldErasure, toldEvent, toldMessage, toldWebhook } from './memory.js';
@@ -32,6 +33,7 @@ const idsOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ':erasure_id': mostly(fc.constant(toldErasure)),
   ':webhook_id': mostly(fc.constant(toldWebhook)),
   ':message_id': mostly(fc.constant(toldMessage)),
+  ':file': mostly(fc.constant(`${pageFile}`)),
 };
 
 function mostly(usual: fc.Arbitrary<string>): fc.Arbitrary<string> {

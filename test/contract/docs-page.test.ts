@@ -1,0 +1,110 @@
+/** The reference page in a browser: all calls are there, nothing comes from elsewhere, and a call can be tried. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { chromium, type Look, type OpenPage, openBrowser } from '../support/browser.js';
+import { callerOf } from '../support/http.js';
+import { apiRoutes } from '../support/route-table.js';
+import { sharedService } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+
+const service = await sharedService();
+const caller = callerOf(service, null);
+
+const options = { timeout: 120_000, skip: chromium === null && 'Chromium is not installed' };
+
+async function openDocs(t: TestContext, look: Look): Promise<OpenPage> {
+  const page = await openBrowser(t);
+  await page.open(`${service.baseUrl}/docs`, look);
+  await isTrue(page, `document.querySelectorAll('.opblock').length === ${apiRoutes.length}`);
+  return page;
+}
+
+const isTrue = (page: OpenPage, expression: string): Promise<unknown> =>
+  waitFor(expression, () => page.evaluate<boolean>(expression));
+
+/** Clicks on the first element, once it is there. */
+async function click(page: OpenPage, selector: string): Promise<void> {
+  const found = `document.querySelector(${JSON.stringify(selector)})`;
+  await isTrue(page, `${found} !== null`);
+  await page.evaluate(`${found}.click()`);
+}
+
+/** As typed: React sees what its own setter does not. */
+const type = (page: OpenPage, selector: string, text: string): Promise<unknown> =>
+  page.evaluate(`(() => {
+    const input = document.querySelector(${JSON.stringify(selector)});
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, ${JSON.stringify(text)});
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+  })()`);
+
+function assertClosed({ requested, complaints }: OpenPage): void {
+  assert.deepEqual([...complaints], []);
+  for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
+}
+
+test('shows every call, and one that is tried with a key is answered', options, async (t) => {
+  const page = await openDocs(t, { width: 1280, scheme: 'light' });
+  await click(page, '.btn.authorize');
+  await isTrue(page, `document.querySelector('.auth-container input') !== null`);
+  await type(page, '.auth-container input', service.key);
+  await click(page, '.auth-btn-wrapper .authorize');
+  await click(page, '.auth-btn-wrapper .btn-done');
+  const call = '#operations-track-trackAnswer';
+  for (const button of ['.opblock-summary-control', '.try-out__btn', '.btn.execute'])
+    await click(page, `${call} ${button}`);
+  const status = `document.querySelector('${call} .live-responses-table tr.response .response-col_status')`;
+  await isTrue(page, `${status} !== null`);
+  assert.equal(await page.evaluate(`${status}.firstChild.textContent`), '200');
+  const told = await callerOf(service, service.key).get('/api/v1/mastery/ada');
+  assert.equal(told.json.data.skills[0].total_attempts, 1);
+  assertClosed(page);
+});
+
+test('fits a phone, and is dark where that is preferred', options, async (t) => {
+  const page = await openDocs(t, { width: 390, scheme: 'dark' });
+  await click(page, '#operations-goals-setGoal .opblock-summary-control');
+  await isTrue(page, `document.querySelector('#operations-goals-setGoal .responses-table') !== null`);
+  assert.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 390);
+  const [red = 255] =
+    (await page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor'))
+      .match(/\d+/g)
+      ?.map(Number) ?? [];
+  assert.ok(red < 64);
+  assertClosed(page);
+});
+
+test('the page allows no script, frame or request from elsewhere, and names its files by their content', async () => {
+  const { headers, text } = await caller.raw({ method: 'GET', path: '/docs' });
+  assert.match(
+    headers['content-security-policy'] ?? '',
+    /^default-src 'none'; script-src 'self'; style-src 'self';/,
+  );
+  assert.doesNotMatch(headers['content-security-policy'] ?? '', /unsafe|\*|http/);
+  assert.match(headers['content-security-policy'] ?? '', /frame-ancestors 'none'/);
+  for (const [file] of text.matchAll(/(?<=")docs\/[^"]+/g)) {
+    const { status, headers } = await caller.raw({ method: 'GET', path: `/${file}` });
+    assert.deepEqual([status, headers['content-encoding']], [200, 'gzip']);
+    assert.match(headers['cache-control'] ?? '', /immutable/);
+  }
+  const { status } = await caller.raw({ method: 'GET', path: '/docs/index.html' });
+  assert.equal(status, 404);
+});
+
+test('a file is whole also where the request is refused a connection that stays', async () => {
+  const { text } = await caller.raw({ method: 'GET', path: '/docs' });
+  const path = `/${/docs\/page\.\w+\.css/.exec(text)?.[0]}`;
+  const whole = await fetch(service.baseUrl + path);
+  assert.match(await whole.text(), /swagger-ui/);
+  const head = await caller.head(path);
+  assert.equal(head.headers['content-length'], whole.headers.get('content-length'));
+});
+
+test('the root leads browsers to the page, and nobody else', async () => {
+  const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+  for (const method of ['GET', 'HEAD']) {
+    const answer = await fetch(`${service.baseUrl}/`, { method, headers: html, redirect: 'manual' });
+    assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/docs']);
+    const other = await fetch(`${service.baseUrl}/`, { method, headers: { Accept: '*/*' } });
+    assert.equal(other.status, 404);
+  }
+});

@@ -1,0 +1,79 @@
+/**
+ * Each endpoint answers as the description says, example by example. With WRITE_DOCS=1 in the environment the answers are
+ * written down as the examples of the description.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { examples } from '../../src/contracts/responses/examples.js';
+import { pathExamples } from '../../src/contracts/responses/operations.js';
+import { assertAnswer } from '../support/answer-check.js';
+import { operationAt } from '../support/description.js';
+import { callerOf, jsonOf } from '../support/http.js';
+import { askInTurn } from '../support/learner-data.js';
+import { root } from '../support/root.js';
+import { routeRequests } from '../support/route-requests.js';
+import { apiRoutes, nameOf, targetOf } from '../support/route-table.js';
+import { keysOf, sharedService } from '../support/service.js';
+
+const service = await sharedService();
+const keys = await keysOf({ after }, service);
+const limited = await keys.add({ quota: 10_000 });
+
+/** What the requests below need to find something, and what has to come last. */
+const order = ['POST', 'PUT', 'GET', 'DELETE'];
+const last = ['GET /api/v1/erasures/:erasure_id'];
+const rank = (name: string): number => (last.includes(name) ? 9 : order.indexOf(name.split(' ')[0] ?? ''));
+const routes = [...apiRoutes].sort((a, b) => rank(nameOf(a)) - rank(nameOf(b)));
+
+const ids = {
+  userId: pathExamples.user_id ?? '',
+  skillId: pathExamples.skill_id ?? '',
+  eventId: pathExamples.event_id ?? '',
+};
+const file = join(root, 'src/contracts/responses/examples.ts');
+const recorded: Record<string, unknown> = {};
+let erasureId = '';
+
+/** The example of the description is what is sent. */
+function bodyOf(method: string, path: string): string | null {
+  const schema = operationAt(method, path)?.requestBody?.content['application/json']?.schema;
+  if (schema === undefined) return null;
+  const events = schema.properties?.events?.items?.examples;
+  return JSON.stringify(events === undefined ? schema.examples?.[0] : { events });
+}
+
+for (const route of routes) {
+  const name = nameOf(route);
+  test(`${name} answers as described`, async () => {
+    const { path = '', headers = {} } = routeRequests[name]?.({ ...ids, erasureId }) ?? {};
+    const parts = { method: route.method, path, headers, body: bodyOf(route.method, route.path) };
+    const answer = await askInTurn(() => callerOf(service, limited).raw(parts));
+    const target = targetOf(route.method, path.split('?')[0] ?? '');
+    assert.ok(answer.status < 400, answer.text);
+    assertAnswer(answer, { method: route.method, target, requestId: null });
+    if (route.scope !== null) assert.match(answer.headers.ratelimit ?? '', /^"default";r=\d+;t=\d+$/);
+    const isOwn = route.path === '/openapi.json';
+    if (answer.headers['content-type'] === 'application/json' && !isOwn) recorded[name] = jsonOf(answer);
+    if (name === 'DELETE /api/v1/learners/:user_id') erasureId = jsonOf(answer).data.erasure_id;
+  });
+}
+
+test('the examples of answers are of these calls', () => {
+  const lines = apiRoutes
+    .map(nameOf)
+    .filter((name) => name in recorded)
+    .map((name) => `  '${name}': ${JSON.stringify(recorded[name])},\n`);
+  const wanted = readFileSync(file, 'utf8').replace(
+    /(= \{\n).*(\};\n)$/s,
+    (_, head, end) => head + lines.join('') + end,
+  );
+  if (process.env.WRITE_DOCS === '1') writeFileSync(file, wanted);
+  else
+    assert.deepEqual(
+      Object.keys(examples).sort(),
+      Object.keys(recorded).sort(),
+      'WRITE_DOCS=1 npm test -- contract/openapi',
+    );
+});
