@@ -69,17 +69,18 @@ const contentOf = (schema: TSchema | null, example?: unknown) =>
     },
   };
 
-const errorAnswer = (codes: readonly ErrorCode[], schema: TSchema = errorAnswerOf(codes)) => ({
+/** @param own schema of the route's own body, in place of the envelope */
+const errorAnswer = (codes: readonly ErrorCode[], own: TSchema | null = null) => ({
   description: codes
     .map((code) => `${code}: ${words.errorMeanings[code]}. Safe to retry: ${errorTable[code].retry}.`)
     .join('\n\n'),
   headers: headersOf([...quotaHeaders, ...codes.flatMap((code) => ofError[code] ?? [])]),
-  ...contentOf(schema, {
-    success: false,
-    error: { code: codes[0], message: codes[0] && words.errorMeanings[codes[0]] },
-  }),
+  ...contentOf(own ?? errorAnswerOf(codes), own === null ? exampleOf(codes) : undefined),
   'x-retry': Object.fromEntries(codes.map((code) => [code, errorTable[code].retry])),
 });
+
+const exampleOf = ([code]: readonly ErrorCode[]) =>
+  code && { success: false, error: { code, message: words.errorMeanings[code] } };
 
 function parametersOf({ path, query }: Route, headers: readonly string[]) {
   const ids = (path.match(/(?<=:)\w+/g) ?? []).map((name) => {
@@ -105,33 +106,45 @@ const bodyOf = ({ body }: Route) =>
     },
   };
 
-/** @throws Error for a route that nothing describes */
-function operationOf(route: Route) {
-  const name = `${route.method} ${route.path}`;
+/** What is said of a route elsewhere than in the table of routes. @throws Error where nothing is */
+function saidOf({ method, path, scope }: Route) {
+  const name = `${method} ${path}`;
   const answers = routeAnswers[name];
   const operation = (words.operations as Readonly<Record<string, words.Operation>>)[name];
   if (answers === undefined || operation === undefined) throw new Error(`nothing describes ${name}`);
-  const { id, summary, security = route.scope === null ? [] : (['ApiKey'] as const) } = operation;
-  const isConditional = answers.errors.includes('PRECONDITION_FAILED');
-  const quota = route.scope === null ? [] : quotaHeaders;
-  const sent = operation.headers.filter((header) => header in words.answerHeaders);
-  const codesBy = groupedBy(answers.errors, statusOf);
-  const statuses = distinct([...Object.keys(answers.bodies).map(Number), ...codesBy.keys()]);
+  return { name, ...answers, ...operation, keyed: scope !== null };
+}
+
+function responsesOf({ name, bodies, errors, headers, keyed }: ReturnType<typeof saidOf>) {
+  const codesBy = groupedBy(errors, statusOf);
+  const sent = headers.filter((header) => header in words.answerHeaders);
   const answerOf = (status: number) => {
-    const schema = answers.bodies[status];
+    const schema = bodies[status] ?? null;
     const codes = codesBy.get(status) ?? [];
     if (codes.length > 0) return schema ? errorAnswer(codes, schema) : ref('responses', codes.join('.'));
-    const headers = headersOf([...quota, ...sent]);
-    return { description: STATUS_CODES[status], headers, ...contentOf(schema ?? null, examples[name]) };
+    return {
+      description: STATUS_CODES[status],
+      headers: headersOf([...(keyed ? quotaHeaders : []), ...sent]),
+      ...contentOf(schema, status < 300 ? examples[name] : undefined),
+    };
   };
+  const statuses = distinct([...Object.keys(bodies).map(Number), ...codesBy.keys()]);
+  return Object.fromEntries(statuses.map((status) => [status, answerOf(status)]));
+}
+
+function operationOf(route: Route) {
+  const { scope } = route;
+  const said = saidOf(route);
+  const { id, summary, errors, headers, keyed, security = keyed ? (['ApiKey'] as const) : [] } = said;
+  const condition = errors.includes('PRECONDITION_FAILED') ? ['If-Match'] : [];
   return {
     ...{ operationId: id, summary },
-    tags: [route.scope === null ? 'service' : (/^\/\w+\/\w+\/([a-z]+)/.exec(route.path)?.[1] ?? 'service')],
-    ...(route.scope !== null && { description: `Scope: ${route.scope}`, 'x-scope': route.scope }),
+    tags: [keyed ? (/^\/\w+\/\w+\/([a-z]+)/.exec(route.path)?.[1] ?? 'service') : 'service'],
+    ...(scope !== null && { description: `Scope: ${scope}`, 'x-scope': scope }),
     security: security.map((scheme) => ({ [scheme]: [] })),
-    parameters: parametersOf(route, [...operation.headers, ...(isConditional ? ['If-Match'] : [])]),
+    parameters: parametersOf(route, [...headers, ...condition]),
     ...bodyOf(route),
-    responses: Object.fromEntries(statuses.map((status) => [status, answerOf(status)])),
+    responses: responsesOf(said),
   };
 }
 
