@@ -103,13 +103,13 @@ test('openapi-typescript makes types of it that compile', async (t) => {
   const folder = await tempDir(t);
   writeFileSync(join(folder, 'api.ts'), astToString(await openapiTS(textOfDocument)));
   writeFileSync(join(folder, 'usage.ts'), usage);
-  const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext'];
+  // Without types of packages, which take ten times as long.
+  const fast = ['--skipLibCheck', '--lib', 'es2022', '--typeRoots', folder];
+  const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', ...fast];
   const { status, stdout } = spawnSync(
     join(root, 'node_modules/.bin/tsc'),
     [...options, join(folder, 'usage.ts')],
-    {
-      encoding: 'utf8',
-    },
+    { encoding: 'utf8' },
   );
   assert.equal(status, 0, stdout);
 });
