@@ -8,17 +8,12 @@ import * as bodies from '../contracts/responses/bodies.js';
 import { examples } from '../contracts/responses/examples.js';
 import * as words from '../contracts/responses/operations.js';
 import { errorAnswerOf, routeAnswers } from '../contracts/responses/routes.js';
+import { webhookExample, webhookMessage, webhookNotes } from '../contracts/responses/webhooks.js';
+import { type WebhookType, webhookTypes } from '../contracts/webhook-events.js';
 import { type ErrorCode, errorTable } from '../errors.js';
 import { distinct, groupedBy } from '../lists.js';
 import { version } from '../version.js';
 import type { Route } from './route.js';
-
-/** What the service sends of its own accord. */
-export interface Webhook {
-  readonly summary: string;
-  readonly schema: TSchema;
-  readonly example: unknown;
-}
 
 /** Schemas with a name of their own. */
 const { ErrorObject, Skill, LearnerSkill, Parameters, Explanation, Attempt, Goal, GoalTracking } = bodies;
@@ -100,7 +95,7 @@ function parametersOf({ path, query }: Route, headers: readonly string[]) {
 const bodyOf = ({ body }: Route) =>
   body && {
     requestBody: {
-      required: true,
+      required: body.optional !== true,
       description: `At most ${body.limit / 1024} KiB`,
       content: Object.assign({}, ...Object.values(body.content).map((schema) => contentOf(schema)?.content)),
     },
@@ -148,8 +143,21 @@ function operationOf(route: Route) {
   };
 }
 
+const sendingOf = (type: WebhookType) => ({
+  ...{ operationId: type, summary: webhookNotes[type][0], tags: ['webhooks'] },
+  parameters: Object.entries(words.webhookHeaders).map(([name, description]) => ({
+    ...{ name, in: 'header', required: true, description, schema: { type: 'string' } },
+  })),
+  requestBody: contentOf(webhookMessage(type), webhookExample(type)),
+  responses: {
+    '2XX': { description: 'Received' },
+    410: { description: 'Disables the endpoint' },
+    default: { description: 'Not received: it is sent again' },
+  },
+});
+
 /** @throws Error for a route that nothing describes */
-export function openapiOf(routes: readonly Route[], webhooks: Readonly<Record<string, Webhook>> = {}) {
+export function openapiOf(routes: readonly Route[]) {
   const sets = Object.values(routeAnswers).flatMap(({ errors }) => [...groupedBy(errors, statusOf).values()]);
   const single = (Object.keys(errorTable) as ErrorCode[]).map((code) => [code]);
   const paths = groupedBy(routes, ({ path }) => path.replace(/:(\w+)/g, '{$1}'));
@@ -166,12 +174,7 @@ export function openapiOf(routes: readonly Route[], webhooks: Readonly<Record<st
     },
     servers: [{ url: '/' }],
     paths: Object.fromEntries([...paths].map(([path, here]) => [path, Object.fromEntries(byMethod(here))])),
-    webhooks: mapped(webhooks, ({ summary, schema, example }, name) => ({
-      post: {
-        ...{ operationId: name, summary, requestBody: contentOf(schema, example) },
-        responses: { '2XX': { description: 'Received' } },
-      },
-    })),
+    webhooks: Object.fromEntries(webhookTypes.map((type) => [type, { post: sendingOf(type) }])),
     components: {
       schemas: mapped(named, (schema) => plain(schema, schema)),
       responses: Object.fromEntries(

@@ -201,14 +201,21 @@ const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
   route('GET', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
     ok(await readWebhook(ports, tenant, id)),
   ),
-  route('PATCH', '/api/v1/webhooks/:webhook_id', administers(smallBody(WebhookChange)), async ({ tenant, body }, id) =>
-    ok(await changeWebhook(ports, tenant, id, parseJson(body)), 'Webhook changed'),
+  route(
+    'PATCH',
+    '/api/v1/webhooks/:webhook_id',
+    administers(smallBody(WebhookChange)),
+    async ({ tenant, body }, id) =>
+      ok(await changeWebhook(ports, tenant, id, parseJson(body)), 'Webhook changed'),
   ),
   route('DELETE', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
     ok(await deleteWebhook(ports, tenant, id), 'Webhook deleted'),
   ),
-  route('POST', '/api/v1/webhooks/:webhook_id/rotate-secret', administers({ ...smallBody(Rotation), optional: true }), async (call, id) =>
-    ok(await rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
+  route(
+    'POST',
+    '/api/v1/webhooks/:webhook_id/rotate-secret',
+    administers({ ...smallBody(Rotation), optional: true }),
+    async (call, id) => ok(await rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
   ),
   route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) =>
     ok(await testWebhook(ports, tenant, id), 'Test on its way', 202),

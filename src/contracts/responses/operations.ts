@@ -112,6 +112,14 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /openapi.json': op('openapi', 'This description', 'Cache-Control', 'ETag'),
 };
 
+/** Headers of what is sent to endpoints (standardwebhooks.com). */
+export const webhookHeaders = {
+  'webhook-id': 'The same however often the message is sent, and to whichever endpoint',
+  'webhook-timestamp': 'Unix seconds of this try',
+  'webhook-signature':
+    'For each secret that is valid `v1,` and base64 of HMAC-SHA-256 over `ID.TIMESTAMP.BODY`, a space between two',
+};
+
 /** Ids in paths, each with one to try. */
 export const pathExamples: Readonly<Record<string, string>> = {
   user_id: 'ada',
@@ -135,7 +143,8 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   PAYLOAD_TOO_LARGE: 'The body is larger than the limit, unpacked',
   UNSUPPORTED_MEDIA_TYPE: 'Content-Type or Content-Encoding is none of those that are taken',
   IDEMPOTENCY_KEY_REUSED: 'This event_id came with another event of the learner',
-  LIMIT_EXCEEDED: 'There are as many skills of the learner or in the tenant, webhooks or secrets, as are allowed',
+  LIMIT_EXCEEDED:
+    'There are as many skills of the learner or in the tenant, webhooks or secrets, as are allowed',
   TOO_LATE: 'The answer is archived and cannot be taken back any more',
   RATE_LIMITED: 'The quota of the key is spent',
   INTERNAL: 'A defect, which the log has under the X-Request-Id',

@@ -66,3 +66,41 @@ export const webhookData: Readonly<Record<WebhookType, TObject>> = {
   'erasure.completed': Type.Object({ erasure_id: Type.String() }),
   'webhook.test': Type.Object({ webhook_id: Type.String() }),
 };
+
+const at = '2026-11-25T23:18:02.147Z';
+const skillExample = {
+  ...{ user_id: 'ada', skill_id: 'linear-equations', event_id: 'a-9', mastery_after: 0.9612 },
+  ...{ total_attempts: 9, correct_attempts: 7, occurred_at: at },
+};
+const goalExample = {
+  ...{ user_id: 'ada', target_score: 1300, target_date: null, current_total: 1310 },
+  ...{ predicted_total: 1350, goal_probability: 0.7312 },
+};
+
+/** When each is sent, and its data. */
+export const webhookNotes: Readonly<Record<WebhookType, readonly [summary: string, example: object]>> = {
+  'mastery.reached': ['An answer brought mastery to .95; again only after it was below .80', skillExample],
+  'plateau.detected': [
+    'From this answer on the skill is on a plateau',
+    { ...skillExample, mastery_after: 0.71 },
+  ],
+  'plateau.ended': ['From this answer on it is not any more', { ...skillExample, mastery_after: 0.82 }],
+  'goal.reached': ['The current total is at the target; again only after 20 points less', goalExample],
+  'goal.at_risk': ['The forecast misses the target; again only after 20 points more than it', goalExample],
+  'model.published': [
+    'Another model of the tenant is in force',
+    { version: 4, based_on: 3, published_at: at },
+  ],
+  'erasure.completed': [
+    'Nothing is left of a learner',
+    { erasure_id: '3-651b057e-3fb6-4b21-b8e0-e2eba0a45ec0' },
+  ],
+  'webhook.test': ['Sent when asked for, whatever the endpoint asks for', { webhook_id: 'wh_fA0rAo9q' }],
+};
+
+export const webhookMessage = (type: WebhookType): TObject =>
+  Type.Object({ type: Type.Literal(type), timestamp: Time, data: webhookData[type] });
+
+export const webhookExample = (type: WebhookType): object => ({
+  ...{ type, timestamp: at, data: webhookNotes[type][1] },
+});
