@@ -46,16 +46,24 @@ export type StoredWebhook = Static<typeof StoredWebhook>;
 export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
 export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
-export const NewWebhook = Type.Object({
-  ...{ url: WebhookUrl, event_types: EventTypes, description: orNull(Description) },
-});
+const example = { url: 'https://hooks.example.org/skilltrace', event_types: ['*'] };
+export const NewWebhook = Type.Object(
+  { url: WebhookUrl, event_types: EventTypes, description: orNull(Description) },
+  { examples: [example] },
+);
 const newCheck = Compile(NewWebhook);
-export const WebhookChange = Type.Object({
-  ...{ url: orNull(WebhookUrl), event_types: orNull(EventTypes), description: orNull(Description) },
-  enabled: orNull(Type.Boolean()),
-});
+export const WebhookChange = Type.Object(
+  {
+    ...{ url: orNull(WebhookUrl), event_types: orNull(EventTypes), description: orNull(Description) },
+    enabled: orNull(Type.Boolean()),
+  },
+  { examples: [{ event_types: ['mastery.reached'] }] },
+);
 const changeCheck = Compile(WebhookChange);
-export const Rotation = Type.Object({ revoke_old: orNull(Type.Boolean()) });
+export const Rotation = Type.Object(
+  { revoke_old: orNull(Type.Boolean()) },
+  { examples: [{ revoke_old: true }] },
+);
 const rotationCheck = Compile(Rotation);
 
 /** @param allowPrivate whether http and addresses that are not public may be used. @throws ApiError INVALID_REQUEST */

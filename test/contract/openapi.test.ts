@@ -22,7 +22,7 @@ const keys = await keysOf({ after }, service);
 const limited = await keys.add({ quota: 10_000 });
 
 /** What the requests below need to find something, and what has to come last. */
-const order = ['POST', 'PUT', 'GET', 'DELETE'];
+const order = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'];
 const last = ['GET /api/v1/erasures/:erasure_id'];
 const rank = (name: string): number => (last.includes(name) ? 9 : order.indexOf(name.split(' ')[0] ?? ''));
 const routes = [...apiRoutes].sort((a, b) => rank(nameOf(a)) - rank(nameOf(b)));
@@ -34,7 +34,7 @@ const ids = {
 };
 const file = join(root, 'src/contracts/responses/examples.ts');
 const recorded: Record<string, unknown> = {};
-let erasureId = '';
+const made = { erasureId: '', webhookId: '', messageId: '' };
 
 /** The example of the description is what is sent. */
 function bodyOf(method: string, path: string): string | null {
@@ -47,16 +47,20 @@ function bodyOf(method: string, path: string): string | null {
 for (const route of routes) {
   const name = nameOf(route);
   test(`${name} answers as described`, async () => {
-    const { path = '', headers = {} } = routeRequests[name]?.({ ...ids, erasureId }) ?? {};
+    const { path = '', headers = {} } = routeRequests[name]?.({ ...ids, ...made }) ?? {};
     const parts = { method: route.method, path, headers, body: bodyOf(route.method, route.path) };
     const answer = await askInTurn(() => callerOf(service, limited).raw(parts));
     const target = targetOf(route.method, path.split('?')[0] ?? '');
     assert.ok(answer.status < 400, answer.text);
     assertAnswer(answer, { method: route.method, target, requestId: null });
     if (route.scope !== null) assert.match(answer.headers.ratelimit ?? '', /^"default";r=\d+;t=\d+$/);
+    const isJson = answer.headers['content-type'] === 'application/json';
     const isOwn = route.path === '/openapi.json';
-    if (answer.headers['content-type'] === 'application/json' && !isOwn) recorded[name] = jsonOf(answer);
-    if (name === 'DELETE /api/v1/learners/:user_id') erasureId = jsonOf(answer).data.erasure_id;
+    if (isJson && !isOwn) recorded[name] = jsonOf(answer);
+    const { data } = isJson ? jsonOf(answer) : {};
+    if (name === 'DELETE /api/v1/learners/:user_id') made.erasureId = data.erasure_id;
+    if (name === 'POST /api/v1/webhooks') made.webhookId = data.webhook_id;
+    if (name === 'POST /api/v1/webhooks/:webhook_id/test') made.messageId = data.message_id;
   });
 }
 

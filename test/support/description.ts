@@ -30,8 +30,11 @@ export interface DescribedOperation {
   readonly responses: Readonly<Record<string, DescribedAnswer>>;
 }
 
+type Operations = Readonly<Record<string, DescribedOperation>>;
+
 interface Description {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>;
+  readonly paths: Readonly<Record<string, Operations>>;
+  readonly webhooks: Readonly<Record<string, Operations>>;
   readonly components: { readonly responses: Readonly<Record<string, DescribedAnswer>> };
 }
 

@@ -9,6 +9,8 @@ export interface Ids {
   readonly eventId: string;
   readonly erasureId: string;
   readonly webhookId: string;
+  /** Of a webhook; absent: one that there is not. */
+  readonly messageId?: string;
 }
 
 const user = ({ userId }: Ids): string => encodeURIComponent(userId);
@@ -84,7 +86,7 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'POST /api/v1/webhooks/:webhook_id/test': (ids) => ({ path: `${webhook(ids)}/test` }),
   'GET /api/v1/webhooks/:webhook_id/deliveries': (ids) => ({ path: `${webhook(ids)}/deliveries` }),
   'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': (ids) => ({
-    path: `${webhook(ids)}/deliveries/msg_1/redeliver`,
+    path: `${webhook(ids)}/deliveries/${ids.messageId ?? 'msg_1'}/redeliver`,
   }),
   'DELETE /api/v1/webhooks/:webhook_id': (ids) => ({ path: webhook(ids) }),
   'GET /api/v1/health': () => ({ path: '/api/v1/health' }),
