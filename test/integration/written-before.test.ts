@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { decodeSkill, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { migrate } from '../../src/warehouse/schema/migrations.js';
 import { runCommand } from '../support/command.js';
@@ -59,6 +60,13 @@ async function loadedClickhouse(t: TestContext): Promise<string> {
   return clickhouseUrl;
 }
 
+/** A field of a learner as this version writes it: records of skills have grown since. */
+function completed(entry: string): string {
+  const [field = '', record = ''] = entry.split(' ');
+  if (!field.startsWith('73') || record.length !== 2 * 116) return entry;
+  return `${field} ${encodeSkill(decodeSkill(Buffer.from(record, 'hex'))).toString('hex')}`;
+}
+
 test('a rebuild restores Redis from what version 0.1 stored', { timeout: 600_000 }, async (t) => {
   const clickhouseUrl = await loadedClickhouse(t);
   const redisUrl = await startTestRedis(t);
@@ -77,7 +85,11 @@ test('a rebuild restores Redis from what version 0.1 stored', { timeout: 600_000
     const dump = await dumpRedis(redis);
     assert.deepEqual(
       Object.fromEntries([...dump].filter(([key]) => isCompared(key))),
-      Object.fromEntries(Object.entries(stored).filter(([key]) => isCompared(key))),
+      Object.fromEntries(
+        Object.entries(stored).flatMap(([key, fields]) =>
+          isCompared(key) ? [[key, fields.map(completed)]] : [],
+        ),
+      ),
     );
     for (const key of Object.keys(stored).filter((name) => /:e:/.test(name)))
       assert.equal(dump.get(key)?.length, key.includes('old') ? 1 + 5 : stored[key]?.length, key);

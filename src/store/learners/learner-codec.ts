@@ -240,6 +240,10 @@ export function decodeItem(stored: Buffer): ItemTrace {
 export const learnerField = 'L';
 export const skillField = (skillId: string): string => `s${skillId}`;
 
+/** The part of a field's value that rows alone decide: `reached` of a record that an earlier version began is not. */
+export const decidedByRows = (field: string, value: Buffer): Buffer =>
+  field.startsWith(skillField('')) ? value.subarray(0, reachedAt) : value;
+
 export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
 
 export type LearnerDump = ReturnType<typeof dumpOf>;

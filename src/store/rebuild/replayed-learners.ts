@@ -4,6 +4,7 @@ import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
 import { goalField } from '../learners/goals.js';
 import {
+  decidedByRows,
   decodeLearner,
   dumpOf,
   type Fields,
@@ -98,7 +99,9 @@ const itemMark = 'items ';
 
 /** What is stored in each field, by its name; an item's by its hash. */
 function partsOf({ records, items }: LearnerDump): Map<string, string> {
-  const parts = new Map(records.map(([field, value]) => [field.toString(), value.toString('hex')]));
+  const parts = new Map(
+    records.map(([field, value]) => [`${field}`, decidedByRows(`${field}`, value).toString('hex')]),
+  );
   for (const [parity, fields] of items.entries())
     for (const [hash, value] of fields)
       parts.set(`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex'));
