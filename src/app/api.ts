@@ -8,11 +8,13 @@ import { pageRoutes, withDescription } from '../http/pages.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { StartError } from '../lifecycle.js';
+import { distinct } from '../lists.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
+import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import { createLearnerRecords } from '../store/learners/learner-reads.js';
@@ -20,6 +22,7 @@ import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
 import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
+import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { type Engine, whileUsable } from './engine.js';
@@ -138,6 +141,12 @@ function routePortsOf(
   const stored = createStoredRows(clickhouse, limit);
   const waiting = createWaitingAttempts(redis, partitions);
   const records = createLearnerRecords(redis, partitions);
+  const recorder = createAttemptRecorder(compute, tally, now);
+  const retraction = {
+    ...{ learners, models, now, waiting, stored, rewriter: compute },
+    limit: createLimiter(retractionLimits),
+  };
+  const mappings = whileUsable(blocked, createMappingStore(redis));
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
   const history = {
     ...{ learners, models, now, logger },
@@ -146,7 +155,16 @@ function routePortsOf(
     history: createSkillHistory(clickhouse, createReadGuard(limit)),
   };
   return {
-    recorder: createAttemptRecorder(compute, tally, now),
+    recorder,
+    statements: {
+      ...{ recorder, mappings, retraction, tally, logger, now },
+      learnersOf: async (tenant, eventId) =>
+        distinct([
+          ...(await waiting.learnersOf(tenant, eventId)),
+          ...(await stored.learnersOf(tenant, eventId)),
+        ]),
+    },
+    mappings: { mappings, history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl), now },
     forecaster: compute,
     mastery: history,
     velocity: history,
@@ -156,10 +174,7 @@ function routePortsOf(
       answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
     attempts: { learners, waiting, stored },
-    retraction: {
-      ...{ learners, models, now, waiting, stored, rewriter: compute },
-      limit: createLimiter(retractionLimits),
-    },
+    retraction,
     erasures: {
       erasures: createErasureStore(redis, partitions),
       receipts: { find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)) },

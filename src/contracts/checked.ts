@@ -62,6 +62,7 @@ function toProblems(error: SchemaError, prefix: string): Problem[] {
     return [{ path, message: 'must not contain control characters or lone surrogates' }];
   if (error.keyword === 'enum' && 'allowedValues' in error.params)
     return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
+  if (error.keyword === 'if') return [{ path, message: 'must be what its objectType says' }];
   return [{ path, message: error.message }];
 }
 

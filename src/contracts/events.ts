@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { IsDateTime } from 'typebox/format';
 import { orNull } from './checked.js';
@@ -30,6 +30,7 @@ export const LearningEvent = Type.Object(
     ],
   },
 );
+export type LearningEvent = Static<typeof LearningEvent>;
 export const learningEventCheck = Compile(LearningEvent);
 
 export const maxBatchEvents = 1000;

@@ -35,6 +35,7 @@ export class Answering {
     private readonly exchange: Exchange,
   ) {
     this.headers = [{ 'X-Request-Id': exchange.requestId }];
+    if (serving.match.protocol) this.headers.push(serving.match.protocol.headers);
   }
 
   begin(): void {
@@ -82,8 +83,9 @@ export class Answering {
 
   /** What is not meant for callers becomes INTERNAL, and a log line. */
   private fail(error: unknown): void {
-    if (error instanceof ClientGone) this.end(null);
-    else this.respond(errorReply(error instanceof ApiError ? error : internal(error)));
+    if (error instanceof ClientGone) return this.end(null);
+    const told = error instanceof ApiError ? error : internal(error);
+    this.respond(this.serving.match.protocol?.errorReply(told) ?? errorReply(told));
   }
 
   private respond(reply: Reply): void {
@@ -100,7 +102,7 @@ export class Answering {
   private send(reply: Reply): void {
     const { exchange, headers } = this;
     const { status, body, pieces, error } = reply;
-    if (reply.headers?.['Content-Type'] === undefined) headers.push(json);
+    if (reply.headers?.['Content-Type'] === undefined && status !== 204) headers.push(json);
     if (reply.headers !== undefined) headers.push(reply.headers);
     const refused = exchange.framingProblem !== null || error?.code === 'PAYLOAD_TOO_LARGE';
     // Who stays is closed when all are answered: at once would cut an answer that is still being read.

@@ -173,7 +173,9 @@ export class Exchange extends OpenResponse {
     this.res.cork(() => {
       writeHead(this.res, answer);
       // 0: the body is all that will come.
-      sent = this.res.tryEnd(answer.body, 0)[1];
+      if (answer.status !== 204) sent = this.res.tryEnd(answer.body, 0)[1];
+      // With a length it would be an answer that RFC 9110 forbids.
+      else sent = this.res.endWithoutBody() !== null;
     });
     if (!sent) this.sendRest(bytesOf(answer.body), over);
     else {

@@ -13,7 +13,7 @@ const successEnvelope = (data: string, message?: string): string =>
     : `{"success":true,"data":${data},"message":${JSON.stringify(message)}}`;
 
 /** What is undefined stands in no JSON. */
-const errorObject = ({ code, message, details }: ApiError): object => ({ code, message, details });
+export const errorObject = ({ code, message, details }: ApiError): object => ({ code, message, details });
 
 /** @param data stands beside the error */
 export const errorEnvelope = (error: ApiError, data?: object): string =>

@@ -56,6 +56,17 @@ export interface BodyRules {
   readonly optional?: true;
 }
 
+/** What another protocol than the API's own does its way. */
+export interface Protocol {
+  /** Of every answer. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The API key in a request's headers; null: none. */
+  keyOf(header: (name: string) => string | null): string | null;
+  /** Checks the headers of a request with a key. @throws ApiError */
+  check(header: (name: string) => string | null): void;
+  errorReply(error: ApiError): Reply;
+}
+
 type Handled = Promise<Reply> | Reply | undefined;
 
 /** @param ids path parameters, decoded. @throws ApiError, ClientGone */
@@ -70,6 +81,8 @@ export interface Route {
   readonly body: BodyRules | null;
   /** Null where the query is ignored. */
   readonly query: QueryReader | null;
+  /** Null: the API's own. */
+  readonly protocol?: Protocol | null;
   readonly handle: Handle<unknown, string[]>;
 }
 
@@ -81,15 +94,15 @@ type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Res
     : [];
 
 /** What a route takes; nothing that is left out. */
-type Rules<Query> = Partial<Pick<Route, 'scope' | 'body'> & { readonly query: Query | null }>;
+type Rules<Query> = Partial<Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }>;
 
 export const route = <Path extends string, Query extends TObject>(
   method: Route['method'],
   path: Path,
-  { scope = null, body = null, query = null }: Rules<Query>,
+  { scope = null, body = null, query = null, protocol = null }: Rules<Query>,
   handle: Handle<Static<Query>, IdsOf<Path>>,
 ): Route => ({
-  ...{ method, path, scope, body },
+  ...{ method, path, scope, body, protocol },
   query: query && createQueryReader(query),
   handle: handle as Route['handle'],
 });
@@ -104,6 +117,7 @@ export interface Match {
   readonly keyless: boolean;
   /** How many the path has. */
   readonly parameters: number;
+  readonly protocol: Protocol | null;
 }
 
 /** The media type of a body, if the route takes it. @throws ApiError UNSUPPORTED_MEDIA_TYPE */

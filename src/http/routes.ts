@@ -1,10 +1,12 @@
 /** Every call of the API, in one table: who may call it, what it takes, and which use case answers it. */
-import type { TObject, TSchema } from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.js';
 import { GoalBody } from '../contracts/goals.js';
 import { checkShape, parseJson } from '../contracts/json.js';
 import { SkillRequest } from '../contracts/skills.js';
 import { NewWebhook, Rotation, WebhookChange } from '../contracts/webhooks.js';
+import { maxMappingValues } from '../contracts/xapi/mapping.js';
+import { Uuid } from '../contracts/xapi/statement.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
@@ -47,9 +49,12 @@ import {
   rotateSecret,
   type WebhookPorts,
 } from '../services/webhooks/manage.js';
+import { getMapping, type MappingPorts, putMapping } from '../services/xapi/mappings.js';
+import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
 import { sliceTurn } from '../slices.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
 import { type BodyRules, type Reply, type Route, route } from './route.js';
+import { xapi } from './xapi.js';
 
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
@@ -60,6 +65,8 @@ export interface RoutePorts {
   readonly skills: SkillDeletePorts;
   readonly attempts: AttemptPorts;
   readonly retraction: RetractionPorts;
+  readonly statements: StatementPorts;
+  readonly mappings: MappingPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
   readonly webhooks: WebhookPorts & DeliveryPorts;
@@ -82,6 +89,9 @@ const eventBatch = bodyOf(
   { [json]: WellFormedBatch, 'application/x-ndjson': EventLines },
   'gzip',
 );
+/** A hundred fields for each of a thousand statements. */
+const maxStatementValues = 100_000;
+const StatementQuery = Type.Object({ statementId: Uuid });
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest = bodyOf(largeBytes, { [json]: ClassRequest });
 /** Far more than the ids of a class and its options. */
@@ -108,12 +118,8 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     ok(await forecastScores(ports.forecaster, call.tenant, userId, call.query, call.stillWanted)),
   ),
   route('POST', '/api/v1/predictions', { scope: 'read', body: classRequest }, async (call) => {
-    // A body that is no class may be a MiB and take several slices: not with others in one turn of the loop.
-    await sliceTurn();
-    checkShape(call.body, maxClassValues, false);
-    return classReply(
-      await forecastClass(ports.forecaster, call.tenant, parseJson(call.body), call.stillWanted),
-    );
+    const body = await parseLarge(call.body, maxClassValues);
+    return classReply(await forecastClass(ports.forecaster, call.tenant, body, call.stillWanted));
   }),
   route(
     'POST',
@@ -181,6 +187,30 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
   ...webhookRoutes(ports.webhooks),
+  route('GET', '/api/v1/xapi-mapping', administers(), async ({ tenant }) =>
+    tagged(await getMapping(ports.mappings, tenant)),
+  ),
+  route('PUT', '/api/v1/xapi-mapping', administers(classRequest), async ({ tenant, body, ifMatch }) =>
+    tagged(
+      await putMapping(ports.mappings, tenant, await parseLarge(body, maxMappingValues), ifMatch),
+      'Mapping set',
+    ),
+  ),
+  route('POST', '/xapi/statements', { ...writes(statements), protocol: xapi }, async ({ tenant, body }) => {
+    const sent = await parseLarge(body, maxStatementValues);
+    return plainReply(await recordStatements(ports.statements, tenant, sent));
+  }),
+  route(
+    'PUT',
+    '/xapi/statements',
+    { ...writes(statements), query: StatementQuery, protocol: xapi },
+    async ({ tenant, body, query: { statementId } }) => {
+      const sent = await parseLarge(body, maxStatementValues);
+      await putStatement(ports.statements, tenant, statementId, sent);
+      return { status: 204, body: '' };
+    },
+  ),
+  route('GET', '/xapi/about', { protocol: xapi }, () => plainReply({ version: ['1.0.3'] })),
   route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),
   route('GET', '/livez', {}, () => probeReply(ports.health.livez(), 'ok')),
   route('GET', '/readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),
@@ -231,6 +261,14 @@ const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
       ok(await redeliver(ports, tenant, id, messageId), 'Message on its way', 202),
   ),
 ];
+const plainReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
+
+/** Of a body that may be a MiB and take several slices: not with others in one turn of the loop. @throws ApiError */
+async function parseLarge(body: Buffer, maxValues: number): Promise<unknown> {
+  await sliceTurn();
+  checkShape(body, maxValues, false);
+  return parseJson(body);
+}
 
 async function healthReply(health: Health): Promise<Reply> {
   const data = await health.health();

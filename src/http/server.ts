@@ -126,12 +126,13 @@ function register(
     const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     const keyless = here.every(({ scope }) => scope === null);
     const parameters = path.match(/:\w+/g)?.length ?? 0;
+    const protocol = here[0]?.protocol ?? null;
     for (const route of here) {
-      const handler = handlerOf({ route, allow, keyless, parameters }, route.method, path);
+      const handler = handlerOf({ route, allow, keyless, parameters, protocol }, route.method, path);
       app[calls[route.method]](path, handler);
       if (route.method === 'GET') app.head(path, handler);
     }
-    app.any(path, handlerOf({ route: null, allow, keyless, parameters: 0 }, 'other', path));
+    app.any(path, handlerOf({ route: null, allow, keyless, parameters: 0, protocol }, 'other', path));
   }
   // What is below the API is not found with a key alone.
   for (const [path, keyless] of [
@@ -139,7 +140,10 @@ function register(
     ['/api/v1/*', false],
     ['/*', true],
   ] as const)
-    app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
+    app.any(
+      path,
+      handlerOf({ route: null, allow: null, keyless, parameters: 0, protocol: null }, 'any', 'unknown'),
+    );
 }
 
 /** uWebSockets.js shares a port between processes by default. */

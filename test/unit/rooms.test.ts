@@ -34,7 +34,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     ...['base', 'tracing', 'prediction', 'catalogue', 'answer', 'learner', 'score', 'advice', 'history'],
     ...['fit/bkt', 'fit/prediction', 'fit/accuracy', 'fit'],
   ],
-  'src/contracts': ['.', 'responses'],
+  'src/contracts': ['.', 'xapi', 'responses'],
   'src/store': [
     ...['redis', 'models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'webhooks'],
     'rebuild',
@@ -50,6 +50,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
       'models',
       'import',
       'catalogue',
+      'xapi',
       'audit',
       'retention',
       'rebuild',

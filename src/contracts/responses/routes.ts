@@ -2,6 +2,8 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
 import { LearningEventResult } from '../events.js';
+import { XapiMapping } from '../xapi/mapping.js';
+import { Uuid } from '../xapi/statement.js';
 import * as data from './bodies.js';
 import { Amount, Count, each, nullable } from './bodies.js';
 import * as webhooks from './webhooks.js';
@@ -66,6 +68,16 @@ const as = (status: number, { bodies, errors }: RouteAnswers): RouteAnswers => (
 });
 const takes = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ok(schema, ...withBody, ...errors);
 
+const counting: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED', 'TOO_LATE'];
+/** Errors without the envelope; there a reused id is 409. */
+const ofXapi = (bodies: RouteAnswers['bodies']): RouteAnswers => {
+  const errors = [400, 401, 403, 409, 413, 415, 422, 429, 503].map((status) => [status, data.ErrorObject]);
+  return {
+    bodies: { ...bodies, ...Object.fromEntries(errors) },
+    errors: [...keyed, ...withBody, ...counting],
+  };
+};
+
 const answers = {
   'POST /api/v1/track-answer': takes(
     LearningEventResult,
@@ -120,6 +132,14 @@ const answers = {
     202,
     ok(webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'),
   ),
+  'GET /api/v1/xapi-mapping': ok(XapiMapping),
+  'PUT /api/v1/xapi-mapping': takes(XapiMapping, 'PRECONDITION_FAILED'),
+  'POST /xapi/statements': ofXapi({ 200: Type.Array(Uuid) }),
+  'PUT /xapi/statements': ofXapi({ 204: Type.Literal('') }),
+  'GET /xapi/about': {
+    bodies: { 200: Type.Object({ version: Type.Array(Type.String()) }) },
+    errors: keyless,
+  },
   'GET /api/v1/health': {
     bodies: {
       200: successAnswer(health(Type.Enum(['ok', 'degraded']))),

@@ -7,7 +7,7 @@ import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '../read/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
-  readonly waiting: WaitingAttempts;
+  readonly waiting: Pick<WaitingAttempts, 'of'>;
   readonly stored: Pick<StoredRows, 'history'>;
   /** Replays the learner without the answer, and commits what comes out. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };

@@ -79,6 +79,7 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
     catalogues: async () => (await source.catalogue()).length > 0,
     models: async () => (await source.modelChanges()).length > 0,
     webhooks: async () => (await source.webhooks()).length > 0,
+    mappings: async () => (await source.mappings()).length > 0,
   };
   const lost = await Promise.all(missing.map((name) => has[name]()));
   return missing.filter((_, i) => lost[i]);
@@ -125,6 +126,8 @@ async function restoreTenants(
     await store.addSkills(tenant, skillIds);
     if (shared.includes('catalogues')) await store.putCatalogue(tenant, entries);
   }
+  if (shared.includes('mappings'))
+    for (const { tenant, text } of await source.mappings()) await store.putMapping(tenant, text);
   if (!shared.includes('models')) return;
   step('models and items');
   const newest = await source.newestVersions();

@@ -13,8 +13,8 @@ export interface Recorded {
 
 export type EventResult = Recorded | ApiError;
 
-/** Events by outcome, since the process started. */
-export type AnswerTally = Partial<Record<TrackOutcome, number>>;
+/** Events by outcome, since the process started; `unmapped`: statements of which no skill was found. */
+export type AnswerTally = Partial<Record<TrackOutcome | 'unmapped', number>>;
 
 type Request = Omit<SentEvents, 'form' | 'receivedAt'>;
 

@@ -5,6 +5,7 @@ import { unavailable } from '../../errors.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
+import { replaceField } from '../redis/replace-field.js';
 import { defineScript } from '../redis/script.js';
 
 /** The value of a key's field, named by its hash: the key itself is never stored. */
@@ -36,13 +37,6 @@ function decode(keyHash: string, stored: string): StoredKey {
   const requestsPerMinute = value.requests_per_minute;
   return { keyHash, tenant, requestsPerMinute, scopes, development, createdAt, revokedAt };
 }
-
-/** KEYS: a hash. ARGV: field, value that it is expected to have ('': none), new value. Result: 1 where it was set. */
-const replaceField = defineScript(1)<[key: string, field: string, expected: string, value: string], 0 | 1>(`
-if (redis.call('HGET', KEYS[1], ARGV[1]) or '') ~= ARGV[2] then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-return 1
-`);
 
 /**
  * Takes from an API key's quota; the window opens with its first request.

@@ -1,5 +1,5 @@
 /** A learner's rows that wait for ClickHouse: answers in the outbox, other facts in the journal; parked ones too. */
-import { type AttemptRow, decodeAttemptRow, rowPrefix } from '../../contracts/attempt-row.js';
+import { type AttemptRow, decodeAttemptRow, rowColumns, rowPrefix } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
   type JournalKind,
@@ -33,6 +33,16 @@ export const createWaitingAttempts = (client: RedisClient, partitions: number) =
     for (const [place, key] of [['outbox', source] as const, ['parked', parkedKey(source)] as const])
       for await (const lines of rowsOf(client, key, rowPrefix(tenant, userId), 0))
         yield lines.map((line) => ({ place, line, row: decoded(line) }));
+  },
+  /** Learners of the tenant with a row of this event id. @throws ApiError UNAVAILABLE */
+  learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
+    const found: string[] = [];
+    for (const source of indices(partitions).map(outboxKey))
+      for (const key of [source, parkedKey(source)])
+        for await (const lines of rowsOf(client, key, `${eventId}\t`, rowColumns.indexOf('event_id')))
+          for (const event of lines.flatMap((line) => decoded(line)?.event ?? []))
+            if (event.tenant === tenant) found.push(event.userId);
+    return found;
   },
 });
 

@@ -20,6 +20,7 @@ import {
   partitionOf,
   sharedJournals,
   wantedEventsKey,
+  xapiMappingsKey,
 } from '../redis/keys.js';
 import { fieldOf, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
 import { createFactsRestore } from './restored-facts.js';
@@ -31,7 +32,7 @@ export const rebuildLockKey = 'st:rebuild:lock';
 /** What belongs to no partition, with a key that is there where it is. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey },
-  webhooks: wantedEventsKey,
+  ...{ webhooks: wantedEventsKey, mappings: xapiMappingsKey },
 } as const;
 export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];

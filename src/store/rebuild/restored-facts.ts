@@ -41,6 +41,7 @@ import {
   removedKey,
   versionKey,
   versionsKey,
+  xapiMappingsKey,
 } from '../redis/keys.js';
 import { putEndpoints } from '../webhooks/endpoints.js';
 
@@ -72,6 +73,7 @@ export function createFactsRestore(client: RedisClient) {
         await restoreDailyCheck(client, place, goal);
       }
     },
+    putMapping: (tenant: string, text: string) => serve(client.hset(xapiMappingsKey, tenant, text)),
     /** Nothing that arrived up to this month enters the partition's outbox any more. */
     raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),
     /** Later rows of the outbox get ids above this one: an entry that goes at once. A stream that is there has its own. */

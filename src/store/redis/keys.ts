@@ -72,6 +72,9 @@ export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
 export const catalogueJournalKey = 'st:{catalogues}:journal';
 
+/** By tenant, as JSON. */
+export const xapiMappingsKey = 'st:xapi:mappings';
+
 export const modelsKey = 'st:{models}:in-force';
 export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
 export const fitsKey = 'st:models:fits';

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { allScopes, type DeploymentFacts, type StoredKey } from '../../contracts/access.js';
 import { selectRows } from '../clickhouse/client.js';
-import { apiKeys, deployments } from '../schema/tables.js';
+import { apiKeys, deployments, xapiMappings } from '../schema/tables.js';
 
 type KeyRow = Omit<StoredKey, 'keyHash' | 'scopes' | 'development'> & { scopes: string; sealed: string };
 
@@ -18,6 +18,9 @@ FROM ${apiKeys.name} ORDER BY updated_at DESC LIMIT 1 BY tenant, key_id`;
 
 const lastDeployment = `SELECT deployment_id AS deploymentId, created_at AS createdAt, partitions
 FROM ${deployments.name} ORDER BY recorded_at DESC LIMIT 1`;
+
+const lastMappings = `SELECT tenant, mapping AS text FROM ${xapiMappings.name}
+ORDER BY updated_at DESC LIMIT 1 BY tenant`;
 
 export type FactsHistory = ReturnType<typeof createFactsHistory>;
 
@@ -47,6 +50,10 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
       const keys = rows.flatMap((row) => keyOf(row, sealing) ?? []);
       return { keys, unreadable: rows.length - keys.length };
     },
+    /** How statements become answers, by tenant, as Redis keeps it. */
+    mappings: () => select<{ tenant: string; text: string }>(lastMappings),
+    recordMapping: (tenant: string, mapping: string, updatedAt: number) =>
+      insert(xapiMappings.name, [{ tenant, updated_at: new Date(updatedAt).toISOString(), mapping }]),
     recordDeployment: async ({ deploymentId, partitions, createdAt }: DeploymentFacts): Promise<void> => {
       const row = { deployment_id: deploymentId, partitions, created_at: createdAt, recorded_at: now() };
       await insert(deployments.name, [row]);

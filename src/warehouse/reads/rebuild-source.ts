@@ -126,7 +126,7 @@ export type RebuildSource = ReturnType<typeof createRebuildSource>;
  * @param maxItems most items of one tenant
  */
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
-  const { deployment, keys } = createFactsHistory(client, clickhouseUrl);
+  const { deployment, keys, mappings } = createFactsHistory(client, clickhouseUrl);
   const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
   const first = async <Row>(query: string, params: object) => (await select<Row>(query, params))[0] ?? null;
   const count = (condition: string, params: object): Promise<number> =>
@@ -152,6 +152,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   return {
     deployment,
     keys,
+    mappings,
     holdsState: () => holdsState(client),
     samplePlaces: () => select<LearnerPlace & { readonly partition: number }>(selectPlaces),
     countAnswers: (partitions: readonly number[]) => count(ofPartitions, { partitions }),

@@ -37,6 +37,9 @@ WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
+const selectLearnersOf = `SELECT DISTINCT user_id AS userId FROM attempts
+WHERE tenant = {tenant:String} AND event_id = {eventId:String}`;
+
 const selectSnapshot = `SELECT state FROM ${learnerSnapshots.name} FINAL
 WHERE ${ofUser}`;
 
@@ -69,6 +72,13 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
       const [last] = await selectRows<{ state: string }>(client, selectSnapshot, { params });
       return { stored, snapshot: last?.state ?? null };
     }),
+
+  /** Learners with a stored answer of this id. */
+  learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
+    const options = { params: { tenant, eventId }, signal: AbortSignal.timeout(attemptsTimeoutMs) };
+    const rows = await limit(tenant, () => selectRows<{ userId: string }>(client, selectLearnersOf, options));
+    return rows.map(({ userId }) => userId);
+  },
 
   /** The learner's rows in the other tables, page by page; answers are in Redis, too. */
   besideAttempts: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {

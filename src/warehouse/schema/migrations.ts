@@ -44,7 +44,8 @@ const otherTables = [
   ...rollups.map(({ table }) => table),
   ...[tables.modelVersions, tables.skillParameters],
   ...[tables.goalChanges, tables.skillChanges, tables.servedForecasts],
-  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures, tables.webhooks],
+  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures],
+  ...[tables.webhooks, tables.xapiMappings],
   ...[archivedMonths, archivedLearnerSkill, tables.learnerSnapshots, tables.learnerBaselines],
 ];
 
@@ -91,8 +92,20 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
       ...createViews(cluster),
     ],
   },
-  { version: 9, name: 'endpoints of webhooks', steps: [createTables(tables.webhooks, cluster)] },
+  {
+    version: 9,
+    name: 'endpoints of webhooks, mappings of xAPI statements, and an index of event ids',
+    steps: [
+      createTables(tables.webhooks, cluster),
+      createTables(tables.xapiMappings, cluster),
+      // Parts of before are indexed when they are merged.
+      [addIndex(tables.eventIdIndex, cluster)],
+    ],
+  },
 ];
+
+const addIndex = (index: string, cluster: Cluster): string =>
+  `ALTER TABLE ${everywhere(storedName('attempts', cluster), cluster)} ADD INDEX IF NOT EXISTS ${index}`;
 
 const createViews = (cluster: Cluster): string[][] =>
   viewsInOrder.map((line) =>

@@ -9,6 +9,9 @@ const engine = 'ReplacingMergeTree';
 /** Condition: the row was counted among the accepted answers of its partition (ADR 23), as earlier versions did not. */
 export const countedRows = 'learner_version > 0';
 
+/** Finds an answer by its id without the learner. */
+export const eventIdIndex = 'event_ids event_id TYPE bloom_filter GRANULARITY 1';
+
 /**
  * One row an answer. Partitioned by the month of arrival: callers choose occurred_at and could spread one block
  * over more than the engine's 100 partitions; nobody but this service sets received_at.
@@ -68,7 +71,7 @@ export const attempts = defineTable(
   `,
   {
     engine: 'MergeTree',
-    indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1'],
+    indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1', eventIdIndex],
     partitionBy: 'toYYYYMM(received_at)',
     orderBy: '(tenant, user_id, learner_seq)',
     settings: rememberingTokens,
@@ -229,6 +232,16 @@ export const webhooks = defineTable(
     created_at DateTime64(3, 'UTC') -- When it was created
   `,
   { engine: `${engine}(updated_at)`, orderBy: '(tenant, webhook_id)', shardBy: 'cityHash64(tenant)' },
+);
+
+export const xapiMappings = defineTable(
+  'xapi_mappings -- One row for every change of how statements become answers; a rebuild needs the last of a tenant',
+  `
+    tenant LowCardinality(String) -- Whose statements
+    updated_at DateTime64(3, 'UTC') -- When it was set; later than the change before
+    mapping String zstd -- As Redis has it, JSON with a version (src/store/catalogue/xapi-mappings.ts)
+  `,
+  { engine, orderBy: '(tenant, updated_at)', shardBy: 'cityHash64(tenant)' },
 );
 
 const ofModels = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: rememberingTokens };

@@ -1,0 +1,16 @@
+import { sumOf } from '../../lists.js';
+
+const amountOf = (unit: string): string => `(?:(\\d+(?:[.,]\\d+)?)${unit})?`;
+const [weeks, years, months, days] = ['W', 'Y', 'M', 'D'].map(amountOf);
+const [hours, minutes, seconds] = ['H', 'M', 'S'].map(amountOf);
+const duration = new RegExp(
+  `^P(?!$)(?:${weeks}|${years}${months}${days}(?:T(?=\\d)${hours}${minutes}${seconds})?)$`,
+);
+const unitSeconds = [604_800, 31_536_000, 2_592_000, 86_400, 3600, 60, 1];
+
+/** Seconds of an ISO 8601 duration, or null for what is none. Years and months have 365 and 30 days. */
+export function secondsOf(text: string): number | null {
+  const amounts = duration.exec(text)?.slice(1);
+  if (amounts === undefined) return null;
+  return sumOf(amounts.map((amount = '0', i) => Number(amount.replace(',', '.')) * (unitSeconds[i] ?? 0)));
+}

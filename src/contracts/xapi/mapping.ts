@@ -1,0 +1,38 @@
+/** How a tenant's statements become answers, as the tenant has set it. */
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { checked } from '../checked.js';
+import { Id } from '../ids.js';
+import { byIri, Iri } from './statement.js';
+
+const maxSkills = 10_000;
+/** In a body with the most skills, and its other fields. */
+export const maxMappingValues = maxSkills + 10;
+
+export const XapiMapping = Type.Object({
+  home_page: Type.Union([Iri, Type.Null()]),
+  skill_from: Type.Union([Type.Enum(['parent', 'grouping', 'category']), Type.Object({ extension: Iri })]),
+  skills: Type.Refine(
+    byIri(Id),
+    (skills) => Object.keys(skills).length <= maxSkills,
+    () => `must not have more than ${maxSkills} entries`,
+  ),
+  success_threshold: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()]),
+  unmapped: Type.Enum(['reject', 'ignore'], { description: 'What becomes of an answer without a skill' }),
+});
+export type XapiMapping = Static<typeof XapiMapping>;
+export const xapiMappingCheck = Compile(XapiMapping);
+const bodyCheck = Compile(Type.Record(Type.String(), Type.Unknown()));
+
+/** Of a tenant that has set none, and what a body sets that leaves it out. */
+export const unsetMapping: XapiMapping = {
+  ...{ home_page: null, skill_from: 'parent', skills: {}, success_threshold: null, unmapped: 'reject' },
+};
+
+/** @throws ApiError INVALID_REQUEST */
+export function readMapping(body: unknown): XapiMapping {
+  const set = Object.entries(checked(bodyCheck, body, 'xAPI mapping')).filter(
+    ([name, value]) => Object.hasOwn(unsetMapping, name) && value !== null,
+  );
+  return checked(xapiMappingCheck, { ...unsetMapping, ...Object.fromEntries(set) }, 'xAPI mapping');
+}

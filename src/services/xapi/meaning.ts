@@ -1,0 +1,77 @@
+/** What a statement means here: a translation, without a look at what is stored. */
+import { createHash } from 'node:crypto';
+import type { LearningEvent } from '../../contracts/events.js';
+import { learningIdProblem } from '../../contracts/ids.js';
+import { secondsOf } from '../../contracts/xapi/duration.js';
+import type { XapiMapping } from '../../contracts/xapi/mapping.js';
+import { type Statement, voided } from '../../contracts/xapi/statement.js';
+
+/** `other`: no answer of one learner. `unmapped`: an answer of which the mapping finds no skill. */
+export type Meaning =
+  | { readonly kind: 'answer'; readonly event: LearningEvent }
+  | { readonly kind: 'voiding'; readonly statementId: string }
+  | { readonly kind: 'other' | 'unmapped' };
+
+type Actor = Statement['actor'];
+type Activity = Extract<Statement['object'], { objectType?: 'Activity' }>;
+
+const verbs = ['answered', 'passed', 'failed', 'completed'].map(
+  (verb) => `http://adlnet.gov/expapi/verbs/${verb}`,
+);
+
+/** @param id of the statement, its own or the one that it is given */
+export function meaningOf(statement: Statement, id: string, mapping: XapiMapping): Meaning {
+  const { verb, object, actor, result, context, timestamp = null } = statement;
+  if (object.objectType === 'StatementRef' && verb.id === voided)
+    return { kind: 'voiding', statementId: object.id.toLowerCase() };
+  const isCorrect = successOf(result, mapping.success_threshold);
+  const isActivity = object.objectType === undefined || object.objectType === 'Activity';
+  if (!isActivity || !verbs.includes(verb.id) || actor.objectType === 'Group' || isCorrect === null)
+    return { kind: 'other' };
+  const skillId = skillOf(object, context, mapping);
+  if (skillId === null) return { kind: 'unmapped' };
+  const who = { user_id: userOf(actor, mapping.home_page), skill_id: skillId, item_id: shortened(object.id) };
+  const answer = { is_correct: isCorrect, time_spent_seconds: timeSpent(result?.duration) };
+  return { kind: 'answer', event: { ...who, ...answer, event_id: id, occurred_at: timestamp } };
+}
+
+/** Null: the statement does not say. */
+function successOf(result: Statement['result'], threshold: number | null): boolean | null {
+  if (result?.success !== undefined) return result.success;
+  const scaled = result?.score?.scaled;
+  return threshold === null || scaled === undefined ? null : scaled >= threshold;
+}
+
+/** What lasts longer than a day is not the time of one question. */
+function timeSpent(duration = ''): number | null {
+  const seconds = Math.round(secondsOf(duration) ?? Infinity);
+  return seconds <= 86_400 ? seconds : null;
+}
+
+const hashed = (text: string): string => `x-${createHash('sha256').update(text).digest('base64url')}`;
+const shortened = (iri: string): string => (learningIdProblem(iri) === null ? iri : hashed(iri));
+
+/** An mbox and its SHA-1 are one learner: platforms send the one or the other of the same person. */
+function userOf({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: string | null): string {
+  if (account?.homePage === homePage && learningIdProblem(account.name) === null) return account.name;
+  if (account !== undefined) return hashed(`account\n${account.homePage}\n${account.name}`);
+  if (openid !== undefined) return hashed(`openid\n${openid}`);
+  const sha1 =
+    mbox === undefined ? mbox_sha1sum.toLowerCase() : createHash('sha1').update(mbox).digest('hex');
+  return hashed(`mbox_sha1sum\n${sha1}`);
+}
+
+/** Null where neither an activity nor an extension names one. */
+function skillOf(
+  { definition }: Activity,
+  context: Statement['context'],
+  mapping: XapiMapping,
+): string | null {
+  const { skill_from: from, skills } = mapping;
+  const named =
+    typeof from === 'string'
+      ? [context?.contextActivities?.[from] ?? []].flat()[0]?.id
+      : (context?.extensions?.[from.extension] ?? definition?.extensions?.[from.extension]);
+  if (typeof named !== 'string' || named === '' || !named.isWellFormed()) return null;
+  return Object.hasOwn(skills, named) ? (skills[named] as string) : shortened(named);
+}

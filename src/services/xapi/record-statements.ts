@@ -1,0 +1,109 @@
+/** Statements on their way to answers: all are read before any is counted, and then counted as a batch is. */
+import { randomUUID } from 'node:crypto';
+import { type LearningEvent, maxBatchEvents, occurredAtProblem, parseTime } from '../../contracts/events.js';
+import type { XapiMapping } from '../../contracts/xapi/mapping.js';
+import { invalidStatement, readStatement } from '../../contracts/xapi/statement.js';
+import { ApiError, invalid, unavailable } from '../../errors.js';
+import { distinct } from '../../lists.js';
+import { mapInSlices } from '../../slices.js';
+import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
+import type { Logger } from '../../telemetry.js';
+import { type RetractionPorts, retractAnswer } from '../corrections/retract-answer.js';
+import type { AnswerTally, AttemptRecorder } from '../record/record-attempts.js';
+import { meaningOf } from './meaning.js';
+
+export interface StatementPorts {
+  readonly recorder: AttemptRecorder;
+  readonly mappings: Pick<MappingStore, 'read'>;
+  readonly retraction: RetractionPorts;
+  /** Learners with an answer of this event id; rejects where not all can be looked through. */
+  readonly learnersOf: (tenant: string, eventId: string) => Promise<readonly string[]>;
+  readonly tally: AnswerTally;
+  readonly logger: Pick<Logger, 'info'>;
+  readonly now: () => number;
+}
+
+/**
+ * Answers of POST and PUT /xapi/statements. @param body a statement, or a list of them
+ * @returns the ids of the statements, given to those without one
+ * @throws ApiError INVALID_REQUEST: nothing was counted; IDEMPOTENCY_KEY_REUSED, LIMIT_EXCEEDED, TOO_LATE, UNAVAILABLE:
+ * perhaps others were, and the same statements may be sent again
+ */
+export async function recordStatements(
+  ports: StatementPorts,
+  tenant: string,
+  body: unknown,
+): Promise<string[]> {
+  const full = ports.recorder.full(tenant);
+  if (full !== null) throw full;
+  const sent: readonly unknown[] = Array.isArray(body) ? body : [body];
+  if (sent.length > maxBatchEvents) throw invalid(`More than ${maxBatchEvents} statements in one request`);
+  const { mapping } = await ports.mappings.read(tenant);
+  const now = ports.now();
+  const read = await mapInSlices(sent.entries(), ([i, one]) =>
+    readOne(one, Array.isArray(body) ? `${i}/` : '', mapping, now),
+  );
+  if (distinct(read.map(({ id }) => id.toLowerCase())).length < read.length)
+    throw invalid('Two statements of the request have the same id');
+  const events = read.flatMap(({ meaning }) => (meaning.kind === 'answer' ? [meaning.event] : []));
+  if (events.length > 0) await count(ports.recorder, tenant, events);
+  for (const { meaning } of read)
+    if (meaning.kind === 'voiding') await takeBack(ports, tenant, meaning.statementId);
+  const unmapped = read.filter(({ meaning }) => meaning.kind === 'unmapped').length;
+  ports.tally.unmapped = (ports.tally.unmapped ?? 0) + unmapped;
+  return read.map(({ id }) => id);
+}
+
+/** The same for one statement under the id of its address. */
+export function putStatement(ports: StatementPorts, tenant: string, id: string, body: unknown) {
+  const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
+  const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
+  if (typeof sent?.id === 'string' && sent.id.toLowerCase() !== id.toLowerCase())
+    throw invalidStatement([{ path: 'id', message: 'must be the statementId of the address' }]);
+  return recordStatements(ports, tenant, sent);
+}
+
+/** @throws ApiError INVALID_REQUEST */
+function readOne(value: unknown, path: string, mapping: XapiMapping, now: number) {
+  const statement = readStatement(value, path);
+  const { id = randomUUID(), timestamp } = statement;
+  const meaning = meaningOf(statement, id.toLowerCase(), mapping);
+  const late = meaning.kind === 'answer' && timestamp && occurredAtProblem(parseTime(timestamp), now);
+  if (late) throw invalidStatement([{ path: `${path}timestamp`, message: late }]);
+  if (meaning.kind === 'unmapped' && mapping.unmapped === 'reject')
+    throw invalidStatement([
+      { path: `${path}context`, message: 'must name the skill, as the mapping wants it' },
+    ]);
+  return { id, meaning };
+}
+
+/** @throws ApiError with the ids of the statements that were not counted: what may pass later goes before what will not */
+async function count(
+  recorder: AttemptRecorder,
+  tenant: string,
+  events: readonly LearningEvent[],
+): Promise<void> {
+  const body = Buffer.from(JSON.stringify({ events }));
+  const results = await recorder.recordBatch('batch', { tenant, body, idempotencyKey: null });
+  const refused = results.flatMap((error, i) =>
+    error instanceof ApiError ? [{ error, path: events[i]?.event_id ?? '', message: error.message }] : [],
+  );
+  const worst = refused.find(({ error }) => error.status >= 500) ?? refused[0];
+  if (worst === undefined) return;
+  const { code, message, headers } = worst.error;
+  const details = refused.map(({ path, message }) => ({ path, message }));
+  throw new ApiError(code, message, { headers, details, cause: worst.error });
+}
+
+async function takeBack(ports: StatementPorts, tenant: string, statementId: string): Promise<void> {
+  const learners = await ports.learnersOf(tenant, statementId).catch((error: unknown) => {
+    throw unavailable('The statement to be voided cannot be looked for right now; try again later', error);
+  });
+  if (learners.length === 0)
+    ports.logger.info({ tenant, statementId }, 'a statement to be voided is no answer');
+  for (const userId of learners)
+    await retractAnswer(ports.retraction, tenant, userId, statementId).catch((error: unknown) => {
+      // Taken back before: its row is still on its way out of ClickHouse.
+      if (!(error instanceof ApiError && error.status === 404)) throw error;
+    });
+}

@@ -1,0 +1,56 @@
+/** How statements become answers: a hash with a mapping of each tenant that has set one. */
+import { createHash } from 'node:crypto';
+import type { IfMatch } from '../../contracts/preconditions.js';
+import { unsetMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { xapiMappingsKey } from '../redis/keys.js';
+import { keepRecent } from '../redis/recent.js';
+import { replaceField } from '../redis/replace-field.js';
+import { replicated } from '../redis/replication.js';
+
+/** The largest take 3 MB each. */
+const mostKept = 20;
+
+export type StoredMapping = ReturnType<typeof decode>;
+
+/** @param text as it is stored; empty: none was set. @throws Error for what this version of the service cannot read */
+function decode(text: string) {
+  const tag = createHash('sha1').update(text).digest('hex');
+  if (text === '') return { text, tag, updatedAt: 0, mapping: unsetMapping };
+  const { v, updatedAt, mapping }: Record<string, unknown> = JSON.parse(text);
+  if (v === 1 && typeof updatedAt === 'number' && xapiMappingCheck.Check(mapping))
+    return { text, tag, updatedAt, mapping };
+  throw new Error('the stored xAPI mapping is not known to this version');
+}
+
+export type MappingStore = ReturnType<typeof createMappingStore>;
+
+/** Its functions throw ApiError UNAVAILABLE. */
+export function createMappingStore(client: RedisClient) {
+  const kept = new Map<string, StoredMapping>();
+  const read = async (tenant: string): Promise<StoredMapping> => {
+    const text = (await whileRedisServes(client.hget(xapiMappingsKey, tenant))) ?? '';
+    const before = kept.get(tenant);
+    const stored = before?.text === text ? before : decode(text);
+    keepRecent(kept, tenant, stored, mostKept);
+    return stored;
+  };
+  return {
+    read,
+    /** @returns null where a tag is wanted that it does not have. @param now Unix milliseconds */
+    put: async (
+      tenant: string,
+      mapping: XapiMapping,
+      ifMatch: IfMatch,
+      now: number,
+    ): Promise<StoredMapping | null> => {
+      for (;;) {
+        const { text, tag, updatedAt } = await read(tenant);
+        if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(tag)) return null;
+        const next = JSON.stringify({ v: 1, updatedAt: Math.max(now, updatedAt + 1), mapping });
+        const replace = () => whileRedisServes(replaceField(client, xapiMappingsKey, tenant, text, next));
+        if ((await replicated(client, xapiMappingsKey, replace)) === 1) return decode(next);
+      }
+    },
+  };
+}
