@@ -83,9 +83,9 @@ export class Answering {
 
   /** What is not meant for callers becomes INTERNAL, and a log line. */
   private fail(error: unknown): void {
-    if (error instanceof ClientGone) return this.end(null);
-    const told = error instanceof ApiError ? error : internal(error);
-    this.respond(this.serving.match.protocol?.errorReply(told) ?? errorReply(told));
+    const replyOf = this.serving.match.protocol?.errorReply ?? errorReply;
+    if (error instanceof ClientGone) this.end(null);
+    else this.respond(replyOf(error instanceof ApiError ? error : internal(error)));
   }
 
   private respond(reply: Reply): void {

@@ -28,13 +28,19 @@ async function ask(key: string | null, route: (typeof routeTable)[number]) {
 
 /** What the contract says of keys; a route that is added has to be added here. */
 const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
-  write: [/^POST \/api\/v1\/track-answers?$/, /^(PUT|DELETE) .*\/goals\//, /^DELETE .*\/attempts\//],
+  write: [
+    /^POST \/api\/v1\/track-answers?$/,
+    /^(POST|PUT) \/xapi\/statements$/,
+    /^(PUT|DELETE) .*\/goals\//,
+    /^DELETE .*\/attempts\//,
+  ],
   admin: [
     /^(PUT|DELETE) .*\/skills\//,
     /^GET .*\/export$/,
     /^DELETE .*\/learners\/:user_id$/,
     /\/erasures\//,
     /\/webhooks/,
+    /^(GET|PUT) .*\/xapi-mapping$/,
   ],
   // Nothing that reaches beyond a tenant is served yet.
   operator: [],
@@ -59,6 +65,7 @@ for (const route of keyed) {
 
 for (const route of keyed) {
   test(`${nameOf(route)} is closed without a key in store`, async () => {
+    const challenge = route.protocol ? 'Basic realm="xAPI", ApiKey' : 'ApiKey';
     for (const key of [
       null,
       '',
@@ -70,13 +77,22 @@ for (const route of keyed) {
       const { status, headers, text } = await ask(key, route);
       // White space around a header's value is not part of it.
       if (key === `${service.key} `) assert.notEqual(status, 401);
-      else assert.deepEqual([status, headers['www-authenticate']], [401, 'ApiKey'], text);
+      else assert.deepEqual([status, headers['www-authenticate']], [401, challenge], text);
     }
   });
 }
 
 test('what needs no key is known by name, and a wrong key changes nothing', async () => {
-  const names = ['/livez', '/readyz', '/metrics', '/api/v1/health', '/openapi.json', '/docs', '/dashboard'];
+  const names = [
+    '/livez',
+    '/readyz',
+    '/metrics',
+    '/api/v1/health',
+    '/openapi.json',
+    '/docs',
+    '/dashboard',
+    '/xapi/about',
+  ];
   for (const route of keyless) {
     const isNamed = route.path === '/' || names.some((name) => route.path.startsWith(name));
     assert.ok(isNamed && route.method === 'GET', nameOf(route));

@@ -28,6 +28,17 @@ const sends = (body: object): Pick<RequestParts, 'body'> => ({ body: JSON.string
 export const pageFile = readdirSync(new URL('.', import.meta.resolve('#bundle/docs/index.html')))
   .find((name) => name.endsWith('.css.gz'))
   ?.replace('.gz', '');
+const xapi = { 'X-Experience-API-Version': '1.0.3' };
+const statementId = '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5';
+/** An answer, of the learner's account. */
+const statement = ({ userId }: Ids): object => ({
+  id: statementId,
+  actor: { account: { homePage: 'http://lms.example/', name: userId } },
+  verb: { id: 'http://adlnet.gov/expapi/verbs/answered' },
+  object: { id: 'http://lms.example/items/1' },
+  result: { success: true },
+  context: { contextActivities: { parent: [{ id: 'http://lms.example/skills/1' }] } },
+});
 
 /** By the routes' names; a route that is added has to be added here. */
 export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestParts, 'method'>>> = {
@@ -89,6 +100,14 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     path: `${webhook(ids)}/deliveries/${ids.messageId ?? 'msg_1'}/redeliver`,
   }),
   'DELETE /api/v1/webhooks/:webhook_id': (ids) => ({ path: webhook(ids) }),
+  'GET /api/v1/xapi-mapping': () => ({ path: '/api/v1/xapi-mapping' }),
+  'PUT /api/v1/xapi-mapping': () => ({ path: '/api/v1/xapi-mapping', ...sends({}) }),
+  'POST /xapi/statements': (ids) => ({ path: '/xapi/statements', headers: xapi, ...sends(statement(ids)) }),
+  'PUT /xapi/statements': (ids) => ({
+    path: `/xapi/statements?statementId=${statementId}`,
+    ...{ headers: xapi, ...sends(statement(ids)) },
+  }),
+  'GET /xapi/about': () => ({ path: '/xapi/about' }),
   'GET /api/v1/health': () => ({ path: '/api/v1/health' }),
   'GET /livez': () => ({ path: '/livez' }),
   'GET /readyz': () => ({ path: '/readyz' }),

@@ -18,6 +18,8 @@ export interface Target {
   readonly route: Route | null;
   /** Methods of the path, where it is one of ours. */
   readonly methods: readonly string[];
+  /** Of the path; null: the API's own. */
+  readonly protocol: Route['protocol'];
 }
 
 /** @param path as it is sent, without its query */
@@ -27,6 +29,7 @@ export function targetOf(method: string, path: string): Target {
   const wanted = method === 'HEAD' ? 'GET' : method;
   return {
     route: bestOf(here.filter((route) => route.method === wanted)),
+    protocol: here[0]?.protocol ?? null,
     methods: here.flatMap((route) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method])),
   };
 }

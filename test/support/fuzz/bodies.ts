@@ -71,6 +71,29 @@ const spoilt = (object: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<unk
       );
     });
 
+/** Few learners, and ids that meet. */
+const xapiStatement = record(
+  {
+    id: fc.constantFrom('5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5', '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a6'),
+    actor: fc.constantFrom<object>(
+      { mbox: 'mailto:ada@lms.example' },
+      { account: { homePage: 'http://lms.example/', name: 'ada' } },
+      { objectType: 'Group', member: [{ openid: 'http://lms.example/ada' }] },
+    ),
+    verb: fc
+      .constantFrom('answered', 'answered', 'passed', 'attempted', 'voided')
+      .map((verb) => ({ id: `http://adlnet.gov/expapi/verbs/${verb}` })),
+    object: fc.constantFrom<object>(
+      { id: 'http://lms.example/items/1' },
+      { objectType: 'StatementRef', id: '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5' },
+    ),
+    result: fc.record({ success: fc.boolean(), duration: fc.constantFrom('PT5S', 'P1Y') }),
+    context: fc.constant({ contextActivities: { parent: [{ id: 'http://lms.example/skills/1' }] } }),
+    timestamp: fc.constantFrom(...times),
+  },
+  ['actor', 'verb', 'object', 'result', 'context'],
+);
+
 const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> = {
   'POST /api/v1/track-answer': event,
   'POST /api/v1/track-answers': record(
@@ -105,6 +128,18 @@ const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> =
       target_date: optional(day.map((date) => date.toISOString().slice(0, 10))),
     },
     ['target_score'],
+  ),
+  'POST /xapi/statements': xapiStatement,
+  'PUT /xapi/statements': xapiStatement,
+  'PUT /api/v1/xapi-mapping': record(
+    {
+      home_page: optional(fc.constantFrom('http://lms.example/', 'lms')),
+      skill_from: optional(fc.constantFrom('parent', 'category', { extension: 'http://lms.example/skill' })),
+      skills: optional(fc.dictionary(fc.constantFrom('http://lms.example/skills/1', 'a'), goodId)),
+      success_threshold: optional(fc.double({ min: 0, max: 1, noNaN: true })),
+      unmapped: optional(fc.constantFrom('reject', 'ignore')),
+    },
+    [],
   ),
   'PUT /api/v1/skills/:skill_id': record(
     {

@@ -85,7 +85,10 @@ const queryOf = ({ query }: Route): fc.Arbitrary<string> => {
     ['limit', `${limit}`],
     ['cursor', toldCursor],
   ]);
-  return (queryNames.includes('cursor') ? fc.oneof(odd, pages) : odd).map((pairs) =>
+  const statement = fc.constant([['statementId', '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5']]);
+  const usual = queryNames.includes('cursor') ? pages : statement;
+  const isOdd = !queryNames.includes('cursor') && !queryNames.includes('statementId');
+  return (isOdd ? odd : fc.oneof(odd, usual)).map((pairs) =>
     pairs.map(([left, right]) => `${left}=${right}`).join('&'),
   );
 };
@@ -146,9 +149,11 @@ const requestTo = (route: Route): fc.Arbitrary<Request> =>
       headers: someHeaders,
       content: contentOf(route),
     })
-    .map(({ query, path, key, ...rest }) => ({
+    .map(({ query, path, key, headers, ...rest }) => ({
       ...rest,
-      key: rest.method === 'DELETE' && key === 'ledger' ? 'wild' : key,
+      // Statements are learners' answers that no ledger has.
+      key: (rest.method === 'DELETE' || route.protocol) && key === 'ledger' ? 'wild' : key,
+      headers: route.protocol ? { 'X-Experience-API-Version': '1.0.3', ...headers } : headers,
       path: query === '' ? path : `${path}?${query}`,
     }));
 
