@@ -89,8 +89,8 @@ const eventBatch = bodyOf(
   { [json]: WellFormedBatch, 'application/x-ndjson': EventLines },
   'gzip',
 );
-/** A hundred fields for each of a thousand statements. */
-const maxStatementValues = 100_000;
+/** Fifty fields for each of a thousand statements. */
+const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest = bodyOf(largeBytes, { [json]: ClassRequest });

@@ -339,6 +339,8 @@ test('the mapping: defaults, ETag, skills by name, category and extension, thres
   assert.equal(await skillBy({ skill_from: 'category' }, category), 'http://school.example/c');
   assert.equal(await skillBy({ skill_from: 'grouping' }, category), 400);
   assert.equal(await skillBy({ skill_from: 'grouping', unmapped: 'ignore' }, category), null);
+  const { text } = await caller.raw({ method: 'GET', path: '/metrics' });
+  assert.match(text, /_answers_total\{outcome="unmapped",process="all"\} [1-9]/);
   const skill_from = { extension: 'http://school.example/skill' };
   const extensions = { [skill_from.extension]: 'constructor' };
   assert.equal(await skillBy({ skill_from }, { context: { extensions } }), 'constructor');

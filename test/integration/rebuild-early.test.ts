@@ -39,7 +39,7 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
   const { redis, service, caller, ready, becomes, clickhouse } = await stage(t);
   const put = async (path: string, body: object) =>
     assert.equal((await caller.call({ method: 'PUT', path, body: JSON.stringify(body) })).status, 200);
-  const [goal, skill] = ['/api/v1/goals/ada', '/api/v1/skills/algebra'];
+  const [goal, skill, mapping] = ['/api/v1/goals/ada', '/api/v1/skills/algebra', '/api/v1/xapi-mapping'];
   await put(goal, { target_score: 1200 });
   await put(skill, { section: 'math', weight: 2 });
   const hooks = '/api/v1/webhooks';
@@ -54,7 +54,13 @@ test('goals and catalogue without any answer are not forgotten in silence', asyn
     caller.call({ method: 'PATCH', path: `${hooks}/${id}`, body: JSON.stringify(change) });
   assert.equal((await patch(off.webhook_id, { enabled: false })).status, 200);
   assert.equal((await caller.call({ method: 'DELETE', path: `${hooks}/${gone.webhook_id}` })).status, 200);
-  const read = async () => [(await caller.get(goal)).json.data, (await caller.get(skill)).json.data];
+  await put(mapping, { home_page: 'http://before.example/' });
+  await put(mapping, {
+    home_page: 'http://lms.example/',
+    skills: { 'http://lms.example/skills/1': 'algebra' },
+  });
+  const get = async (path: string) => (await caller.get(path)).json.data;
+  const read = () => Promise.all([goal, skill, mapping].map(get));
   const before = await read();
   await waitFor('the goal in ClickHouse', async () => (await countOf(clickhouse, 'goal_changes')) > 0);
   await waitFor('the skill in ClickHouse', async () => (await countOf(clickhouse, 'skill_changes')) > 0);

@@ -9,7 +9,7 @@ import { archivedThrough } from '../schema/rollups.js';
  * the first answer, and the end of a key. Not keys and the deployment's own facts, which every start makes.
  */
 const places = [
-  ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks'].map(
+  ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks', 'xapi_mappings'].map(
     (table) => [table, table] as const,
   ),
   ['api_keys', 'api_keys WHERE revoked_at IS NOT NULL'] as const,
