@@ -258,10 +258,10 @@ function readClickhouseUrl(raw: string | undefined, complain: Complain): string 
 
 function readSpans({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environment, complain: Complain) {
   if (endpoint === undefined) return null;
-  const isHttp = /^https?:$/.test(parseUrl(endpoint)?.protocol ?? '');
+  const isHttp = /^https?:\/\/[^?#]+$/.test(endpoint) && URL.canParse(endpoint);
   if (!isHttp) complain('OTEL_EXPORTER_OTLP_ENDPOINT', maskUrl(endpoint));
   const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
-  return { url, sampler: values.OTEL_TRACES_SAMPLER, ratio: Number(values.OTEL_TRACES_SAMPLER_ARG ?? 0.01) };
+  return { url, sampler: values.OTEL_TRACES_SAMPLER, ratio: Number(values.OTEL_TRACES_SAMPLER_ARG) };
 }
 
 const parseUrl = (raw: string): URL | null => (URL.canParse(raw) ? new URL(raw) : null);

@@ -28,7 +28,7 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
     spanLimits: { linkCountLimit: 512 },
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
   });
-  closers.add('spans', () => within(provider.shutdown(), flushMs));
+  closers.add('spans', (limitMs) => within(provider.shutdown(), Math.min(flushMs, limitMs / 2)));
   const tracer = provider.getTracer('skilltrace');
   const propagator = new W3CTraceContextPropagator();
   return (name, header) => {

@@ -3,10 +3,7 @@ import { ending } from '../spans.js';
 import { type SentPart, taskOf } from './track-task.js';
 
 /** Runs a task in a span below its first sampled request, so that one trace shows the whole way, and linked to all of them. */
-export async function runInSpan(
-  requests: readonly SentPart[],
-  run: (task: TrackTask) => Promise<TrackReply>,
-) {
+export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
   const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
   const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);
   const reply = await ending(batch, run(taskOf(requests, batch !== undefined)));

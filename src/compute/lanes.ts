@@ -11,7 +11,7 @@ import {
 } from '../contracts/tasks.js';
 import { type ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type Queued } from '../fair-queue.js';
-import { runInSpan } from './batch-span.js';
+import { inSpan } from './batch-span.js';
 import {
   idsIn,
   joinedOutcomes,
@@ -174,7 +174,7 @@ export function createLanes(options: LanesOptions) {
         for (const [i, { settle }] of entries.entries()) settle(outcomeOf(i));
       };
       const count = async () =>
-        outcomesOf(await runInSpan(entries, (sent) => options.run(sent, lane.number)), options.onFailure);
+        outcomesOf(await inSpan(entries, (sent) => options.run(sent, lane.number)), options.onFailure);
       count().then(
         (outcomes) => finish((i) => outcomes[i] as Outcomes),
         (error) => finish(() => error),

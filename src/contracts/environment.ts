@@ -43,9 +43,8 @@ const meanings = {
   SKILLS_FILE: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
   LOG_LEVEL: 'least level that is logged',
   OTEL_EXPORTER_OTLP_ENDPOINT: 'receiver of traces, by OTLP over HTTP in JSON; not set: there are none',
-  OTEL_TRACES_SAMPLER:
-    'which requests and jobs are traced; parentbased: as the caller says, where it says so',
-  OTEL_TRACES_SAMPLER_ARG: 'share that traceidratio traces; not set: 0.01',
+  OTEL_TRACES_SAMPLER: 'what is traced; with parentbased_ as the caller says, where it says so',
+  OTEL_TRACES_SAMPLER_ARG: 'share of requests and of jobs that traceidratio traces',
 } as const;
 
 export type EnvironmentName = keyof typeof meanings;
@@ -138,11 +137,10 @@ export const environmentSchema = Type.Object({
     default: 'parentbased_traceidratio',
     pattern: '^(parentbased_)?(always_on|always_off|traceidratio)$',
   }),
-  OTEL_TRACES_SAMPLER_ARG: optional(
-    'OTEL_TRACES_SAMPLER_ARG',
-    'a number from 0 to 1',
-    '^(0|1|0?\\.\\d{1,15})$',
-  ),
+  OTEL_TRACES_SAMPLER_ARG: text('OTEL_TRACES_SAMPLER_ARG', 'a number from 0 to 1', {
+    default: '0.01',
+    pattern: '^(0|0?\\.\\d{1,15}|1(\\.0{1,15})?)$',
+  }),
 });
 
 export type Environment = Static<typeof environmentSchema>;

@@ -1,71 +1,131 @@
-/** Traces: what a receiver gets of a request, of its batch and of what follows, and what a receiver that is away harms. */
+/** Traces: what a receiver gets of requests, batches and jobs, and that one that is away harms nobody. */
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadConfig } from '../../src/config.js';
+import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf, event } from '../support/http.js';
-import { attributeOf, type ReceivedSpan, startReceiver } from '../support/otlp-receiver.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { attributesOf, type ReceivedSpan, startReceiver } from '../support/otlp-receiver.js';
+import { root } from '../support/root.js';
+import { clickhouseOf, dataFolder, startService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';
 import { waitFor } from '../support/wait.js';
 
-/** As the variables say; a receiver at a port where nobody listens is the default. */
-const settings = (endpoint: string, more: Record<string, string> = {}) =>
-  loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...more }).spans;
+/** Nobody listens at port 1. */
+const tracesTo = (endpoint = 'http://127.0.0.1:1') =>
+  loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: '1' }).spans;
 
-const traceId = (digit: string): string => digit.repeat(32);
 const callerSpan = 'c'.repeat(16);
-const traceparent = (digit: string, isSampled: boolean) => ({
-  traceparent: `00-${traceId(digit)}-${callerSpan}-${isSampled ? '01' : '00'}`,
+const traceOf = (digit: string): string => digit.repeat(32);
+const calledIn = (digit: string, isSampled = true) => ({
+  traceparent: `00-${traceOf(digit)}-${callerSpan}-0${isSampled ? 1 : 0}`,
   tracestate: 'vendor=7',
 });
 
-const parentNames = (spans: readonly ReceivedSpan[], span: ReceivedSpan): string[] => {
-  const parent = spans.find(({ spanId }) => spanId === span.parentSpanId);
-  return parent === undefined ? [] : [parent.name, ...parentNames(spans, parent)];
-};
-const inside = (inner: ReceivedSpan, outer: ReceivedSpan): boolean =>
-  BigInt(inner.startTimeUnixNano) >= BigInt(outer.startTimeUnixNano) &&
-  BigInt(inner.endTimeUnixNano) <= BigInt(outer.endTimeUnixNano);
+function lineOf(all: readonly ReceivedSpan[], span: ReceivedSpan): string[] {
+  const parent = all.find(({ spanId }) => spanId === span.parentSpanId);
+  return parent === undefined ? [span.name] : [...lineOf(all, parent), span.name];
+}
 
-test('a sampled request is followed through batch, worker and commit, a job through its insert', async (t) => {
+function assertInside(all: readonly ReceivedSpan[], inner: ReceivedSpan): void {
+  const outer = all.find(({ spanId }) => spanId === inner.parentSpanId) as ReceivedSpan;
+  assert.ok(BigInt(inner.startTimeUnixNano) >= BigInt(outer.startTimeUnixNano), inner.name);
+  assert.ok(BigInt(inner.endTimeUnixNano) <= BigInt(outer.endTimeUnixNano), inner.name);
+}
+
+test('a sampled request is followed to its commit, a job to its insert', async (t) => {
   const receiver = await startReceiver(t);
-  const spans = settings(`${receiver.endpoint}/`, {
-    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
-    OTEL_TRACES_SAMPLER_ARG: '1',
-  });
-  const service = await startService(t, { spans, lanes: 1 });
+  const service = await startService(t, { spans: tracesTo(`${receiver.endpoint}/`), lanes: 1 });
   const caller = callerOf(service, service.key);
-  const sent = [
-    caller.track(event({ user_id: 'secret-learner' }), traceparent('1', true)),
-    caller.track(event(), traceparent('2', true)),
-    caller.track(event(), traceparent('3', false)),
-    caller.trackAll([event(), event()], traceparent('4', true)),
-  ];
+  const answers = await Promise.all([
+    caller.track(event({ user_id: 'hidden-learner' }), calledIn('1')),
+    caller.track(event(), calledIn('2', false)),
+    caller.trackAll([event(), event()], calledIn('3')),
+    caller.get('/api/v1/mastery/hidden-learner-2', calledIn('4')),
+    caller.track(event(), { traceparent: 'no trace at all' }),
+  ]);
   assert.deepEqual(
-    (await Promise.all(sent)).map(({ status }) => status),
-    [200, 200, 200, 200],
+    answers.map(({ status }) => status),
+    [200, 200, 200, 404, 200],
   );
-  assert.equal((await caller.get('/api/v1/mastery/nobody-secret', traceparent('5', true))).status, 404);
-  const stored = clickhouseOf(t, service);
+  const clickhouse = clickhouseOf(t, service);
   await waitFor('the rows', async () => {
-    const rows = await stored.query({ query: 'SELECT count() FROM attempts', format: 'TabSeparated' });
+    const rows = await clickhouse.query({ query: 'SELECT count() FROM attempts', format: 'TabSeparated' });
     return (await rows.text()).trim() === '5';
   });
   assert.ok(await service.stop());
+
   const all = receiver.spans();
-  console.log(
-    JSON.stringify(
-      all.map((s) => [
-        s.name,
-        s.kind,
-        s.traceId.slice(0, 4),
-        parentNames(all, s),
-        s.links?.length,
-        s.attributes.map((a) => [a.key, Object.values(a.value)[0]]),
-      ]),
-      null,
-      0,
-    ).replaceAll('],["', '],\n["'),
+  const named = (name: string, digit?: string): ReceivedSpan[] =>
+    all.filter((span) => span.name === name && (digit === undefined || span.traceId === traceOf(digit)));
+  for (const [digit, route, status] of [
+    ['1', 'POST /api/v1/track-answer', 200],
+    ['3', 'POST /api/v1/track-answers', 200],
+    ['4', 'GET /api/v1/mastery/:user_id', 404],
+  ] as const) {
+    const [request] = named(route, digit);
+    assert.equal(request?.parentSpanId, callerSpan);
+    assert.equal(request.traceState, 'vendor=7');
+    assert.equal(request.kind, 2);
+    const [method, path] = route.split(' ');
+    assert.deepEqual(attributesOf(request), {
+      'url.scheme': 'http',
+      'http.request.method': method,
+      'http.route': path,
+      'http.response.status_code': status,
+    });
+  }
+  const batches = named('batch');
+  const linked = batches.flatMap(({ links = [] }) => links.map(({ spanId }) => spanId));
+  const tracked = all.filter(({ name }) => name.startsWith('POST'));
+  assert.equal(tracked.length, 3);
+  assert.deepEqual(linked.sort(), tracked.map(({ spanId }) => spanId).sort());
+  for (const batch of batches) assert.equal(batch.parentSpanId, batch.links?.[0]?.spanId);
+  for (const name of ['load', 'commit'])
+    for (const step of named(name)) assert.deepEqual(lineOf(all, step).slice(1), ['batch', 'worker', name]);
+  assert.ok(named('commit').length >= batches.length);
+  assert.ok(named('insert').length > 0);
+  for (const insert of named('insert')) assert.deepEqual(lineOf(all, insert), ['job', 'insert']);
+  for (const name of ['batch', 'worker', 'load', 'commit', 'insert'])
+    for (const span of named(name)) assertInside(all, span);
+  assert.deepEqual(named('POST /api/v1/track-answer', '2'), []);
+  const sent = receiver.bodies.join();
+  assert.doesNotMatch(sent, /hidden|algebra/);
+  assert.ok(!sent.includes(service.key) && !sent.includes(traceOf('2')));
+});
+
+test('a receiver that is away costs no answer and no clean stop', async (t) => {
+  const service = await startService(t, { spans: tracesTo() });
+  const { status } = await callerOf(service, service.key).track(event());
+  assert.equal(status, 200);
+  assert.ok(await service.stop());
+});
+
+test('without an endpoint nothing of the SDK is loaded', async (t) => {
+  const { path, remove } = await dataFolder();
+  t.after(remove);
+  const [redis, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
+  // Node writes there at its end which scripts all its threads have loaded.
+  const coverage = join(path, 'coverage');
+  const service = await launchService(t, {
+    ...{ DATA_DIR: join(path, 'data'), REDIS_URL: redis, CLICKHOUSE_URL: clickhouseUrl },
+    ...{ API_KEYS: 'key:tenant', NODE_V8_COVERAGE: coverage },
+  });
+  assert.equal((await callerOf(service, 'key').track(event())).status, 200);
+  await service.stop();
+  const loaded = readdirSync(coverage).flatMap((file) =>
+    JSON.parse(readFileSync(join(coverage, file), 'utf8')).result.map(({ url }: { url: string }) => url),
   );
-  void [attributeOf, inside, redisOf, launchService];
+  const bundles = join(root, 'dist/bundle');
+  const withSdk = readdirSync(bundles).filter(
+    (name) =>
+      name.endsWith('.js') && readFileSync(join(bundles, name), 'utf8').includes('BatchSpanProcessor'),
+  );
+  assert.ok(withSdk.length > 0);
+  assert.ok(loaded.some((url) => url.endsWith('/track.js')));
+  assert.deepEqual(
+    withSdk.filter((name) => loaded.some((url) => url.endsWith(`/${name}`))),
+    [],
+  );
 });

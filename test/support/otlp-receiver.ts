@@ -48,6 +48,5 @@ export async function startReceiver(t: Scoped) {
   };
 }
 
-/** @param name of an attribute */
-export const attributeOf = ({ attributes }: ReceivedSpan, name: string): unknown =>
-  Object.values(attributes.find(({ key }) => key === name)?.value ?? {})[0];
+export const attributesOf = ({ attributes }: ReceivedSpan): Record<string, unknown> =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));

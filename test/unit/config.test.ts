@@ -45,6 +45,7 @@ test('the defaults are the contract’s', () => {
     role: 'all',
     skillsFile: null,
     logLevel: 'info',
+    spans: null,
   });
 });
 
@@ -77,6 +78,9 @@ test('good values are taken', async (t) => {
     ROLE: 'pipeline',
     SKILLS_FILE: skills,
     LOG_LEVEL: 'silent',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'https://user:token@collector:4318/tenant/',
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '.25',
   });
   assert.equal(config.redisUrl, 'rediss://user:p%40ss@a:7000,rediss://b:7001');
   assert.equal(config.clickhouseUrl, 'https://u:p@ch:8443/learning');
@@ -84,6 +88,8 @@ test('good values are taken', async (t) => {
   assert.equal(config.embeddedRedisMaxmemory, 2 ** 31);
   assert.deepEqual(config.analystLimits, { seconds: 300, memoryBytes: 2 ** 29, rows: 1e9 });
   assert.deepEqual(config.skillLimits, { perLearner: 7, perTenant: 50_000 });
+  const url = 'https://user:token@collector:4318/tenant/v1/traces';
+  assert.deepEqual(config.spans, { url, sampler: 'traceidratio', ratio: 0.25 });
   assert.deepEqual(
     [config.port, config.portIsSet, config.apiProcesses, config.role, config.skillsFile],
     [0, true, 64, 'pipeline', skills],
@@ -189,6 +195,12 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['ROLE', 'worker', /all, api or pipeline/],
   ['SKILLS_FILE', '/nowhere/skills.csv', /ENOENT/],
   ['LOG_LEVEL', 'loud', /trace, debug/],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', /"collector:4318"/],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://user:hunter2@collector:99999', /"http:\/\/\*\*\*@collector:99999"/],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector/?token=hunter2', /"http:\/\/collector\/\?\*\*\*"/],
+  ['OTEL_TRACES_SAMPLER', 'jaeger_remote', /always_on, always_off or traceidratio/],
+  ['OTEL_TRACES_SAMPLER_ARG', '1.5', /0 to 1/],
+  ['OTEL_TRACES_SAMPLER_ARG', '1e-2', /0 to 1/],
 ];
 for (const [name, value, shown] of bad) {
   test(`${name}=${value.slice(0, 30)} is refused with name, value and what is allowed`, () => {

@@ -1,0 +1,108 @@
+/** Spans of batches, by the SDK and a receiver on loopback; what is told of a receiver that refuses. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inSpan } from '../../src/compute/batch-span.js';
+import type { SentPart } from '../../src/compute/track-task.js';
+import { loadConfig } from '../../src/config.js';
+import { createClosers } from '../../src/lifecycle.js';
+import { openSpans } from '../../src/otel.js';
+import { type Span, unixMs } from '../../src/spans.js';
+import { createLogger } from '../../src/telemetry.js';
+import { attributesOf, startReceiver } from '../support/otlp-receiver.js';
+import type { Scoped } from '../support/service.js';
+import { waitFor } from '../support/wait.js';
+
+/** With the lines that are logged. @param environment names the endpoint */
+function open(t: Scoped, environment: Record<string, string>) {
+  const lines: string[] = [];
+  const logger = createLogger('info', 'test', { write: (line) => lines.push(line) });
+  const closers = createClosers(logger);
+  t.after(() => closers.close());
+  const settings = loadConfig(environment).spans;
+  assert.ok(settings);
+  return { spans: openSpans(settings, logger, closers), closers, lines };
+}
+
+const requestOf = (span: Span | null): SentPart => ({
+  ...{ importId: null, slots: 1 },
+  sent: { form: 'event', tenant: '', body: Buffer.from('{}'), idempotencyKey: null, receivedAt: 0, span },
+});
+
+test('a batch has its first sampled request for a parent and links all that are sampled', async (t) => {
+  const { endpoint, spans: received } = await startReceiver(t);
+  const { spans, closers } = open(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
+    OTEL_TRACES_SAMPLER: 'always_on',
+  });
+  const requests = [spans('first'), null, spans('second')];
+  const reply = { counts: [1], outcomes: 'c', data: '{}' };
+  await inSpan(requests.map(requestOf), async ({ isTimed }) => {
+    assert.ok(isTimed);
+    const start = unixMs();
+    return { ...reply, times: { start, end: start, steps: [{ name: 'commit', start, end: start }] } };
+  });
+  await inSpan([requestOf(null)], async ({ isTimed }) => {
+    assert.ok(!isTimed);
+    return reply;
+  });
+  const broken = new RangeError('a text that must not be sent');
+  await assert.rejects(
+    inSpan([requestOf(requests[0] ?? null)], () => Promise.reject(broken)),
+    broken,
+  );
+  for (const request of requests) request?.end();
+  await closers.close();
+
+  const all = received();
+  const idOf = (wanted: string) => all.find(({ name }) => name === wanted)?.spanId;
+  const [batch, failed] = all.filter(({ name }) => name === 'batch');
+  assert.equal(batch?.parentSpanId, idOf('first'));
+  assert.deepEqual(
+    batch?.links?.map(({ spanId }) => spanId),
+    [idOf('first'), idOf('second')],
+  );
+  assert.deepEqual(attributesOf(batch), { 'skilltrace.requests': 3 });
+  assert.equal(all.find(({ name }) => name === 'worker')?.parentSpanId, batch.spanId);
+  assert.equal(all.find(({ name }) => name === 'commit')?.parentSpanId, idOf('worker'));
+  assert.deepEqual(failed?.status, { code: 2 });
+  assert.equal(attributesOf(failed)['error.type'], 'RangeError');
+  assert.ok(!JSON.stringify(all).includes('must not be sent'));
+});
+
+test('samplers: the caller decides where they are parentbased, and nobody where they are off', async (t) => {
+  const isSampled = (sampler: string, share: string, parent: string | null): boolean => {
+    const { spans } = open(t, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+      ...{ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: share },
+    });
+    return spans('request', (name) => (name === 'traceparent' ? parent : null)) !== null;
+  };
+  const sampled = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
+  const unsampled = sampled.replace(/1$/, '0');
+  assert.ok(isSampled('parentbased_traceidratio', '0', sampled));
+  assert.ok(!isSampled('parentbased_traceidratio', '1', unsampled));
+  assert.ok(!isSampled('parentbased_traceidratio', '0', null));
+  assert.ok(isSampled('parentbased_traceidratio', '1', null));
+  assert.ok(isSampled('parentbased_always_on', '0', null));
+  assert.ok(!isSampled('parentbased_always_off', '1', null));
+  assert.ok(isSampled('always_on', '0', unsampled));
+  assert.ok(!isSampled('always_off', '1', sampled));
+  assert.ok(!isSampled('traceidratio', '0', sampled));
+});
+
+test('a receiver that refuses is told of in one line, however many spans are lost', async (t) => {
+  const { endpoint, bodies } = await startReceiver(t);
+  const { spans, lines, closers } = open(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/refused`,
+    OTEL_TRACES_SAMPLER_ARG: '1.0',
+  });
+  // More than the queue holds.
+  for (let i = 0; i < 4000; i++) spans('request')?.end();
+  await waitFor('the line', () => lines.length > 0);
+  assert.ok(await closers.close());
+  assert.ok(bodies.length > 1);
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line).msg),
+    ['traces are lost: Not Found'],
+  );
+});
