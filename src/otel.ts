@@ -1,7 +1,7 @@
 /** Spans by OpenTelemetry's SDK, sent by OTLP over HTTP; imported only where they are asked for. */
 import * as api from '@opentelemetry/api';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import * as sdk from '@opentelemetry/sdk-trace';
 import type { Config } from './config.js';
@@ -12,12 +12,12 @@ import type { Logger } from './telemetry.js';
 
 type Settings = NonNullable<Config['spans']>;
 
-const tellEveryMs = 60_000;
+const logEveryMs = 60_000;
 const flushMs = 1500;
 
 /** Nothing throws, whatever the receiver does: 2,048 spans wait for it, and what comes then is dropped. */
 export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): Spans {
-  tellTroubles(logger);
+  logTroubles(logger);
   const detected = detectResources({ detectors: [envDetector] });
   const share = sampler.endsWith('_on') ? 1 : sampler.endsWith('_off') ? 0 : ratio;
   const root = new sdk.TraceIdRatioBasedSampler(share);
@@ -40,16 +40,16 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
   };
 }
 
-function tellTroubles(logger: Logger): void {
+function logTroubles(logger: Logger): void {
   let nextAt = 0;
-  const tell = (problem: unknown): void => {
+  const log = (problem: unknown): void => {
     if (performance.now() < nextAt) return;
-    nextAt = performance.now() + tellEveryMs;
+    nextAt = performance.now() + logEveryMs;
     logger.warn(`traces are lost: ${troubleOf(problem).text}`);
   };
-  const sink = { error: tell, warn: tell, info: tell, debug: tell, verbose: tell };
+  const sink = { error: log, warn: log, info: log, debug: log, verbose: log };
   api.diag.setLogger(sink, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });
-  setGlobalErrorHandler(tell);
+  setGlobalErrorHandler(log);
 }
 
 type Sampled = Span & { readonly context: api.SpanContext };

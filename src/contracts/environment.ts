@@ -42,7 +42,7 @@ const meanings = {
   ROLE: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
   SKILLS_FILE: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
   LOG_LEVEL: 'least level that is logged',
-  OTEL_EXPORTER_OTLP_ENDPOINT: 'receiver of traces, by OTLP over HTTP in JSON; not set: there are none',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'receiver of traces, by OTLP over HTTP; not set: there are none',
   OTEL_TRACES_SAMPLER: 'what is traced; with parentbased_ as the caller says, where it says so',
   OTEL_TRACES_SAMPLER_ARG: 'share of requests and of jobs that traceidratio traces',
 } as const;

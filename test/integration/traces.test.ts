@@ -1,4 +1,4 @@
-/** Traces: what a receiver gets of requests, batches and jobs, and that one that is away harms nobody. */
+/** Traces: what a receiver gets of requests, batches and jobs, and that one that is unavailable harms nobody. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { loadConfig } from '../../src/config.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf, event } from '../support/http.js';
-import { attributesOf, type ReceivedSpan, startReceiver } from '../support/otlp-receiver.js';
+import { type ReceivedSpan, startReceiver } from '../support/otlp-receiver.js';
 import { root } from '../support/root.js';
 import { clickhouseOf, dataFolder, startService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';
@@ -24,14 +24,14 @@ const calledIn = (digit: string, isSampled = true) => ({
 });
 
 function lineOf(all: readonly ReceivedSpan[], span: ReceivedSpan): string[] {
-  const parent = all.find(({ spanId }) => spanId === span.parentSpanId);
+  const parent = all.find(({ spanId }) => spanId === span.parentId);
   return parent === undefined ? [span.name] : [...lineOf(all, parent), span.name];
 }
 
 function assertInside(all: readonly ReceivedSpan[], inner: ReceivedSpan): void {
-  const outer = all.find(({ spanId }) => spanId === inner.parentSpanId) as ReceivedSpan;
-  assert.ok(BigInt(inner.startTimeUnixNano) >= BigInt(outer.startTimeUnixNano), inner.name);
-  assert.ok(BigInt(inner.endTimeUnixNano) <= BigInt(outer.endTimeUnixNano), inner.name);
+  const outer = all.find(({ spanId }) => spanId === inner.parentId) as ReceivedSpan;
+  assert.ok(inner.start >= outer.start, inner.name);
+  assert.ok(inner.end <= outer.end, inner.name);
 }
 
 test('a sampled request is followed to its commit, a job to its insert', async (t) => {
@@ -65,11 +65,11 @@ test('a sampled request is followed to its commit, a job to its insert', async (
     ['4', 'GET /api/v1/mastery/:user_id', 404],
   ] as const) {
     const [request] = named(route, digit);
-    assert.equal(request?.parentSpanId, callerSpan);
+    assert.equal(request?.parentId, callerSpan);
     assert.equal(request.traceState, 'vendor=7');
     assert.equal(request.kind, 2);
     const [method, path] = route.split(' ');
-    assert.deepEqual(attributesOf(request), {
+    assert.deepEqual(request.attributes, {
       'url.scheme': 'http',
       'http.request.method': method,
       'http.route': path,
@@ -77,11 +77,11 @@ test('a sampled request is followed to its commit, a job to its insert', async (
     });
   }
   const batches = named('batch');
-  const linked = batches.flatMap(({ links = [] }) => links.map(({ spanId }) => spanId));
+  const linked = batches.flatMap(({ links }) => links);
   const tracked = all.filter(({ name }) => name.startsWith('POST'));
   assert.equal(tracked.length, 3);
   assert.deepEqual(linked.sort(), tracked.map(({ spanId }) => spanId).sort());
-  for (const batch of batches) assert.equal(batch.parentSpanId, batch.links?.[0]?.spanId);
+  for (const batch of batches) assert.equal(batch.parentId, batch.links[0]);
   for (const name of ['load', 'commit'])
     for (const step of named(name)) assert.deepEqual(lineOf(all, step).slice(1), ['batch', 'worker', name]);
   assert.ok(named('commit').length >= batches.length);
@@ -89,13 +89,13 @@ test('a sampled request is followed to its commit, a job to its insert', async (
   for (const insert of named('insert')) assert.deepEqual(lineOf(all, insert), ['job', 'insert']);
   for (const name of ['batch', 'worker', 'load', 'commit', 'insert'])
     for (const span of named(name)) assertInside(all, span);
-  assert.deepEqual(named('POST /api/v1/track-answer', '2'), []);
-  const sent = receiver.bodies.join();
+  assert.ok(!all.some(({ traceId }) => traceId === traceOf('2')));
+  const sent = Buffer.concat(receiver.bodies).toString('latin1');
   assert.doesNotMatch(sent, /hidden|algebra/);
-  assert.ok(!sent.includes(service.key) && !sent.includes(traceOf('2')));
+  assert.ok(!sent.includes(service.key));
 });
 
-test('a receiver that is away costs no answer and no clean stop', async (t) => {
+test('a receiver that is unavailable costs no answer and no clean stop', async (t) => {
   const service = await startService(t, { spans: tracesTo() });
   const { status } = await callerOf(service, service.key).track(event());
   assert.equal(status, 200);

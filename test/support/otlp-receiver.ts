@@ -1,32 +1,90 @@
-/** A receiver of traces by OTLP over HTTP in JSON, as far as tests look at them. */
+/** A receiver of traces by OTLP over HTTP in protobuf, as far as tests look at them. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import type { Scoped } from './service.js';
 
-export interface ReceivedSpan {
-  readonly name: string;
-  /** 1: internal, 2: server, 3: client. */
-  readonly kind: number;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-  readonly traceState?: string;
-  readonly startTimeUnixNano: string;
-  readonly endTimeUnixNano: string;
-  readonly attributes: readonly { readonly key: string; readonly value: Record<string, unknown> }[];
-  readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
-  readonly status: { readonly code?: number };
+/** Numbers and messages of a protobuf message, by the numbers of their fields. */
+type Fields = ReadonlyMap<number, readonly (Buffer | bigint)[]>;
+
+function fieldsOf(bytes: Buffer): Fields {
+  const fields = new Map<number, (Buffer | bigint)[]>();
+  let at = 0;
+  const varint = (): bigint => {
+    let value = 0n;
+    for (let shift = 0n; ; shift += 7n) {
+      const byte = BigInt(bytes.readUInt8(at++));
+      value |= (byte & 127n) << shift;
+      if (byte < 128n) return value;
+    }
+  };
+  const take = (length: number): Buffer => {
+    at += length;
+    return bytes.subarray(at - length, at);
+  };
+  /** By the wire type. */
+  const readers = [
+    varint,
+    () => take(8).readBigUInt64LE(),
+    () => take(Number(varint())),
+    undefined,
+    undefined,
+    () => BigInt(take(4).readUInt32LE()),
+  ];
+  while (at < bytes.length) {
+    const tag = Number(varint());
+    const read = readers[tag & 7];
+    if (read === undefined) throw new Error(`wire type ${tag & 7} is not expected`);
+    fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), read()]);
+  }
+  return fields;
 }
 
+const messagesOf = (fields: Fields, field: number): Fields[] =>
+  (fields.get(field) ?? []).map((bytes) => fieldsOf(bytes as Buffer));
+const bytesOf = (fields: Fields, field: number): Buffer =>
+  (fields.get(field)?.[0] ?? Buffer.alloc(0)) as Buffer;
+const numberOf = (fields: Fields, field: number): bigint => (fields.get(field)?.[0] ?? 0n) as bigint;
+
+/** Numbers of fields are those of opentelemetry/proto/trace/v1/trace.proto. */
+const readSpan = (span: Fields) => ({
+  traceId: bytesOf(span, 1).toString('hex'),
+  spanId: bytesOf(span, 2).toString('hex'),
+  traceState: bytesOf(span, 3).toString(),
+  parentId: bytesOf(span, 4).toString('hex'),
+  name: bytesOf(span, 5).toString(),
+  /** 1: internal, 2: server, 3: client, 5: consumer. */
+  kind: Number(numberOf(span, 6)),
+  /** Unix nanoseconds. */
+  start: numberOf(span, 7),
+  end: numberOf(span, 8),
+  attributes: attributesOf(messagesOf(span, 9)),
+  /** Ids of the spans. */
+  links: messagesOf(span, 13).map((link) => bytesOf(link, 2).toString('hex')),
+  failed: messagesOf(span, 15).some((status) => numberOf(status, 3) === 2n),
+});
+
+export type ReceivedSpan = ReturnType<typeof readSpan>;
+
+/** Texts and whole numbers. */
+const attributesOf = (pairs: readonly Fields[]): Record<string, string | number> =>
+  Object.fromEntries(
+    pairs.map((pair) => {
+      const [value] = messagesOf(pair, 2) as [Fields];
+      return [
+        bytesOf(pair, 1).toString(),
+        value.has(1) ? bytesOf(value, 1).toString() : Number(numberOf(value, 3)),
+      ];
+    }),
+  );
+
+/** Takes what is sent to `/v1/traces`, and answers 404 to the rest. */
 export async function startReceiver(t: Scoped) {
-  const bodies: string[] = [];
+  const bodies: Buffer[] = [];
   const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    bodies.push(body);
-    response.writeHead(request.url === '/v1/traces' ? 200 : 404, { 'Content-Type': 'application/json' });
-    response.end('{}');
+    bodies.push(await buffer(request));
+    response.writeHead(request.url === '/v1/traces' ? 200 : 404).end();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -34,19 +92,14 @@ export async function startReceiver(t: Scoped) {
     server.closeAllConnections();
     server.close();
   });
-  const { port } = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     bodies,
     spans: (): ReceivedSpan[] =>
-      bodies.flatMap((body) =>
-        JSON.parse(body).resourceSpans.flatMap(
-          ({ scopeSpans }: { scopeSpans: { spans: ReceivedSpan[] }[] }) =>
-            scopeSpans.flatMap(({ spans }) => spans),
-        ),
-      ),
+      bodies
+        .flatMap((body) => messagesOf(fieldsOf(body), 1))
+        .flatMap((resource) => messagesOf(resource, 2))
+        .flatMap((scope) => messagesOf(scope, 2))
+        .map(readSpan),
   };
 }
-
-export const attributesOf = ({ attributes }: ReceivedSpan): Record<string, unknown> =>
-  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
