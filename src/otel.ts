@@ -12,8 +12,7 @@ import type { Logger } from './telemetry.js';
 
 type Settings = NonNullable<Config['spans']>;
 
-const logEveryMs = 60_000;
-const flushMs = 1500;
+const [logEveryMs, flushMs] = [60_000, 1500];
 
 /** Nothing throws, whatever the receiver does: 2,048 spans wait for it, and what comes then is dropped. */
 export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): Spans {
@@ -42,10 +41,12 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
 
 function logTroubles(logger: Logger): void {
   let nextAt = 0;
-  const log = (problem: unknown): void => {
+  /** Of the SDK's own words there is its part, what happened, why, and then perhaps what was sent. */
+  const log = (...problem: unknown[]): void => {
     if (performance.now() < nextAt) return;
     nextAt = performance.now() + logEveryMs;
-    logger.warn(`traces are lost: ${troubleOf(problem).text}`);
+    const words = problem.slice(0, 3).map((word) => troubleOf(word).text);
+    logger.warn(`traces may be lost: ${words.join(': ')}`);
   };
   const sink = { error: log, warn: log, info: log, debug: log, verbose: log };
   api.diag.setLogger(sink, { logLevel: api.DiagLogLevel.WARN, suppressOverrideMessage: true });

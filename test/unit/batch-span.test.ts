@@ -100,6 +100,6 @@ test('a receiver that refuses is logged in one line, however many spans are lost
   assert.ok(bodies.length > 1);
   assert.deepEqual(
     lines.map((line) => JSON.parse(line).msg),
-    ['traces are lost: Not Found'],
+    ['traces may be lost: Not Found'],
   );
 });
