@@ -8,8 +8,9 @@ import * as bodies from '../contracts/responses/bodies.js';
 import { examples } from '../contracts/responses/examples.js';
 import * as words from '../contracts/responses/operations.js';
 import { errorAnswerOf, routeAnswers } from '../contracts/responses/routes.js';
-import { webhookExample, webhookMessage, webhookNotes } from '../contracts/responses/webhooks.js';
+import * as webhooks from '../contracts/responses/webhooks.js';
 import { type WebhookType, webhookTypes } from '../contracts/webhook-events.js';
+import { Activity, Actor, Statement } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable } from '../errors.js';
 import { distinct, groupedBy } from '../lists.js';
 import { version } from '../version.js';
@@ -21,7 +22,7 @@ const { Prediction, Practice, BatchResult, SkillMastery, Mastery, Velocity, What
 const named = {
   ...{ Id, LearningEvent, LearningEventResult, TargetScore, ErrorObject, Skill, LearnerSkill, Parameters },
   ...{ Explanation, Attempt, Goal, GoalTracking, Prediction, Practice, BatchResult, SkillMastery, Mastery },
-  ...{ Velocity, WhatIf, Erasure },
+  ...{ Velocity, WhatIf, Erasure, Webhook: webhooks.Webhook, Actor, Activity, Statement },
 };
 const nameByText = new Map(Object.entries(named).map(([name, schema]) => [JSON.stringify(schema), name]));
 
@@ -30,7 +31,9 @@ const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${nam
 /** As JSON with references to named schemas, of which one with the same text is the same. @param self stays as it is */
 const plain = (schema: TSchema, self?: TSchema): unknown =>
   JSON.parse(
-    JSON.stringify(schema, (_, value: unknown) => {
+    JSON.stringify(schema, (key, value: unknown) => {
+      // TypeBox' own.
+      if (key.startsWith('~')) return undefined;
       const name = typeof value === 'object' ? nameByText.get(JSON.stringify(value)) : undefined;
       return name === undefined || value === self ? value : ref('schemas', name);
     }),
@@ -134,7 +137,7 @@ function operationOf(route: Route) {
   const condition = errors.includes('PRECONDITION_FAILED') ? ['If-Match'] : [];
   return {
     ...{ operationId: id, summary },
-    tags: [keyed ? (/^\/\w+\/\w+\/([a-z]+)/.exec(route.path)?.[1] ?? 'service') : 'service'],
+    tags: [keyed ? (/^\/(?:api\/v1\/)?([a-z]+)/.exec(route.path)?.[1] ?? 'service') : 'service'],
     ...(scope !== null && { description: `Scope: ${scope}`, 'x-scope': scope }),
     security: security.map((scheme) => ({ [scheme]: [] })),
     parameters: parametersOf(route, [...headers, ...condition]),
@@ -144,11 +147,11 @@ function operationOf(route: Route) {
 }
 
 const sendingOf = (type: WebhookType) => ({
-  ...{ operationId: type, summary: webhookNotes[type][0], tags: ['webhooks'] },
+  ...{ operationId: type, summary: webhooks.webhookNotes[type][0], tags: ['webhooks'] },
   parameters: Object.entries(words.webhookHeaders).map(([name, description]) => ({
     ...{ name, in: 'header', required: true, description, schema: { type: 'string' } },
   })),
-  requestBody: contentOf(webhookMessage(type), webhookExample(type)),
+  requestBody: contentOf(webhooks.webhookMessage(type), webhooks.webhookExample(type)),
   responses: {
     '2XX': { description: 'Received' },
     410: { description: 'Disables the endpoint' },

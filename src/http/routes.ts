@@ -5,8 +5,8 @@ import { GoalBody } from '../contracts/goals.js';
 import { checkShape, parseJson } from '../contracts/json.js';
 import { SkillRequest } from '../contracts/skills.js';
 import { NewWebhook, Rotation, WebhookChange } from '../contracts/webhooks.js';
-import { maxMappingValues } from '../contracts/xapi/mapping.js';
-import { Uuid } from '../contracts/xapi/statement.js';
+import { MappingRequest, maxMappingValues } from '../contracts/xapi/mapping.js';
+import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
@@ -91,6 +91,7 @@ const eventBatch = bodyOf(
 );
 /** Fifty fields for each of a thousand statements. */
 const maxStatementValues = 50_000;
+const statements = bodyOf(largeBytes, { [json]: StatementBody }, 'gzip');
 const StatementQuery = Type.Object({ statementId: Uuid });
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest = bodyOf(largeBytes, { [json]: ClassRequest });
@@ -190,11 +191,15 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/xapi-mapping', administers(), async ({ tenant }) =>
     tagged(await getMapping(ports.mappings, tenant)),
   ),
-  route('PUT', '/api/v1/xapi-mapping', administers(classRequest), async ({ tenant, body, ifMatch }) =>
-    tagged(
-      await putMapping(ports.mappings, tenant, await parseLarge(body, maxMappingValues), ifMatch),
-      'Mapping set',
-    ),
+  route(
+    'PUT',
+    '/api/v1/xapi-mapping',
+    administers(bodyOf(largeBytes, { [json]: MappingRequest })),
+    async ({ tenant, body, ifMatch }) =>
+      tagged(
+        await putMapping(ports.mappings, tenant, await parseLarge(body, maxMappingValues), ifMatch),
+        'Mapping set',
+      ),
   ),
   route('POST', '/xapi/statements', { ...writes(statements), protocol: xapi }, async ({ tenant, body }) => {
     const sent = await parseLarge(body, maxStatementValues);

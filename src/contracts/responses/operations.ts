@@ -21,13 +21,17 @@ Absent knowledge is null, times are RFC 3339 in UTC. Unknown fields of bodies an
 answers.`;
 
 /** Ways to show who calls. */
-export const securitySchemes = { ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' } } as const;
+export const securitySchemes = {
+  ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+  Basic: { type: 'http', scheme: 'basic', description: 'Any user name, with an API key as the password' },
+} as const;
 
 /** Headers of requests, with patterns where there are some, and of answers. */
 export const requestHeaders = {
   'X-Request-Id': { description: 'Comes back, and stands in the log', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
   'Idempotency-Key': { description: 'The event_id where the body has none; in a batch K stands for K/INDEX' },
   'Content-Encoding': { description: 'gzip or identity, which is also meant where it is absent' },
+  'X-Experience-API-Version': { description: '1.0 or 1.0.x', pattern: '^1\\.0(\\.\\d+)?$' },
   'If-Match': { description: 'Tags of which the state has to have one, or * for any state' },
 };
 export const answerHeaders = {
@@ -38,6 +42,7 @@ export const answerHeaders = {
   'WWW-Authenticate': 'ApiKey',
   Allow: 'Methods of the path',
   ETag: 'Tag of this state; for goals and skills to be sent as If-Match',
+  'X-Experience-API-Version': '1.0.3',
   'Idempotent-Replayed': 'true where the event id was counted before: this is the first answer again',
   'Cache-Control': 'Whether it may be used again without asking',
 };
@@ -55,6 +60,11 @@ export interface Operation {
 }
 
 const op = (id: string, summary: string, ...headers: HeaderName[]): Operation => ({ id, summary, headers });
+
+const ofXapi = (id: string, summary: string): Operation => ({
+  ...op(id, summary, 'X-Experience-API-Version', 'Content-Encoding'),
+  security: ['ApiKey', 'Basic'],
+});
 
 export const operations: Readonly<Record<RouteName, Operation>> = {
   'POST /api/v1/track-answer': op(
@@ -105,6 +115,11 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
     'redeliver',
     'Send a message again, with its webhook-id',
   ),
+  'GET /api/v1/xapi-mapping': op('xapiMapping', 'How xAPI statements become answers', 'ETag'),
+  'PUT /api/v1/xapi-mapping': op('setXapiMapping', 'Set it, all of it', 'ETag'),
+  'POST /xapi/statements': ofXapi('postStatements', 'Take statements in; those that are answers are counted'),
+  'PUT /xapi/statements': ofXapi('putStatement', 'Take one statement in'),
+  'GET /xapi/about': op('aboutXapi', 'The version of xAPI', 'X-Experience-API-Version'),
   'GET /api/v1/health': op('health', 'State of the parts'),
   'GET /livez': op('livez', 'Whether the process is alive and its consumers move'),
   'GET /readyz': op('readyz', 'Whether it is ready for traffic'),

@@ -135,7 +135,7 @@ const answers = {
   'GET /api/v1/xapi-mapping': ok(XapiMapping),
   'PUT /api/v1/xapi-mapping': takes(XapiMapping, 'PRECONDITION_FAILED'),
   'POST /xapi/statements': ofXapi({ 200: Type.Array(Uuid) }),
-  'PUT /xapi/statements': ofXapi({ 204: Type.Literal('') }),
+  'PUT /xapi/statements': ofXapi({ 204: null }),
   'GET /xapi/about': {
     bodies: { 200: Type.Object({ version: Type.Array(Type.String()) }) },
     errors: keyless,

@@ -1,7 +1,7 @@
 /** How a tenant's statements become answers, as the tenant has set it. */
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checked } from '../checked.js';
+import { checked, orNull } from '../checked.js';
 import { Id } from '../ids.js';
 import { byIri, Iri } from './statement.js';
 
@@ -22,6 +22,17 @@ export const XapiMapping = Type.Object({
 });
 export type XapiMapping = Static<typeof XapiMapping>;
 export const xapiMappingCheck = Compile(XapiMapping);
+/** What is left out or null is as it is unset. */
+export const MappingRequest = Type.Object(
+  Object.fromEntries(
+    Object.entries(XapiMapping.properties).map(([name, schema]) => [name, orNull(schema as TSchema)]),
+  ),
+  {
+    examples: [
+      { home_page: 'https://lms.example.org', skills: { 'https://lms.example.org/skills/7': 'algebra' } },
+    ],
+  },
+);
 const bodyCheck = Compile(Type.Record(Type.String(), Type.Unknown()));
 
 /** Of a tenant that has set none, and what a body sets that leaves it out. */

@@ -51,7 +51,7 @@ const Group = rule(
   `${oneOf}, or members and none of these`,
   (group) => identities(group) === 1 || (identities(group) === 0 && group.member !== undefined),
 );
-const Actor = ofKind('Group', Group, Agent);
+export const Actor = ofKind('Group', Group, Agent);
 
 const components = Type.Array(exact({ id: text }, { description: languages }));
 const interactions = ['true-false', 'choice', 'fill-in', 'long-fill-in', 'matching', 'performance'] as const;
@@ -62,7 +62,7 @@ const definition = {
   ...{ choices: components, scale: components, source: components, target: components, steps: components },
 };
 const ofActivity = { objectType: Type.Literal('Activity'), definition: exact({}, definition) };
-const Activity = exact({ id: Iri }, ofActivity);
+export const Activity = exact({ id: Iri }, ofActivity);
 const StatementRef = exact({ objectType: Type.Literal('StatementRef'), id: Uuid }, {});
 
 const score = rule(
@@ -100,9 +100,24 @@ const all = exact(
 export const voided = 'http://adlnet.gov/expapi/verbs/voided';
 const voidsStatement = ({ verb, object }: Static<typeof all>): boolean =>
   verb.id !== voided || object.objectType === 'StatementRef';
-const Statement = rule(all, 'must have a StatementRef as object where the verb is voided', voidsStatement);
+export const Statement = rule(
+  all,
+  'must have a StatementRef as object where the verb is voided',
+  voidsStatement,
+);
 export type Statement = Static<typeof Statement>;
 const check = Compile(Statement);
+
+const ada = { account: { homePage: 'https://lms.example.org', name: 'ada' } };
+const answered = { id: 'http://adlnet.gov/expapi/verbs/answered' };
+const parent = [{ id: 'https://lms.example.org/skills/7' }];
+const example = {
+  ...{ id: '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5', actor: ada, verb: answered },
+  ...{ object: { id: 'https://lms.example.org/items/1' }, context: { contextActivities: { parent } } },
+  result: { success: true, duration: 'PT45S' },
+};
+/** One, or a list: each is checked by itself. */
+export const StatementBody = Type.Union([Statement, Type.Array(Statement)], { examples: [example] });
 
 /** Characters of a statement whose faults are described: those of 50,000 fields take a third of a second. */
 const mostDescribed = 65_536;
