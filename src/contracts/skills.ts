@@ -36,7 +36,7 @@ const SkillBody = Type.Object({
 const skillBodyCheck = Compile(SkillBody);
 
 const Parameter = Type.Number({ minimum: manualBounds.low, maximum: manualBounds.high });
-const ManualParameters = Type.Object({
+export const ManualParameters = Type.Object({
   parameters: Type.Object({ p_init: Parameter, p_learn: Parameter, p_guess: Parameter, p_slip: Parameter }),
 });
 const manualCheck = Compile(ManualParameters);

@@ -1,0 +1,635 @@
+/** What the API takes and answers. Written by test/support/client-types.ts from the schemas of the service. */
+
+/** One answered question of one learner on one skill */
+export type Answer = {
+  readonly user_id: Id;
+  readonly skill_id: Id;
+  readonly is_correct: boolean;
+  readonly time_spent_seconds?: number | null | undefined;
+  readonly confidence_score?: number | null | undefined;
+  readonly question_difficulty?: number | null | undefined;
+  readonly event_id?: Id | null | undefined;
+  readonly item_id?: Id | null | undefined;
+  /** RFC 3339, 1970 or later, at most 5 minutes ahead */
+  readonly occurred_at?: string | null | undefined;
+};
+
+export type GoalSetting = {
+  /** Total score */
+  readonly target_score: number;
+  /** YYYY-MM-DD, a UTC day, today or later */
+  readonly target_date?: string | null | undefined;
+};
+
+export type SkillSetting = {
+  /** For people */
+  readonly name?: string | null | undefined;
+  /** Absent: counts half in each */
+  readonly section?: 'math' | 'rw' | null | undefined;
+  /** Within the section; absent: 1 */
+  readonly weight?: number | null | undefined;
+  readonly parameters?:
+    | {
+        readonly p_init?: number | undefined;
+        readonly p_learn?: number | undefined;
+        readonly p_guess?: number | undefined;
+        readonly p_slip?: number | undefined;
+        readonly source?: 'default' | 'fitted' | 'manual' | undefined;
+      }
+    | null
+    | undefined;
+};
+
+export type ClassRequest = {
+  readonly user_ids: readonly Id[];
+  readonly days?: number | null | undefined;
+  readonly confidence_level?: number | null | undefined;
+  readonly locale?: 'en' | null | undefined;
+};
+
+export type Plan = {
+  readonly answers_per_day: number;
+  readonly skills?: readonly Id[] | null | undefined;
+  readonly days?: number | null | undefined;
+  readonly confidence_level?: number | null | undefined;
+  /** Total score */
+  readonly target_score?: number | null | undefined;
+};
+
+export type PredictionQuery = {
+  readonly days?: number | undefined;
+  readonly confidence_level?: number | undefined;
+  readonly locale?: 'en' | undefined;
+};
+
+export type VelocityQuery = {
+  readonly skill_id?: Id | undefined;
+  readonly days?: number | undefined;
+};
+
+export type PageQuery = {
+  readonly limit?: number | undefined;
+  /** next_cursor of the page before */
+  readonly cursor?: string | undefined;
+};
+
+/** Identifier: 1 to 128 characters without control characters, compared byte for byte */
+export type Id = string;
+
+/** What is wrong, and where */
+export type ErrorObject = {
+  readonly code:
+    | 'INVALID_REQUEST'
+    | 'UNAUTHORIZED'
+    | 'FORBIDDEN'
+    | 'NOT_FOUND'
+    | 'USER_NOT_FOUND'
+    | 'SKILL_NOT_FOUND'
+    | 'GOAL_NOT_FOUND'
+    | 'METHOD_NOT_ALLOWED'
+    | 'CONFLICT'
+    | 'PRECONDITION_FAILED'
+    | 'PAYLOAD_TOO_LARGE'
+    | 'UNSUPPORTED_MEDIA_TYPE'
+    | 'IDEMPOTENCY_KEY_REUSED'
+    | 'LIMIT_EXCEEDED'
+    | 'TOO_LATE'
+    | 'RATE_LIMITED'
+    | 'INTERNAL'
+    | 'UNAVAILABLE';
+  readonly message: string;
+  readonly details?: readonly {
+    readonly path: string;
+    readonly message: string;
+  }[];
+};
+
+export type AnswerResult = {
+  readonly mastery_before: number;
+  readonly mastery_after: number;
+  /** mastery_after minus mastery_before */
+  readonly velocity: number;
+  readonly plateau_detected: boolean;
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
+  readonly recommendation: string | null;
+  /** The recommendation for machines, only where there is one */
+  readonly recommendation_code?: string;
+};
+
+export type BatchResult = {
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly results: readonly (
+    | {
+        /** Of the event in the batch */
+        readonly index: number;
+        readonly status: 200;
+        readonly replayed?: true;
+        readonly data: AnswerResult;
+      }
+    | {
+        /** Of the event in the batch */
+        readonly index: number;
+        readonly status: number;
+        readonly error: ErrorObject;
+      }
+  )[];
+};
+
+export type Prediction = {
+  readonly current_math: number;
+  readonly current_rw: number;
+  readonly current_total: number;
+  readonly confidence_intervals: {
+    readonly math: {
+      readonly low: number;
+      readonly high: number;
+    };
+    readonly rw: {
+      readonly low: number;
+      readonly high: number;
+    };
+    readonly total: {
+      readonly low: number;
+      readonly high: number;
+    };
+  };
+  readonly confidence_level: number;
+  readonly goal_tracking: {
+    /** Total score */
+    readonly target_score: number;
+    /** YYYY-MM-DD, a UTC day */
+    readonly target_date: string | null;
+    readonly days_to_goal: number | null;
+    readonly progress_percent: number;
+    readonly on_track: boolean;
+    readonly goal_probability: number;
+  };
+  readonly predicted_math_in_30_days: number;
+  readonly predicted_rw_in_30_days: number;
+  readonly predicted_total_in_30_days: number;
+  readonly expected_accuracy: {
+    readonly share: number;
+    readonly low: number;
+    readonly high: number;
+    readonly answers: number;
+  };
+  readonly recommendations: readonly string[];
+  readonly recommendation_codes: readonly {
+    readonly code: string;
+    readonly skill_id: Id | null;
+  }[];
+  readonly recommendations_reason: string | null;
+  readonly forecast_days: number;
+  readonly data_points: {
+    readonly math: number;
+    readonly rw: number;
+  };
+  readonly assumed_practice: {
+    readonly math: {
+      readonly answers_per_day: number;
+      readonly active_days_14: number;
+    };
+    readonly rw: {
+      readonly answers_per_day: number;
+      readonly active_days_14: number;
+    };
+  };
+  readonly reliability: {
+    readonly math: number;
+    readonly rw: number;
+  };
+  readonly [field: `predicted_${'math' | 'rw'}_in_${number}_days`]: number;
+  readonly [field: `predicted_total_in_${number}_days`]: number;
+};
+
+export type ClassPredictions = {
+  readonly found: number;
+  readonly missing: number;
+  readonly failed: number;
+  readonly results: readonly (
+    | {
+        readonly index: number;
+        readonly user_id: Id;
+        readonly status: 200;
+        readonly data: Prediction;
+      }
+    | {
+        readonly index: number;
+        readonly user_id: Id;
+        readonly status: 404 | 500;
+        readonly error: ErrorObject;
+      }
+  )[];
+};
+
+export type WhatIf = {
+  readonly current_math: number;
+  readonly current_rw: number;
+  readonly current_total: number;
+  readonly confidence_intervals: {
+    readonly math: {
+      readonly low: number;
+      readonly high: number;
+    };
+    readonly rw: {
+      readonly low: number;
+      readonly high: number;
+    };
+    readonly total: {
+      readonly low: number;
+      readonly high: number;
+    };
+  };
+  readonly confidence_level: number;
+  readonly goal_tracking: {
+    /** Total score */
+    readonly target_score: number;
+    /** YYYY-MM-DD, a UTC day */
+    readonly target_date: string | null;
+    readonly days_to_goal: number | null;
+    readonly progress_percent: number;
+    readonly on_track: boolean;
+    readonly goal_probability: number;
+  };
+  readonly user_id: Id;
+  readonly plan: {
+    readonly answers_per_day: number;
+    readonly skills: readonly Id[] | null;
+    readonly days: number;
+  };
+  readonly without_plan: {
+    readonly [field: `predicted_${'math' | 'rw'}_in_${number}_days`]: number;
+    readonly [field: `predicted_total_in_${number}_days`]: number;
+  };
+  readonly needed_answers_per_day: number | null;
+  readonly needed_within_days: number | null;
+  readonly [field: `predicted_${'math' | 'rw'}_in_${number}_days`]: number;
+  readonly [field: `predicted_total_in_${number}_days`]: number;
+};
+
+export type Mastery = {
+  readonly user_id: Id;
+  readonly skills: readonly {
+    readonly skill_id: Id;
+    readonly section: 'math' | 'rw' | null;
+    readonly mastery: number;
+    readonly mastery_at_last_attempt: number;
+    readonly mastered: boolean;
+    readonly plateau_detected: boolean;
+    readonly total_attempts: number;
+    readonly correct_attempts: number;
+    readonly efficiency_index: number | null;
+    readonly correct_per_minute: number | null;
+    readonly confidence_bias: number | null;
+    /** RFC 3339, UTC */
+    readonly last_attempt_at: string;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type SkillMastery = {
+  readonly user_id: Id;
+  readonly skill_id: Id;
+  readonly section: 'math' | 'rw' | null;
+  readonly mastery: number;
+  readonly mastery_at_last_attempt: number;
+  readonly mastered: boolean;
+  readonly plateau_detected: boolean;
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
+  readonly efficiency_index: number | null;
+  readonly correct_per_minute: number | null;
+  readonly confidence_bias: number | null;
+  /** RFC 3339, UTC */
+  readonly last_attempt_at: string;
+  readonly explanation?: {
+    readonly parameters: {
+      readonly p_init: number;
+      readonly p_learn: number;
+      readonly p_guess: number;
+      readonly p_slip: number;
+      readonly source: 'default' | 'fitted' | 'manual';
+      readonly version: number;
+      /** RFC 3339, UTC */
+      readonly fitted_at: string | null;
+    };
+    readonly steps:
+      | readonly {
+          /** RFC 3339, UTC */
+          readonly occurred_at: string;
+          readonly learner_seq: number;
+          readonly is_correct: boolean;
+          readonly question_difficulty: number | null;
+          readonly mastery_before_forgetting: number | null;
+          readonly forgetting: number | null;
+          readonly evidence: number | null;
+          readonly learning: number | null;
+          readonly mastery_before: number;
+          readonly mastery_after: number;
+          readonly p_correct: number;
+          readonly parameters_version: number;
+        }[]
+      | null;
+    readonly pending_attempts: number | null;
+    readonly source_lag_seconds: number | null;
+    readonly note: string | null;
+    readonly forgetting_since_last_attempt: number;
+    readonly next: {
+      readonly if_correct: {
+        readonly mastery: number;
+        readonly change: number;
+      };
+      readonly if_wrong: {
+        readonly mastery: number;
+        readonly change: number;
+      };
+    };
+    readonly p_correct: number;
+    readonly log_odds: number;
+    readonly terms: readonly {
+      readonly name: string;
+      readonly logits: number;
+    }[];
+  };
+};
+
+export type Velocity = {
+  readonly user_id: Id;
+  readonly skill_id: Id | null;
+  readonly days: number;
+  readonly velocity_per_attempt: number | null;
+  readonly velocity_per_day: number | null;
+  readonly velocity_per_day_low: number | null;
+  readonly velocity_per_day_high: number | null;
+  readonly velocity_per_week: number | null;
+  readonly velocity_7d: number | null;
+  readonly acceleration: number | null;
+  readonly momentum: number | null;
+  readonly momentum_label: 'building' | 'steady' | 'fading' | null;
+  readonly plateaus: readonly Id[];
+  readonly answers_per_day: number | null;
+  readonly source_lag_seconds: number | null;
+  readonly active_days: number | null;
+  readonly accuracy_7d: number | null;
+  readonly accuracy_28d: number | null;
+  readonly series:
+    | readonly {
+        /** YYYY-MM-DD, a UTC day */
+        readonly date: string;
+        readonly mastery: number | null;
+        readonly attempts: number;
+        readonly correct: number;
+      }[]
+    | null;
+};
+
+export type Goal = {
+  readonly user_id: Id;
+  /** RFC 3339, UTC */
+  readonly updated_at: string;
+  /** Total score */
+  readonly target_score: number;
+  /** YYYY-MM-DD, a UTC day */
+  readonly target_date: string | null;
+};
+
+export type DeletedGoal = {
+  readonly user_id: Id;
+  /** RFC 3339, UTC */
+  readonly updated_at: string;
+  readonly target_score: null;
+  readonly target_date: null;
+};
+
+export type Skill = {
+  readonly skill_id: Id;
+  readonly section: 'math' | 'rw' | null;
+  readonly name: string | null;
+  readonly weight: number;
+  readonly parameters: {
+    readonly p_init: number;
+    readonly p_learn: number;
+    readonly p_guess: number;
+    readonly p_slip: number;
+    readonly source: 'default' | 'fitted' | 'manual';
+    readonly version: number;
+    /** RFC 3339, UTC */
+    readonly fitted_at: string | null;
+  };
+  readonly origin: 'defaults' | 'tenant_prior' | 'fit' | 'manual';
+  readonly learners: number;
+  readonly answers: number;
+  readonly rapid_threshold_seconds: number;
+  readonly typical_seconds: number | null;
+  /** RFC 3339, UTC */
+  readonly updated_at: string | null;
+  readonly model_version: number;
+};
+
+export type SkillPage = {
+  readonly skills: readonly {
+    readonly skill_id: Id;
+    readonly section: 'math' | 'rw' | null;
+    readonly name: string | null;
+    readonly weight: number;
+    readonly parameters: {
+      readonly p_init: number;
+      readonly p_learn: number;
+      readonly p_guess: number;
+      readonly p_slip: number;
+      readonly source: 'default' | 'fitted' | 'manual';
+      readonly version: number;
+      /** RFC 3339, UTC */
+      readonly fitted_at: string | null;
+    };
+    readonly origin: 'defaults' | 'tenant_prior' | 'fit' | 'manual';
+    readonly learners: number;
+    readonly answers: number;
+    readonly rapid_threshold_seconds: number;
+    readonly typical_seconds: number | null;
+    /** RFC 3339, UTC */
+    readonly updated_at: string | null;
+  }[];
+  readonly next_cursor: string | null;
+  readonly model_version: number;
+};
+
+export type DeletedSkill = {
+  readonly skill_id: Id;
+  readonly answers: number;
+};
+
+export type Attempt = {
+  readonly learner_seq: number;
+  readonly parameters_version: number;
+  readonly model_version: number;
+  readonly skill_id: Id;
+  readonly event_id: Id | null;
+  readonly item_id: Id | null;
+  readonly is_correct: boolean;
+  readonly plateau_detected: boolean;
+  readonly time_spent_seconds: number | null;
+  readonly confidence_score: number | null;
+  readonly question_difficulty: number | null;
+  /** RFC 3339, UTC */
+  readonly occurred_at: string;
+  /** RFC 3339, UTC */
+  readonly received_at: string;
+  readonly mastery_before: number;
+  readonly mastery_after: number;
+  readonly p_correct: number;
+  readonly recommendation_code: string | null;
+};
+
+export type AttemptPage = {
+  readonly user_id: Id;
+  readonly total_attempts: number;
+  readonly missing: number;
+  readonly attempts: readonly Attempt[];
+  readonly next_cursor: string | null;
+};
+
+export type TakenBack = {
+  readonly user_id: Id;
+  readonly event_id: Id;
+  readonly skill_id: Id;
+  readonly total_attempts: number;
+  readonly skill: {
+    readonly skill_id: Id;
+    readonly section: 'math' | 'rw' | null;
+    readonly mastery: number;
+    readonly mastery_at_last_attempt: number;
+    readonly mastered: boolean;
+    readonly plateau_detected: boolean;
+    readonly total_attempts: number;
+    readonly correct_attempts: number;
+    readonly efficiency_index: number | null;
+    readonly correct_per_minute: number | null;
+    readonly confidence_bias: number | null;
+    /** RFC 3339, UTC */
+    readonly last_attempt_at: string;
+  } | null;
+};
+
+export type BegunErasure = {
+  readonly erasure_id: string;
+  /** Path of GET /api/v1/erasures/{erasure_id} */
+  readonly status_url: string;
+};
+
+export type Erasure = {
+  readonly erasure_id: string;
+  /** pending: answers of before wait for ClickHouse; running: they are deleted, the rest is to be proven */
+  readonly status: 'pending' | 'running' | 'done';
+  /** RFC 3339, UTC */
+  readonly requested_at: string;
+  /** RFC 3339, UTC */
+  readonly done_at: string | null;
+  /** What the request itself took out of Redis: fields of the learner, remembered items */
+  readonly removed: {
+    readonly records: number;
+    readonly items: number;
+  };
+  /** Rows, of daily sums the answers that they count */
+  readonly places: readonly {
+    /** Table in ClickHouse */
+    readonly place: string;
+    readonly before: number;
+    readonly after: number | null;
+  }[];
+  readonly proof: {
+    /** Its parameters are those below and user_id, which is not kept */
+    readonly query: string;
+    readonly parameters: {
+      readonly [field: string]: string | number;
+    };
+  } | null;
+};
+
+export type Health =
+  | {
+      readonly status: 'ok' | 'degraded';
+      readonly version: string;
+      readonly uptime_seconds: number;
+      readonly idempotency_window_seconds: number;
+      readonly idempotency_min_window_seconds: number;
+      readonly checks: {
+        readonly redis: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+        };
+        readonly clickhouse: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+        };
+        readonly workers: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+          readonly threads: number;
+          readonly waiting: number;
+        };
+        readonly pipeline: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+          readonly outbox_length: number | null;
+          readonly erasures_due: number | null;
+          readonly journal_length: number | null;
+          readonly parked: number | null;
+          readonly oldest_pending_seconds: number | null;
+        };
+      };
+    }
+  | {
+      readonly status: 'down';
+      readonly version: string;
+      readonly uptime_seconds: number;
+      readonly idempotency_window_seconds: number;
+      readonly idempotency_min_window_seconds: number;
+      readonly checks: {
+        readonly redis: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+        };
+        readonly clickhouse: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+        };
+        readonly workers: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+          readonly threads: number;
+          readonly waiting: number;
+        };
+        readonly pipeline: {
+          readonly status: 'ok' | 'failing';
+          readonly reason?: string;
+          readonly outbox_length: number | null;
+          readonly erasures_due: number | null;
+          readonly journal_length: number | null;
+          readonly parked: number | null;
+          readonly oldest_pending_seconds: number | null;
+        };
+      };
+    };
+
+export type Liveness =
+  | {
+      readonly status: 'ok';
+      readonly reasons: readonly string[];
+    }
+  | {
+      readonly status: 'failing';
+      readonly reasons: readonly string[];
+    };
+
+export type Readiness =
+  | {
+      readonly status: 'ready';
+      readonly reasons: readonly string[];
+    }
+  | {
+      readonly status: 'not ready';
+      readonly reasons: readonly string[];
+    };

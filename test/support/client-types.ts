@@ -1,0 +1,163 @@
+/** TypeScript types of the client, written from the schemas that validate requests and describe answers. */
+import Type, { type TProperties, type TSchema } from 'typebox';
+import { LearningEvent, LearningEventResult } from '../../src/contracts/events.js';
+import { GoalBody } from '../../src/contracts/goals.js';
+import { Id } from '../../src/contracts/ids.js';
+import * as bodies from '../../src/contracts/responses/bodies.js';
+import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
+import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
+import { PageQuery } from '../../src/services/read/pages.js';
+import { VelocityQuery } from '../../src/services/read/velocity.js';
+
+interface JsonSchema {
+  readonly description?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
+}
+
+const propertiesOf = (schema: TSchema): TProperties => (schema as unknown as Type.TObject).properties;
+const bodyOf = (route: string, status: number): TSchema => routeAnswers[route]?.bodies[status] as TSchema;
+/** With defaults a query's fields are required where it is used, but not where it is sent. */
+const query = (schema: Type.TObject): TSchema => Type.Partial(schema);
+
+/** The union of what health answers when it is well and when it is down. */
+const Health = Type.Union([
+  propertiesOf(bodyOf('GET /api/v1/health', 200)).data as TSchema,
+  propertiesOf(bodyOf('GET /api/v1/health', 503)).data as TSchema,
+]);
+const probe = (route: string): TSchema => Type.Union([bodyOf(route, 200), bodyOf(route, 503)]);
+
+const SkillSetting = Type.Object({
+  ...SkillRequest.properties,
+  parameters: Type.Optional(
+    Type.Union([
+      Type.Partial(
+        Type.Object({
+          ...ManualParameters.properties.parameters.properties,
+          source: Type.Enum(['default', 'fitted', 'manual']),
+        }),
+      ),
+      Type.Null(),
+    ]),
+  ),
+});
+
+const sent: Readonly<Record<string, TSchema>> = {
+  Answer: LearningEvent,
+  GoalSetting: GoalBody,
+  SkillSetting,
+  ClassRequest: ClassRequest,
+  Plan: PlanRequest,
+  PredictionQuery: query(PredictionQuery),
+  VelocityQuery: query(VelocityQuery),
+  PageQuery: query(PageQuery),
+};
+
+const received: Readonly<Record<string, TSchema>> = {
+  Id,
+  ErrorObject: bodies.ErrorObject,
+  AnswerResult: LearningEventResult,
+  BatchResult: bodies.BatchResult,
+  Prediction: bodies.Prediction,
+  ClassPredictions: bodies.ClassPredictions,
+  WhatIf: bodies.WhatIf,
+  Mastery: bodies.Mastery,
+  SkillMastery: bodies.SkillMastery,
+  Velocity: bodies.Velocity,
+  Goal: bodies.Goal,
+  DeletedGoal: bodies.DeletedGoal,
+  Skill: bodies.Skill,
+  SkillPage: bodies.SkillPage,
+  DeletedSkill: bodies.DeletedSkill,
+  Attempt: bodies.Attempt,
+  AttemptPage: bodies.AttemptPage,
+  TakenBack: bodies.TakenBack,
+  BegunErasure: bodies.BegunErasure,
+  Erasure: bodies.Erasure,
+  Health,
+  Liveness: probe('GET /livez'),
+  Readiness: probe('GET /readyz'),
+};
+
+const names = new Map<unknown, string>(Object.entries(received).map(([name, schema]) => [schema, name]));
+
+/** Patterns of fields' names are made of letters, groups of alternatives and numbers. */
+const templateOf = (pattern: string): string =>
+  pattern === '^.*$'
+    ? 'string'
+    : `\`${pattern
+        .replace(/^\^|\$$/g, '')
+        .replace(
+          /\(([\w|]+)\)/g,
+          (_, choices: string) => `\${${choices.replaceAll(/\w+/g, "'$&'").replaceAll('|', ' | ')}}`,
+        )
+        .replace(/\\d\{1,3\}/g, `\${number}`)}\``;
+
+/** Of what is sent an optional field may also be undefined, which JSON leaves out. */
+function fieldsOf({ properties = {}, required = [], patternProperties = {} }: JsonSchema, isSent: boolean) {
+  const fields = Object.entries(properties).map(([name, schema]) => {
+    const isRequired = required.includes(name);
+    const type = `${typeOf(schema, isSent)}${isSent && !isRequired ? ' | undefined' : ''}`;
+    return `${fieldComment(schema)}readonly ${name}${isRequired ? '' : '?'}: ${type};\n`;
+  });
+  const patterns = Object.entries(patternProperties).map(
+    ([pattern, schema]) => `readonly [field: ${templateOf(pattern)}]: ${typeOf(schema, isSent)};\n`,
+  );
+  return `{\n${[...fields, ...patterns].join('')}}`;
+}
+
+const comment = (text: string | undefined): string => (text === undefined ? '' : `/** ${text} */\n`);
+const commentOf = ({ description, anyOf }: JsonSchema): string =>
+  comment(description ?? anyOf?.[0]?.description);
+/** What a named type is stands with the type. */
+const fieldComment = (schema: JsonSchema): string =>
+  nameOf(schema.anyOf?.[0] ?? schema) === undefined ? commentOf(schema) : '';
+
+const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
+
+/** An optional schema is a copy, so those of ids are told by what they say. */
+const nameOf = (schema: JsonSchema): string | undefined =>
+  schema.description === Id.description ? 'Id' : names.get(schema);
+
+const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
+
+function shapeOf(schema: JsonSchema, isSent: boolean): string {
+  if (schema.anyOf !== undefined) return union(schema.anyOf.map((one) => typeOf(one, isSent)));
+  if (schema.enum !== undefined) return union(schema.enum.map((value) => JSON.stringify(value)));
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  switch (schema.type) {
+    case 'object':
+      return fieldsOf(schema, isSent);
+    case 'array':
+      return `readonly (${typeOf(schema.items as JsonSchema, isSent)})[]`;
+    case 'integer':
+      return 'number';
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return schema.type;
+    default:
+      throw new Error(`no type for ${JSON.stringify(schema)}`);
+  }
+}
+
+const declaration =
+  (isSent: boolean) =>
+  ([name, schema]: readonly [string, JsonSchema]): string =>
+    `${commentOf(schema)}export type ${name} = ${shapeOf(schema, isSent)};\n`;
+
+/** Text of src/client/types.ts before it is formatted. */
+export const clientTypes = (): string =>
+  [
+    '/** What the API takes and answers. Written by test/support/client-types.ts from the schemas of the service. */\n',
+    ...Object.entries(sent).map(declaration(true)),
+    ...Object.entries(received).map(declaration(false)),
+  ].join('\n');
