@@ -124,7 +124,7 @@ const union = (types: readonly string[]): string => [...new Set(types)].join(' |
 
 /** An optional schema is a copy, so those of ids are told by what they say. */
 const nameOf = (schema: JsonSchema): string | undefined =>
-  schema.description === Id.description ? 'Id' : names.get(schema);
+  schema.description === (Id as JsonSchema).description ? 'Id' : names.get(schema);
 
 const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
 

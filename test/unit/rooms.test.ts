@@ -25,6 +25,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     ...['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src/compute', 'src/embedded'],
     ...['src/services', 'src/http', 'src/jobs', 'src/app', 'src/lab', 'src'],
   ],
+  'src/client': ['src'],
   workers: ['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src'],
 };
 

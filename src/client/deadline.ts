@@ -1,0 +1,96 @@
+import { SkilltraceError } from './errors.js';
+
+/** Timers take no more. */
+const longestMs = 2 ** 31 - 1;
+
+export const timer = (act: () => void, ms: number) => setTimeout(act, Math.min(Math.max(0, ms), longestMs));
+
+export const aborted = (signal: AbortSignal): SkilltraceError =>
+  new SkilltraceError('ABORTED', 'The call was aborted', { cause: signal.reason });
+
+/** A limit of time together with the caller's signal (AbortSignal.any came after Node 18). */
+export class Deadline {
+  readonly #controller = new AbortController();
+  readonly #follow = (): void => this.#controller.abort();
+  #isLate = false;
+
+  /** @param ms that each guarded step may take */
+  constructor(
+    private readonly ms: number,
+    private readonly caller: AbortSignal | undefined,
+  ) {
+    if (caller?.aborted) this.#follow();
+    caller?.addEventListener('abort', this.#follow);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** To be called after the last step, whatever came of it. */
+  end(): void {
+    this.caller?.removeEventListener('abort', this.#follow);
+  }
+
+  /** A step of work that the signal ends. @throws SkilltraceError ABORTED, TIMEOUT, NETWORK_ERROR */
+  async guard<Value>(step: () => Promise<Value>): Promise<Value> {
+    const ending = timer(() => {
+      this.#isLate = true;
+      this.#controller.abort();
+    }, this.ms);
+    try {
+      return await step();
+    } catch (error) {
+      throw this.#failure(error);
+    } finally {
+      clearTimeout(ending);
+    }
+  }
+
+  #failure(cause: unknown): SkilltraceError {
+    if (this.caller?.aborted) return aborted(this.caller);
+    if (this.#isLate) return new SkilltraceError('TIMEOUT', `No answer within ${this.ms} ms`, { cause });
+    return new SkilltraceError('NETWORK_ERROR', 'The service cannot be reached', { cause });
+  }
+}
+
+/** How long to wait for something that goes on without the one who waits. */
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** In milliseconds; for ever without it. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/** @throws SkilltraceError ABORTED, TIMEOUT, and what the work throws */
+export function waitFor<Value>(work: Promise<Value>, { signal, timeoutMs }: WaitOptions): Promise<Value> {
+  let late: ReturnType<typeof timer> | undefined;
+  let stop = (): void => undefined;
+  const ended = new Promise<never>((_, reject) => {
+    stop = () => reject(aborted(signal as AbortSignal));
+    const message = `Not done within ${timeoutMs} ms`;
+    if (timeoutMs !== undefined)
+      late = timer(() => reject(new SkilltraceError('TIMEOUT', message)), timeoutMs);
+  });
+  signal?.addEventListener('abort', stop);
+  if (signal?.aborted) stop();
+  return Promise.race([work, ended]).finally(() => {
+    clearTimeout(late);
+    signal?.removeEventListener('abort', stop);
+  });
+}
+
+/** @throws SkilltraceError ABORTED */
+export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(aborted(signal));
+    const stop = (): void => {
+      clearTimeout(waking);
+      reject(aborted(signal as AbortSignal));
+    };
+    const waking = timer(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}

@@ -1,0 +1,30 @@
+/** What the service says of the key's quota: until when nothing more would be let through. */
+export class Pace {
+  #until = 0;
+
+  /** Unix milliseconds until which to wait; past where nothing is to be waited for. */
+  get until(): number {
+    return this.#until;
+  }
+
+  /** Looks at the headers of an answer. @returns what it asks to wait, in milliseconds; null where it does not */
+  note({ status, headers }: Response): number | null {
+    const retryAfter = retryAfterMs(headers.get('retry-after'));
+    const pause = status === 429 ? retryAfter : exhaustedMs(headers.get('ratelimit'));
+    if (pause !== null) this.#until = Math.max(this.#until, Date.now() + pause);
+    return retryAfter;
+  }
+}
+
+/** Seconds or a date (RFC 9110, 10.2.3). */
+function retryAfterMs(header: string | null): number | null {
+  if (header === null) return null;
+  const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
+  return Number.isNaN(ms) ? null : Math.max(0, ms);
+}
+
+/** Time to the next window where nothing remains of this one (draft-ietf-httpapi-ratelimit-headers). */
+function exhaustedMs(header: string | null): number | null {
+  const [, seconds] = /;r=0;t=(\d+)/.exec(header ?? '') ?? [];
+  return seconds === undefined ? null : Number(seconds) * 1000;
+}

@@ -1,0 +1,157 @@
+import { deliver, isOfAnswers, type Outcome } from './delivery.js';
+import { SkilltraceError } from './errors.js';
+import type { QueueLimits } from './limits.js';
+import { Lines, type Queued } from './lines.js';
+import { Alarm, Rest } from './rest.js';
+import { delayMs } from './retry.js';
+import type { Transport } from './transport.js';
+
+interface SenderEvents {
+  /** Whether somebody waits for the queue to be empty. */
+  readonly isHurried: () => boolean;
+  /** An answer is over: counted, or it never will be. */
+  readonly onSettled: (queued: Queued, error: SkilltraceError | null) => void;
+  /** Nothing more is sent until `resume`. */
+  readonly onStopped: (error: SkilltraceError) => void;
+}
+
+/** Sends what waits in batches, those of a learner one after another. */
+export class Sender {
+  readonly #waiting = new Lines();
+  readonly #alarm = new Alarm(() => this.#pump());
+  readonly #requests = new Set<Promise<void>>();
+  readonly #ending = new AbortController();
+  readonly #rest: Rest;
+  #isStopped = false;
+  #batchBytes: number;
+
+  constructor(
+    private readonly transport: Transport,
+    private readonly limits: QueueLimits,
+    private readonly events: SenderEvents,
+  ) {
+    this.#rest = new Rest(transport.settings.retry);
+    this.#batchBytes = limits.batchBytes;
+  }
+
+  /** What is not settled. */
+  get unsettled(): Lines {
+    return this.#waiting;
+  }
+
+  add(queued: Queued): void {
+    this.#waiting.add(queued);
+    const { batchAnswers, lingerMs } = this.limits;
+    if (this.events.isHurried() || this.#waiting.readyCount >= batchAnswers) this.#pump();
+    else this.#alarm.set(queued.stored.queuedAt + lingerMs);
+  }
+
+  /** Goes on, also after a stop. */
+  resume(): void {
+    this.#isStopped = false;
+    this.#pump();
+  }
+
+  /** Aborts what is being sent, and resolves when nothing is. */
+  async end(): Promise<void> {
+    this.#ending.abort();
+    this.#alarm.clear();
+    await Promise.all(this.#requests);
+  }
+
+  get #isOff(): boolean {
+    return this.#isStopped || this.#ending.signal.aborted;
+  }
+
+  get #restsUntil(): number {
+    return Math.max(this.#rest.until, this.transport.pace.until);
+  }
+
+  /** When the first of what waits is to be sent, as far as it does not rest. */
+  get #dueAt(): number {
+    const { batchAnswers, lingerMs } = this.limits;
+    const isFull = this.events.isHurried() || this.#waiting.readyCount >= batchAnswers;
+    return this.#waiting.dueAt(isFull ? 0 : lingerMs);
+  }
+
+  /** Sends what is due, and sets the alarm to when the next is. */
+  #pump(): void {
+    const { requests, batchAnswers } = this.limits;
+    const mayGo = (): boolean =>
+      !this.#isOff && this.#waiting.readyCount > 0 && this.#requests.size < requests;
+    const isResting = this.#restsUntil > Date.now();
+    while (!isResting && mayGo() && this.#dueAt <= Date.now())
+      this.#start(this.#waiting.take({ answers: batchAnswers, bytes: this.#batchBytes }, Date.now()));
+    if (mayGo()) this.#alarm.set(isResting ? this.#restsUntil : this.#dueAt);
+  }
+
+  #start(batch: readonly Queued[]): void {
+    const request = this.#deliver(batch).then(() => {
+      this.#requests.delete(request);
+      this.#pump();
+    });
+    this.#requests.add(request);
+  }
+
+  async #deliver(batch: readonly Queued[]): Promise<void> {
+    const fresh = batch.filter((queued) => !this.#expire(queued));
+    if (fresh.length === 0) return;
+    try {
+      const outcomes = await deliver(this.transport, fresh, this.#ending.signal);
+      this.#rest.end();
+      for (const [i, queued] of fresh.entries()) this.#settle(queued, outcomes[i] as Outcome);
+    } catch (error) {
+      if (!(error instanceof SkilltraceError)) throw error;
+      await this.#refuse(fresh, error);
+    }
+  }
+
+  /** @returns whether the answer has waited for too long; then it is settled */
+  #expire(queued: Queued): boolean {
+    const { maxAgeMs } = this.limits;
+    if (Date.now() - queued.stored.queuedAt <= maxAgeMs) return false;
+    const message = `Not confirmed within ${maxAgeMs} ms; it may have been counted`;
+    this.#settle(queued, new SkilltraceError('EXPIRED', message));
+    return true;
+  }
+
+  #settle(queued: Queued, outcome: Outcome): void {
+    if (outcome?.retryable) {
+      queued.failures += 1;
+      const waitMs = delayMs(this.transport.settings.retry, queued.failures, outcome);
+      this.#waiting.putBack(queued, Date.now() + waitMs);
+    } else {
+      this.#waiting.settle(queued);
+      this.events.onSettled(queued, outcome);
+    }
+  }
+
+  /** Nothing of a request was counted, or nobody knows. */
+  async #refuse(batch: readonly Queued[], error: SkilltraceError): Promise<void> {
+    if (isOfAnswers(error)) return this.#halve(batch, error);
+    this.#putBack(batch);
+    if (error.retryable) this.#rest.begin(error);
+    else if (!this.#isOff) this.#stop(error);
+  }
+
+  /** Something in the batch is wrong, or it is too large: its halves go one after the other. */
+  async #halve(batch: readonly Queued[], { status }: SkilltraceError): Promise<void> {
+    if (status === 413) this.#batchBytes = Math.ceil(bytesOf(batch) / 2);
+    const middle = Math.ceil(batch.length / 2);
+    for (const half of [batch.slice(0, middle), batch.slice(middle)])
+      if (this.#isOff || this.#restsUntil > Date.now()) this.#putBack(half);
+      else await this.#deliver(half);
+  }
+
+  #putBack(batch: readonly Queued[]): void {
+    for (const queued of batch) this.#waiting.putBack(queued, 0);
+  }
+
+  #stop(error: SkilltraceError): void {
+    this.#isStopped = true;
+    this.#alarm.clear();
+    this.events.onStopped(error);
+  }
+}
+
+const bytesOf = (batch: readonly Queued[]): number => batch.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -1,0 +1,77 @@
+/** A proxy of a platform before the service: it notes what passes, and answers itself, or hangs up, where a test says so. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import type { Scoped, Service } from './service.js';
+
+export interface Passed {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+  /** Unix milliseconds. */
+  readonly at: number;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+/** Null: the service answers. `lost`: it does, but the connection ends before the answer. `silence`: nothing comes. */
+type Decision = Reply | 'lost' | 'silence' | null;
+
+export interface Front {
+  readonly baseUrl: string;
+  readonly passed: readonly Passed[];
+  /** What is asked for each request; at first nothing is changed. */
+  decide: (request: Passed, index: number) => Decision;
+}
+
+export async function startFront(
+  t: Scoped,
+  { baseUrl, key }: Pick<Service, 'baseUrl' | 'key'>,
+): Promise<Front> {
+  const passed: Passed[] = [];
+  const front = { baseUrl: '', passed, decide: (): Decision => null };
+  const server = createServer(async (request, response) => {
+    const seen = await passedOf(request);
+    const decision = (front as Front).decide(seen, passed.push(seen) - 1);
+    if (decision === 'silence') return;
+    if (decision !== null && decision !== 'lost') return send(response, decision);
+    const answer = await forward(`${baseUrl}${seen.path}`, key, request, seen);
+    if (decision === 'lost') response.destroy();
+    else send(response, answer);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  front.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return front;
+}
+
+async function passedOf(request: IncomingMessage): Promise<Passed> {
+  const body = (await buffer(request)).toString();
+  return { method: request.method ?? '', path: request.url ?? '', body, at: Date.now() };
+}
+
+/** The key is the proxy's, unless the caller sends one. */
+async function forward(url: string, key: string, { headers }: IncomingMessage, { method, body }: Passed) {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      'X-API-Key': `${headers['x-api-key'] ?? key}`,
+      ...(body !== '' && { 'Content-Type': 'application/json' }),
+    },
+    ...(body !== '' && { body }),
+  });
+  return { status: response.status, body: await response.text() };
+}
+
+function send(response: ServerResponse, { status, headers = {}, body = '' }: Reply): void {
+  response.writeHead(status, headers).end(body);
+}
