@@ -1,5 +1,7 @@
+#!/usr/bin/env node
 // What npm scripts run first: installs packages and builds when something is missing or has changed, then runs the command
 // in this very process, so that it gets the signals. On Node's own modules, because nothing else may be there yet.
+// In an installed package it is the program `skilltrace`: everything is built there.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -37,6 +39,8 @@ const COMMANDS = {
 
 const pathIn = (...parts) => join(ROOT, ...parts);
 const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
+
+const IS_PACKAGE = !existsSync(pathIn('src/build.mjs'));
 
 const readText = (file) => (existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
 
@@ -174,19 +178,31 @@ async function withLock(work) {
   }
 }
 
+/** A package has no tests and no benchmark. */
+const isHere = ({ module }) => !IS_PACKAGE || existsSync(join(DIST, module));
+
 function help() {
-  const lines = Object.entries(COMMANDS).map(
-    ([name, { about }]) => `  npm run ${name.padEnd(10)} ${about}\n`,
-  );
-  return `Commands (arguments after --, each has its own --help):\n${lines.join('')}`;
+  const [program, note] = IS_PACKAGE
+    ? ['npx skilltrace', 'each has its own --help, which says npm run NAME -- for npx skilltrace NAME']
+    : ['npm run', 'arguments after --, each has its own --help'];
+  const lines = Object.entries(COMMANDS)
+    .filter(([, command]) => isHere(command))
+    .map(([name, { about }]) => `  ${program} ${name.padEnd(10)} ${about}\n`);
+  return `Commands (${note}):\n${lines.join('')}`;
 }
 
 async function prepare() {
-  if (packagesReady() && buildReady()) return;
+  if (IS_PACKAGE || (packagesReady() && buildReady())) return;
   await withLock(async () => {
     await installPackages();
     await build();
   });
+}
+
+/** What `npm pack` takes: a build, and the client's types. */
+async function prepack() {
+  await prepare();
+  await runOrFail('writing types', pathIn('node_modules/.bin/tsc'), ['-p', 'src/client']);
 }
 
 async function main([name, ...args]) {
@@ -198,7 +214,9 @@ async function main([name, ...args]) {
     process.stdout.write(help());
     return;
   }
-  if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
+  if (name === 'prepack' && !IS_PACKAGE) return prepack();
+  if (!Object.hasOwn(COMMANDS, name) || !isHere(COMMANDS[name]))
+    throw new SetupError(`unknown command ${name}\n${help()}`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
   // Bundles bring it along; tests and benchmarks are modules by themselves.

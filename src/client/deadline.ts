@@ -5,7 +5,7 @@ const longestMs = 2 ** 31 - 1;
 
 export const timer = (act: () => void, ms: number) => setTimeout(act, Math.min(Math.max(0, ms), longestMs));
 
-export const aborted = (signal: AbortSignal): SkilltraceError =>
+const aborted = (signal: AbortSignal): SkilltraceError =>
   new SkilltraceError('ABORTED', 'The call was aborted', { cause: signal.reason });
 
 /** A limit of time together with the caller's signal (AbortSignal.any came after Node 18). */

@@ -53,7 +53,7 @@ export class SkilltraceError extends Error {
     message: string,
     { status = 0, details = [], requestId = null, retryAfterMs = null, cause }: ErrorFields = {},
   ) {
-    super(message, { cause });
+    super(message, cause === undefined ? {} : { cause });
     this.status = status;
     this.details = details;
     this.requestId = requestId;
