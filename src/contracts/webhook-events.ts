@@ -24,7 +24,7 @@ export interface WebhookEvent {
 const randomBytesOfId = 9;
 
 /** What ids of a learner's events begin with, which an erasure finds them by. */
-export const eventIdPrefix = (hash: string): string => `msg_${hash}_`;
+const eventIdPrefix = (hash: string): string => `msg_${hash}_`;
 
 /** The learner's hash in an event's id; null for an event of no learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;

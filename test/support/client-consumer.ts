@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { casesOf } from './long-form.js';
 import { root } from './root.js';
 
 const source = `
@@ -54,13 +55,16 @@ const settings = {
   noEmit: true,
 };
 
-/** Checks the program in a folder whose node_modules has the package, for both ways to find it. */
+/** How TypeScript finds a package. */
+const ways = [
+  { module: 'node16', moduleResolution: 'node16' },
+  { module: 'esnext', moduleResolution: 'bundler' },
+];
+
+/** Checks the program in a folder whose node_modules has the package; in the long form for each way to find it. */
 export function checkConsumer(dir: string): void {
   writeFileSync(join(dir, 'consumer.ts'), source);
-  for (const how of [
-    { module: 'node16', moduleResolution: 'node16' },
-    { module: 'esnext', moduleResolution: 'bundler' },
-  ]) {
+  for (const how of casesOf(ways, ways.length)) {
     writeFileSync(
       join(dir, 'tsconfig.json'),
       JSON.stringify({ compilerOptions: { ...settings, ...how }, files: ['consumer.ts'] }),

@@ -14,8 +14,6 @@ export interface Received {
 
 type Answer = number | ((request: Received, response: ServerResponse) => void);
 
-export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
-
 /** @param port 0: any free one */
 export async function startReceiver(t: Scoped, { port = 0, answer = 204 as Answer } = {}) {
   const received: Received[] = [];
