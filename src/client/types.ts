@@ -68,6 +68,7 @@ export type VelocityQuery = {
 };
 
 export type PageQuery = {
+  /** Most entries of a page; absent: 100, of mastery all */
   readonly limit?: number | undefined;
   /** next_cursor of the page before */
   readonly cursor?: string | undefined;
@@ -86,6 +87,7 @@ export type ErrorObject = {
     | 'USER_NOT_FOUND'
     | 'SKILL_NOT_FOUND'
     | 'GOAL_NOT_FOUND'
+    | 'WEBHOOK_NOT_FOUND'
     | 'METHOD_NOT_ALLOWED'
     | 'CONFLICT'
     | 'PRECONDITION_FAILED'
