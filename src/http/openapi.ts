@@ -67,12 +67,16 @@ const contentOf = (schema: TSchema | null, example?: unknown) =>
     },
   };
 
-/** @param own schema of the route's own body, in place of the envelope */
-const errorAnswer = (codes: readonly ErrorCode[], own: TSchema | null = null) => ({
+/** @param own schema of the route's own body, in place of the envelope @param sent headers that go with it */
+const errorAnswer = (
+  codes: readonly ErrorCode[],
+  own: TSchema | null = null,
+  sent: readonly string[] = [],
+) => ({
   description: codes
     .map((code) => `${code}: ${words.errorMeanings[code]}. Safe to retry: ${errorTable[code].retry}.`)
     .join('\n\n'),
-  headers: headersOf([...quotaHeaders, ...codes.flatMap((code) => ofError[code] ?? [])]),
+  headers: headersOf([...quotaHeaders, ...sent, ...codes.flatMap((code) => ofError[code] ?? [])]),
   ...contentOf(own ?? errorAnswerOf(codes), own === null ? exampleOf(codes) : undefined),
   'x-retry': Object.fromEntries(codes.map((code) => [code, errorTable[code].retry])),
 });
@@ -119,7 +123,8 @@ function responsesOf({ name, bodies, errors, headers, keyed }: ReturnType<typeof
   const answerOf = (status: number) => {
     const schema = bodies[status] ?? null;
     const codes = codesBy.get(status) ?? [];
-    if (codes.length > 0) return schema ? errorAnswer(codes, schema) : ref('responses', codes.join('.'));
+    if (codes.length > 0)
+      return schema ? errorAnswer(codes, schema, sent) : ref('responses', codes.join('.'));
     return {
       description: STATUS_CODES[status],
       headers: headersOf([...(keyed ? quotaHeaders : []), ...sent]),

@@ -63,11 +63,17 @@ function assertBody(content: Contents, { headers, text }: Answer, told: string):
 const isPage = ({ route }: Target): boolean => route !== null && !apiRoutes.includes(route);
 
 /** @throws Error where a route was added without being described */
-function describedAnswer({ route, methods }: Target, status: number): DescribedAnswer | undefined {
-  if (route === null) return strayAnswer(status, methods);
+function describedAnswer({ route, methods, protocol }: Target, status: number): DescribedAnswer | undefined {
+  if (route === null) return protocol ? strayStatement(status) : strayAnswer(status, methods);
   const operation = operationAt(route.method, route.path);
   if (operation === undefined) throw new Error(`${nameOf(route)} is not described`);
   return operation.responses[status];
+}
+
+/** Under a path of xAPI: the errors there with what is said of another method. */
+function strayStatement(status: number): DescribedAnswer | undefined {
+  const told = operationAt('POST', '/xapi/statements')?.responses[400];
+  return told && { ...told, headers: { ...told.headers, Allow: { required: status === 405 } } };
 }
 
 function strayAnswer(status: number, methods: readonly string[]): DescribedAnswer | undefined {

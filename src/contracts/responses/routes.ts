@@ -71,7 +71,10 @@ const takes = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ok(sche
 const counting: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED', 'TOO_LATE'];
 /** Errors without the envelope; there a reused id is 409. */
 const ofXapi = (bodies: RouteAnswers['bodies']): RouteAnswers => {
-  const errors = [400, 401, 403, 409, 413, 415, 422, 429, 503].map((status) => [status, data.ErrorObject]);
+  const errors = [400, 401, 403, 409, 413, 415, 422, 429, 500, 503].map((status) => [
+    status,
+    data.ErrorObject,
+  ]);
   return {
     bodies: { ...bodies, ...Object.fromEntries(errors) },
     errors: [...keyed, ...withBody, ...counting],
@@ -137,7 +140,10 @@ const answers = {
   'POST /xapi/statements': ofXapi({ 200: Type.Array(Uuid) }),
   'PUT /xapi/statements': ofXapi({ 204: null }),
   'GET /xapi/about': {
-    bodies: { 200: Type.Object({ version: Type.Array(Type.String()) }) },
+    bodies: {
+      ...{ 200: Type.Object({ version: Type.Array(Type.String()) }) },
+      ...{ 400: data.ErrorObject, 500: data.ErrorObject },
+    },
     errors: keyless,
   },
   'GET /api/v1/health': {
