@@ -1,10 +1,10 @@
-import { LearnerCalls } from './learner-calls.js';
 import { path, type Tagged, type WriteOptions } from './operations.js';
 import type { CallOptions } from './transport.js';
 import type * as Api from './types.js';
+import { WebhookCalls } from './webhook-calls.js';
 
-/** All operations of the API, by their names. All reject with a SkilltraceError. */
-export class Calls extends LearnerCalls {
+/** All operations of the API, by their names; statements of xAPI are for its own clients. All reject with a SkilltraceError. */
+export class Calls extends WebhookCalls {
   /** A page of the skills that were set or answered. */
   async skills(query: Api.PageQuery & CallOptions = {}): Promise<Api.SkillPage> {
     return this.get('/api/v1/skills', query);
@@ -26,6 +26,19 @@ export class Calls extends LearnerCalls {
   /** Takes a skill that has few answers off the known ones. */
   async deleteSkill(skillId: string, options: WriteOptions = {}): Promise<Api.DeletedSkill> {
     return this.remove(path`/api/v1/skills/${skillId}`, options);
+  }
+
+  /** How statements of xAPI become answers. */
+  async xapiMapping(options: CallOptions = {}): Promise<Tagged<Api.XapiMapping>> {
+    return this.tagged({ method: 'GET', path: '/api/v1/xapi-mapping' }, options);
+  }
+
+  /** Replaces the whole mapping: what is left out is as it is unset. */
+  async setXapiMapping(
+    mapping: Api.XapiMappingSetting,
+    options: WriteOptions = {},
+  ): Promise<Tagged<Api.XapiMapping>> {
+    return this.put('/api/v1/xapi-mapping', mapping, options);
   }
 
   async erasure(erasureId: string, options: CallOptions = {}): Promise<Api.Erasure> {

@@ -6,7 +6,7 @@ export type { AnswerStore } from './journal.js';
 export type { ExplainOptions, ExportLine } from './learner-calls.js';
 export type { QueueLimits } from './limits.js';
 export type { IdentifiedAnswer, StoredAnswer } from './lines.js';
-export type { Tagged, WriteOptions } from './operations.js';
+export type { AllQuery, Tagged, WriteOptions } from './operations.js';
 export type { RetryPolicy } from './retry.js';
 export { Skilltrace, type SkilltraceOptions } from './skilltrace.js';
 export type { CallOptions } from './transport.js';

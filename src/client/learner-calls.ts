@@ -1,6 +1,6 @@
 import { withEventId } from './answer.js';
 import { parsed, SkilltraceError } from './errors.js';
-import { Operations, path, type Tagged, type WriteOptions } from './operations.js';
+import { type AllQuery, entriesOf, Operations, path, type Tagged, type WriteOptions } from './operations.js';
 import type { CallOptions } from './transport.js';
 import type * as Api from './types.js';
 
@@ -83,16 +83,11 @@ export class LearnerCalls extends Operations {
   }
 
   /** All of the learner's answers, newest first. @param query `limit`: answers of a page */
-  async *allAttempts(
-    userId: string,
-    query: Omit<Api.PageQuery, 'cursor'> & CallOptions = {},
-  ): AsyncGenerator<Api.Attempt, void, undefined> {
-    for (let cursor: string | undefined; ; ) {
-      const page = await this.attempts(userId, { ...query, cursor });
-      yield* page.attempts;
-      if (page.next_cursor === null) return;
-      cursor = page.next_cursor;
-    }
+  allAttempts(userId: string, query: AllQuery = {}): AsyncGenerator<Api.Attempt, void, undefined> {
+    return entriesOf(
+      (cursor) => this.attempts(userId, { ...query, cursor }),
+      ({ attempts }) => attempts,
+    );
   }
 
   /** Takes a wrongly reported answer back. */

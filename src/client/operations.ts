@@ -1,5 +1,6 @@
 import { SkilltraceError } from './errors.js';
 import { type CallOptions, jsonOf, type Received, type Request, type Transport } from './transport.js';
+import type { PageQuery } from './types.js';
 
 /** For a write that depends on what was read: the `etag` of it. Otherwise it rejects with PRECONDITION_FAILED. */
 export interface WriteOptions extends CallOptions {
@@ -8,6 +9,9 @@ export interface WriteOptions extends CallOptions {
 
 /** What was read or written, with its entity tag for `ifMatch`. */
 export type Tagged<Data> = Data & { readonly etag: string };
+
+/** Of all pages; `limit`: entries of each. */
+export type AllQuery = Omit<PageQuery, 'cursor'> & CallOptions;
 
 /** How operations are sent and their answers are read. */
 export class Operations {
@@ -26,6 +30,12 @@ export class Operations {
     return this.tagged({ method: 'PUT', path, body: JSON.stringify(body), ifMatch }, { signal });
   }
 
+  /** A write of which each repetition would make something more. */
+  protected make<Data>(path: string, body: object | undefined, options: CallOptions): Promise<Data> {
+    const content = body === undefined ? {} : { body: JSON.stringify(body) };
+    return this.data({ method: 'POST', path, ...content, isIdempotent: false }, options);
+  }
+
   protected remove<Data>(path: string, { signal, ifMatch }: WriteOptions): Promise<Data> {
     return this.data({ method: 'DELETE', path, ifMatch }, { signal });
   }
@@ -42,6 +52,24 @@ export class Operations {
   /** An answer without envelope that a probe gives, well or not. */
   protected async probe<Answer>(path: string, options: CallOptions): Promise<Answer> {
     return jsonOf(await this.transport.call({ method: 'GET', path, alsoFine: [503] }, options)) as Answer;
+  }
+}
+
+interface Page {
+  /** Null at the end. */
+  readonly next_cursor: string | null;
+}
+
+/** What all pages have, page by page as it is asked for. */
+export async function* entriesOf<Of extends Page, Entry>(
+  pageAt: (cursor: string | undefined) => Promise<Of>,
+  entriesIn: (page: Of) => readonly Entry[],
+): AsyncGenerator<Entry, void, undefined> {
+  for (let cursor: string | undefined; ; ) {
+    const page = await pageAt(cursor);
+    yield* entriesIn(page);
+    if (page.next_cursor === null) return;
+    cursor = page.next_cursor;
   }
 }
 

@@ -18,13 +18,15 @@ export interface TransportSettings {
 }
 
 export interface Request {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** JSON text. */
   readonly body?: string;
   /** Entity tag that the write depends on, as ETag had it. */
   readonly ifMatch?: string | undefined;
+  /** False where a second time has an effect of its own: then it is sent again only if it surely had none. */
+  readonly isIdempotent?: boolean;
   /** Statuses beside 2xx whose body is an answer. */
   readonly alsoFine?: readonly number[];
 }
@@ -84,7 +86,8 @@ export class Transport {
       if (waitMs > 0 && waitMs <= policy.withinMs) await sleep(waitMs, signal);
       return attempt();
     };
-    return withRetries(call, { policy, isRepeatable: request.ifMatch === undefined, signal });
+    const { ifMatch, isIdempotent = true } = request;
+    return withRetries(call, { policy, isRepeatable: isIdempotent && ifMatch === undefined, signal });
   }
 
   /** The head of a successful answer. @throws SkilltraceError */

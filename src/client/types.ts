@@ -56,6 +56,47 @@ export type Plan = {
   readonly target_score?: number | null | undefined;
 };
 
+export type WebhookSetting = {
+  readonly url: string;
+  readonly event_types: EventTypes;
+  /** For people */
+  readonly description?: string | null | undefined;
+};
+
+export type WebhookChange = {
+  readonly url?: string | null | undefined;
+  readonly event_types?: EventTypes | null | undefined;
+  /** For people */
+  readonly description?: string | null | undefined;
+  readonly enabled?: boolean | null | undefined;
+};
+
+export type SecretRotation = {
+  readonly revoke_old?: boolean | null | undefined;
+};
+
+export type XapiMappingSetting = {
+  readonly home_page?: string | null | undefined;
+  readonly skill_from?:
+    | 'parent'
+    | 'grouping'
+    | 'category'
+    | {
+        readonly extension: string;
+      }
+    | null
+    | undefined;
+  readonly skills?:
+    | {
+        readonly [field: string]: Id;
+      }
+    | null
+    | undefined;
+  readonly success_threshold?: number | null | undefined;
+  /** What becomes of an answer without a skill */
+  readonly unmapped?: 'reject' | 'ignore' | null | undefined;
+};
+
 export type PredictionQuery = {
   readonly days?: number | undefined;
   readonly confidence_level?: number | undefined;
@@ -548,6 +589,184 @@ export type Erasure = {
       readonly [field: string]: string | number;
     };
   } | null;
+};
+
+/** Types of events, or * alone for all of them */
+export type EventTypes = readonly (
+  | 'mastery.reached'
+  | 'plateau.detected'
+  | 'plateau.ended'
+  | 'goal.reached'
+  | 'goal.at_risk'
+  | 'model.published'
+  | 'erasure.completed'
+  | '*'
+)[];
+
+export type Webhook = {
+  readonly webhook_id: string;
+  readonly url: string;
+  readonly event_types: EventTypes;
+  /** For people */
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly disabled_reason: 'request' | 'gone' | 'failing' | 'undelivered' | 'restored' | null;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+};
+
+export type WebhookWithSecret = {
+  readonly webhook_id: string;
+  readonly url: string;
+  readonly event_types: EventTypes;
+  /** For people */
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly disabled_reason: 'request' | 'gone' | 'failing' | 'undelivered' | 'restored' | null;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+  /** Shown here and nowhere else */
+  readonly secret: string;
+};
+
+export type WebhookPage = {
+  readonly webhooks: readonly Webhook[];
+  readonly next_cursor: string | null;
+};
+
+export type DeletedWebhook = {
+  readonly webhook_id: string;
+};
+
+export type SentMessage = {
+  /** The header webhook-id */
+  readonly message_id: string;
+};
+
+export type Delivery = {
+  /** The header webhook-id */
+  readonly message_id: string;
+  readonly type:
+    | 'mastery.reached'
+    | 'plateau.detected'
+    | 'plateau.ended'
+    | 'goal.reached'
+    | 'goal.at_risk'
+    | 'model.published'
+    | 'erasure.completed'
+    | 'webhook.test';
+  readonly status: 'pending' | 'delivered' | 'failed';
+  readonly tries: number;
+  readonly last_status: number | null;
+  /** RFC 3339, UTC */
+  readonly next_try_at: string | null;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+};
+
+export type DeliveryPage = {
+  readonly webhook_id: string;
+  readonly deliveries: readonly Delivery[];
+  readonly next_cursor: string | null;
+};
+
+export type SkillEvent = {
+  readonly user_id: Id;
+  readonly skill_id: Id;
+  readonly event_id: Id | null;
+  readonly mastery_after: number;
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
+  /** RFC 3339, UTC */
+  readonly occurred_at: string;
+};
+
+export type GoalEvent = {
+  readonly user_id: Id;
+  /** Total score */
+  readonly target_score: number;
+  /** YYYY-MM-DD, a UTC day */
+  readonly target_date: string | null;
+  readonly current_total: number;
+  readonly predicted_total: number;
+  readonly goal_probability: number;
+};
+
+/** What endpoints are sent; later versions may send other types and fields */
+export type WebhookMessage =
+  | {
+      readonly type: 'mastery.reached';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: SkillEvent;
+    }
+  | {
+      readonly type: 'plateau.detected';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: SkillEvent;
+    }
+  | {
+      readonly type: 'plateau.ended';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: SkillEvent;
+    }
+  | {
+      readonly type: 'goal.reached';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: GoalEvent;
+    }
+  | {
+      readonly type: 'goal.at_risk';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: GoalEvent;
+    }
+  | {
+      readonly type: 'model.published';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: {
+        readonly version: number;
+        readonly based_on: number;
+        /** RFC 3339, UTC */
+        readonly published_at: string;
+      };
+    }
+  | {
+      readonly type: 'erasure.completed';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: {
+        readonly erasure_id: string;
+      };
+    }
+  | {
+      readonly type: 'webhook.test';
+      /** RFC 3339, UTC */
+      readonly timestamp: string;
+      readonly data: {
+        readonly webhook_id: string;
+      };
+    };
+
+export type XapiMapping = {
+  readonly home_page: string | null;
+  readonly skill_from:
+    | 'parent'
+    | 'grouping'
+    | 'category'
+    | {
+        readonly extension: string;
+      };
+  readonly skills: {
+    readonly [field: string]: Id;
+  };
+  readonly success_threshold: number | null;
+  /** What becomes of an answer without a skill */
+  readonly unmapped: 'reject' | 'ignore';
 };
 
 export type Health =

@@ -5,7 +5,11 @@ import { GoalBody } from '../../src/contracts/goals.js';
 import { Id } from '../../src/contracts/ids.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import * as webhooks from '../../src/contracts/responses/webhooks.js';
 import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
+import { webhookTypes } from '../../src/contracts/webhook-events.js';
+import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
+import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
 import { PageQuery } from '../../src/services/read/pages.js';
 import { VelocityQuery } from '../../src/services/read/velocity.js';
@@ -55,6 +59,10 @@ const sent: Readonly<Record<string, TSchema>> = {
   SkillSetting,
   ClassRequest: ClassRequest,
   Plan: PlanRequest,
+  WebhookSetting: NewWebhook,
+  WebhookChange,
+  SecretRotation: Rotation,
+  XapiMappingSetting: MappingRequest,
   PredictionQuery: query(PredictionQuery),
   VelocityQuery: query(VelocityQuery),
   PageQuery: query(PageQuery),
@@ -81,6 +89,20 @@ const received: Readonly<Record<string, TSchema>> = {
   TakenBack: bodies.TakenBack,
   BegunErasure: bodies.BegunErasure,
   Erasure: bodies.Erasure,
+  EventTypes,
+  Webhook: webhooks.Webhook,
+  WebhookWithSecret: webhooks.WebhookWithSecret,
+  WebhookPage: webhooks.WebhookPage,
+  DeletedWebhook: webhooks.DeletedWebhook,
+  SentMessage: webhooks.SentMessage,
+  Delivery: webhooks.Delivery,
+  DeliveryPage: webhooks.DeliveryPage,
+  SkillEvent: webhooks.webhookData['mastery.reached'],
+  GoalEvent: webhooks.webhookData['goal.reached'],
+  WebhookMessage: Type.Union(webhookTypes.map(webhooks.webhookMessage), {
+    description: 'What endpoints are sent; later versions may send other types and fields',
+  }),
+  XapiMapping,
   Health,
   Liveness: probe('GET /livez'),
   Readiness: probe('GET /readyz'),
@@ -128,8 +150,13 @@ const nameOf = (schema: JsonSchema): string | undefined =>
 
 const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
 
+/** What is optional may be a union already. */
+const choicesOf = (schema: JsonSchema): readonly JsonSchema[] =>
+  nameOf(schema) === undefined && schema.anyOf !== undefined ? schema.anyOf.flatMap(choicesOf) : [schema];
+
 function shapeOf(schema: JsonSchema, isSent: boolean): string {
-  if (schema.anyOf !== undefined) return union(schema.anyOf.map((one) => typeOf(one, isSent)));
+  if (schema.anyOf !== undefined)
+    return union(schema.anyOf.flatMap(choicesOf).map((one) => typeOf(one, isSent)));
   if (schema.enum !== undefined) return union(schema.enum.map((value) => JSON.stringify(value)));
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   switch (schema.type) {

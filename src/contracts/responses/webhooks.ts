@@ -27,7 +27,7 @@ export const WebhookPage = Type.Object({ webhooks: Type.Array(Webhook), next_cur
 
 const message = { message_id: Type.String({ description: 'The header webhook-id' }) };
 export const SentMessage = Type.Object(message);
-const Delivery = Type.Object({
+export const Delivery = Type.Object({
   ...message,
   type: Type.Enum([...webhookTypes]),
   status: Type.Enum(['pending', 'delivered', 'failed']),
