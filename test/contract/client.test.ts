@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { Skilltrace, SkilltraceError, type SkilltraceErrorCode } from '../../src/client/index.js';
 import { freePort } from '../../src/embedded/free-port.js';
 import { startFront } from '../support/front.js';
+import { listed } from '../support/listed.js';
 import { keysOf, sharedService } from '../support/service.js';
 
 const service = await sharedService();
@@ -26,12 +27,6 @@ async function failed(
   assert.ok(error instanceof SkilltraceError, `${error}`);
   assert.deepEqual([error.code, error.status], [code, status], error.message);
   return error;
-}
-
-async function listed<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }
 
 test('a learner from the first answer to the erasure', async () => {
@@ -77,7 +72,7 @@ test('a learner from the first answer to the erasure', async () => {
   await failed(client.mastery('ada'), 'USER_NOT_FOUND', 404);
 });
 
-test('goals and skills, written where they are as they were read', async () => {
+test('goals, skills and the mapping of statements, written where they are as they were read', async () => {
   const goal = await client.setGoal('ben', { target_score: 1200 });
   assert.equal((await client.goal('ben')).etag, goal.etag);
   const raised = await client.setGoal('ben', { target_score: 1300 }, { ifMatch: goal.etag });
@@ -94,6 +89,14 @@ test('goals and skills, written where they are as they were read', async () => {
   await client.setSkill('algebra', { ...read, weight: 2 }, { ifMatch: read.etag });
   assert.equal((await client.skills({ limit: 1 })).skills.length, 1);
   assert.equal((await client.deleteSkill('algebra')).skill_id, 'algebra');
+
+  const unset = await client.xapiMapping();
+  const setting = { home_page: 'https://lms.example', skills: { 'https://lms.example/7': 'algebra' } };
+  const mapping = await client.setXapiMapping(setting, { ifMatch: unset.etag });
+  assert.deepEqual([mapping.unmapped, mapping.skills], ['reject', setting.skills]);
+  assert.deepEqual(await client.xapiMapping(), mapping);
+  const late = client.setXapiMapping({ ...mapping, unmapped: 'ignore' }, { ifMatch: unset.etag });
+  await failed(late, 'PRECONDITION_FAILED', 412);
 });
 
 test('the state of the service, which needs no key', async () => {

@@ -32,7 +32,7 @@ export interface Look {
 export interface OpenPage {
   /** Opens the file, and returns when it is drawn. */
   open(url: string, look: Look): Promise<void>;
-  /** The value of an expression within the page. */
+  /** The value of an expression within the page, of a promise what it resolves to. */
   evaluate<T>(expression: string): Promise<T>;
   /** URLs that were asked for, and what was written to the console, so far. */
   readonly requested: readonly string[];
@@ -129,6 +129,7 @@ async function pageOf(connection: Connection): Promise<OpenPage> {
       const { result, exceptionDetails } = await send('Runtime.evaluate', {
         expression,
         returnByValue: true,
+        awaitPromise: true,
       });
       if (exceptionDetails !== undefined) throw new Error(exceptionDetails.exception.description);
       return result.value;

@@ -1,11 +1,13 @@
-/** The client's types are those of the service's schemas, and serve a program that has nothing but the package. */
+/** The client has all calls; its types are those of the service's schemas, and serve a program that has nothing but the package. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { checkConsumer } from '../support/client-consumer.js';
+import { Skilltrace } from '../../src/client/index.js';
+import { checkConsumer, checkReceiver } from '../support/client-consumer.js';
 import { clientTypes } from '../support/client-types.js';
+import { described } from '../support/description.js';
 import { root } from '../support/root.js';
 import { tempDir } from '../support/temp.js';
 
@@ -30,7 +32,7 @@ test('types of requests and answers are those of the schemas', () => {
     assert.equal(readFileSync(file, 'utf8'), wanted, 'WRITE_DOCS=1 npm test -- unit/client-types writes it');
 });
 
-test('a strict program finds them in the package; the client itself needs no types of Node', async (t) => {
+test('strict programs find them in the package; the client itself needs no types of Node', async (t) => {
   const dir = await tempDir(t);
   const installed = join(dir, 'node_modules/skilltrace');
   mkdirSync(installed, { recursive: true });
@@ -43,4 +45,21 @@ test('a strict program finds them in the package; the client itself needs no typ
   });
   assert.equal(status, 0, stdout);
   checkConsumer(dir);
+  checkReceiver(dir);
+});
+
+/** For clients of xAPI, and for tools. */
+const ofOthers = ['postStatements', 'putStatement', 'aboutXapi', 'openapi'];
+
+test('every call of the description is a method of the client, which its page names', () => {
+  const page = readFileSync(join(root, 'docs/client.md'), 'utf8');
+  const ids = Object.values(described.paths).flatMap((path) =>
+    Object.values(path).map(({ operationId }) => operationId),
+  );
+  assert.deepEqual(ids.filter((id) => !(id in Skilltrace.prototype)).sort(), [...ofOthers].sort());
+  const called = ids.filter((id) => !ofOthers.includes(id));
+  assert.deepEqual(
+    called.filter((id) => !page.includes(`\`${id}\``)),
+    [],
+  );
 });

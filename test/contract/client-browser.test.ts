@@ -1,0 +1,71 @@
+/** The client in a page, as a platform serves it: on the same origin as a proxy that has the key. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { Skilltrace } from '../../src/client/index.js';
+import { indices } from '../../src/lists.js';
+import { chromium, openBrowser } from '../support/browser.js';
+import { startFront } from '../support/front.js';
+import { root } from '../support/root.js';
+import { sharedService } from '../support/service.js';
+
+const service = await sharedService();
+const options = { timeout: 120_000, skip: chromium === null && 'Chromium is not installed' };
+
+const html = `<!doctype html><title>Quiz</title><link rel="icon" href="data:,">
+<script type="module">
+  import { Skilltrace } from './client.js';
+  const skilltrace = new Skilltrace({ baseUrl: '', queue: { lingerMs: 60000 } });
+  async function answer() {
+    const ids = [];
+    for (let i = 0; i < 50; i++)
+      ids.push(await skilltrace.track({ user_id: 'u' + (i % 5), skill_id: 'algebra', is_correct: i >= 25, item_id: 'q' + i }));
+    await skilltrace.flush();
+    const { skills } = await skilltrace.mastery('u0');
+    const goal = await skilltrace.setGoal('u0', { target_score: 1200 });
+    const aborted = await skilltrace.mastery('u0', { signal: AbortSignal.abort() }).catch(({ code }) => code);
+    return { ids, skills, goal, aborted, queued: skilltrace.queued };
+  }
+  globalThis.told = answer();
+</script>`;
+const page = { status: 200, headers: { 'Content-Type': 'text/html' }, body: html };
+const script = {
+  status: 200,
+  headers: { 'Content-Type': 'text/javascript' },
+  body: readFileSync(join(root, 'dist/client/index.js'), 'utf8'),
+};
+
+interface Told {
+  readonly ids: readonly string[];
+  readonly skills: readonly { readonly total_attempts: number; readonly mastery: number }[];
+  readonly goal: { readonly target_score: number };
+  readonly aborted: string;
+  readonly queued: number;
+}
+
+test('a page tracks answers, flushes and reads mastery, without a key', options, async (t) => {
+  const front = await startFront(t, service);
+  front.decide = ({ path }) => (path === '/' ? page : path === '/client.js' ? script : null);
+  const browser = await openBrowser(t);
+  await browser.open(front.baseUrl, { width: 800, scheme: 'light' });
+  const told = await browser.evaluate<Told | undefined>('globalThis.told');
+  assert.deepEqual([...browser.complaints], []);
+  assert.ok(told !== undefined);
+
+  const { ids, skills, goal, aborted, queued } = told;
+  assert.deepEqual([aborted, queued, goal.target_score], ['ABORTED', 0, 1200]);
+  const client = new Skilltrace({ baseUrl: service.baseUrl, apiKey: service.key });
+  assert.deepEqual(skills, (await client.mastery('u0')).skills);
+  for (const learner of indices(5)) {
+    const { attempts } = await client.attempts(`u${learner}`);
+    const its = indices(10)
+      .map((i) => learner + 5 * i)
+      .reverse();
+    assert.deepEqual(
+      attempts.map(({ event_id, item_id }) => [event_id, item_id]),
+      its.map((i) => [ids[i], `q${i}`]),
+    );
+  }
+  for (const url of browser.requested) assert.match(url, new RegExp(`^(${front.baseUrl}/|data:)`));
+});
