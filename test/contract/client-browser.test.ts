@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { Skilltrace } from '../../src/client/index.js';
 import { indices } from '../../src/lists.js';
 import { chromium, openBrowser } from '../support/browser.js';
-import { startFront } from '../support/front.js';
+import { type Reply, startFront } from '../support/front.js';
 import { root } from '../support/root.js';
 import { sharedService } from '../support/service.js';
 
@@ -25,7 +25,8 @@ const html = `<!doctype html><title>Quiz</title><link rel="icon" href="data:,">
     const { skills } = await skilltrace.mastery('u0');
     const goal = await skilltrace.setGoal('u0', { target_score: 1200 });
     const aborted = await skilltrace.mastery('u0', { signal: AbortSignal.abort() }).catch(({ code }) => code);
-    return { ids, skills, goal, aborted, queued: skilltrace.queued };
+    const redirected = await skilltrace.skills().catch(({ code, tries }) => code + tries);
+    return { ids, skills, goal, aborted, redirected, queued: skilltrace.queued };
   }
   globalThis.told = answer();
 </script>`;
@@ -36,25 +37,31 @@ const script = {
   body: readFileSync(join(root, 'dist/client/index.js'), 'utf8'),
 };
 
+const redirect = { status: 302, headers: { Location: '/' } };
+/** What the proxy answers by itself. */
+const own: Readonly<Record<string, Reply>> = { '/': page, '/client.js': script, '/api/v1/skills': redirect };
+
 interface Told {
   readonly ids: readonly string[];
   readonly skills: readonly { readonly total_attempts: number; readonly mastery: number }[];
   readonly goal: { readonly target_score: number };
   readonly aborted: string;
+  readonly redirected: string;
   readonly queued: number;
 }
 
 test('a page tracks answers, flushes and reads mastery, without a key', options, async (t) => {
   const front = await startFront(t, service);
-  front.decide = ({ path }) => (path === '/' ? page : path === '/client.js' ? script : null);
+  front.decide = ({ path }) => own[path] ?? null;
   const browser = await openBrowser(t);
   await browser.open(front.baseUrl, { width: 800, scheme: 'light' });
   const told = await browser.evaluate<Told | undefined>('globalThis.told');
   assert.deepEqual([...browser.complaints], []);
   assert.ok(told !== undefined);
 
-  const { ids, skills, goal, aborted, queued } = told;
-  assert.deepEqual([aborted, queued, goal.target_score], ['ABORTED', 0, 1200]);
+  const { ids, skills, goal, aborted, redirected, queued } = told;
+  assert.deepEqual([aborted, redirected], ['ABORTED', 'BAD_RESPONSE1']);
+  assert.deepEqual([queued, goal.target_score], [0, 1200]);
   const client = new Skilltrace({ baseUrl: service.baseUrl, apiKey: service.key });
   assert.deepEqual(skills, (await client.mastery('u0')).skills);
   for (const learner of indices(5)) {

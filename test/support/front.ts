@@ -13,7 +13,7 @@ export interface Passed {
   readonly at: number;
 }
 
-interface Reply {
+export interface Reply {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
