@@ -249,7 +249,7 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
 }
 
 /** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
-const singles: readonly string[] = ['content-length', 'host', 'x-api-key', 'idempotency-key'];
+const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
 /** @returns lower-case names, each with its value behind it: for so few a list costs less than a map */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {

@@ -112,6 +112,9 @@ function boundConnections(
   app.filter(count);
 }
 
+/** There neither paths nor methods are told without a key. */
+const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
+
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
 const calls = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
@@ -132,7 +135,8 @@ function register(
       app[calls[route.method]](path, handler);
       if (route.method === 'GET') app.head(path, handler);
     }
-    app.any(path, handlerOf({ route: null, allow, keyless, parameters: 0, protocol }, 'other', path));
+    const other = { route: null, allow, keyless: keyless || !isBelowApi(path), parameters: 0, protocol };
+    app.any(path, handlerOf(other, 'other', path));
   }
   // What is below the API is not found with a key alone.
   for (const [path, keyless] of [

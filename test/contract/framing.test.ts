@@ -115,6 +115,7 @@ const framing: readonly (readonly [string, Record<string, string | readonly stri
   ['X-API-Key twice', { 'X-API-Key': [key, key] }],
   ['X-API-Key twice, the second unknown', { 'X-API-Key': [key, 'other'] }],
   ['Idempotency-Key twice', { 'Idempotency-Key': ['a', 'b'] }],
+  ['Authorization twice', { Authorization: ['Basic YTpi', 'Basic YTpj'] }],
 ];
 
 for (const [what, headers] of framing) {
