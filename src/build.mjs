@@ -1,6 +1,6 @@
 // Builds everything with esbuild: node src/build.mjs OUT [--bundles | --watch]. Types are checked by `tsc`, not here.
 //   OUT/bundle/*.js                  what ships, a bundle for each program: a fifth of the time that 1,400 files take
-//   OUT/bundle/docs                the reference page, its files packed with gzip under their contents' hashes
+//   OUT/bundle/docs/*                the reference page, its files packed with gzip under their contents' hashes
 //   OUT/{src,workers,bench,test}/**  every module by itself, for tests and benchmarks
 //   OUT/client/index.js              the client, for Node, browsers, Deno and Bun
 //   OUT/typebox/*.js                 what they import of TypeBox: its 700 files take a quarter of a second
@@ -14,9 +14,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 
-const COMMANDS = 'audit backtest demo evaluate export fit import keys openapi parked rebuild retain'.split(
-  ' ',
-);
+const CLI = 'audit backtest demo evaluate export fit import keys openapi parked rebuild retain'.split(' ');
 const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract', 'deliver'];
 
 /**
@@ -30,7 +28,7 @@ const GROUPS = [
   { clickhouse: 'src/embedded/clickhouse/server.ts' },
   { 'engine-thread': 'src/embedded/clickhouse/engine-thread.ts' },
   { 'source-maps': 'src/source-maps.ts' },
-  Object.fromEntries(COMMANDS.map((name) => [`cli-${name}`, `src/cli/${name}.ts`])),
+  Object.fromEntries(CLI.map((name) => [`cli-${name}`, `src/cli/${name}.ts`])),
 ];
 
 const OUTSIDE = ['uWebSockets.js', 'chdb', 'piscina'];

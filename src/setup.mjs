@@ -41,6 +41,8 @@ const pathIn = (...parts) => join(ROOT, ...parts);
 const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
 
 const IS_PACKAGE = !existsSync(pathIn('src/build.mjs'));
+// A package has no tests and no benchmark.
+if (IS_PACKAGE) for (const name of ['test', 'test:full', 'bench']) delete COMMANDS[name];
 
 const readText = (file) => (existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
 
@@ -178,16 +180,13 @@ async function withLock(work) {
   }
 }
 
-/** A package has no tests and no benchmark. */
-const isHere = ({ module }) => !IS_PACKAGE || existsSync(join(DIST, module));
-
 function help() {
   const [program, note] = IS_PACKAGE
     ? ['npx skilltrace', 'each has its own --help, which says npm run NAME -- for npx skilltrace NAME']
     : ['npm run', 'arguments after --, each has its own --help'];
-  const lines = Object.entries(COMMANDS)
-    .filter(([, command]) => isHere(command))
-    .map(([name, { about }]) => `  ${program} ${name.padEnd(10)} ${about}\n`);
+  const lines = Object.entries(COMMANDS).map(
+    ([name, { about }]) => `  ${program} ${name.padEnd(10)} ${about}\n`,
+  );
   return `Commands (${note}):\n${lines.join('')}`;
 }
 
@@ -215,8 +214,7 @@ async function main([name, ...args]) {
     return;
   }
   if (name === 'prepack' && !IS_PACKAGE) return prepack();
-  if (!Object.hasOwn(COMMANDS, name) || !isHere(COMMANDS[name]))
-    throw new SetupError(`unknown command ${name}\n${help()}`);
+  if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
   // Bundles bring it along; tests and benchmarks are modules by themselves.

@@ -39,10 +39,10 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
 /** Pages for people are no calls of the API: its description leaves them out. */
 export function pageRoutes(): readonly Route[] {
   const page = once(() => readFileSync(new URL('index.html', folder), 'utf8'));
-  const files = once(() => new Map(readdirSync(folder).map((name) => [name, once(() => fileReply(name))])));
+  const files = once(() => new Map(readdirSync(folder).map((name) => [name, fileReply(name)])));
   return [
     route('GET', '/docs', {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
-    route('GET', '/docs/:file', {}, (_, name) => (files().get(`${name}.gz`) ?? notFound)()),
+    route('GET', '/docs/:file', {}, (_, name) => files().get(`${name}.gz`) ?? notFound()),
     route('GET', '/', {}, ({ head }) => {
       if (head.header('accept')?.includes('text/html') !== true) return notFound();
       return { status: 302, body: '', headers: { Location: '/docs' } };
