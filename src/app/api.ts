@@ -8,7 +8,6 @@ import { pageRoutes, withDescription } from '../http/pages.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { StartError } from '../lifecycle.js';
-import { distinct } from '../lists.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
@@ -60,7 +59,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   const server = await startServer({
     ...{ host: config.host, port: config.port, sharePort, gate, figures, logger, spans },
     routes: probesOnly
-      ? routes.filter(({ scope }) => scope === null)
+      ? routes.filter(({ scope, protocol }) => scope === null && !protocol)
       : [...withDescription(routes), ...pageRoutes()],
     maxConnections: connectionBound(),
   }).catch((error: unknown) => {
@@ -146,7 +145,6 @@ function routePortsOf(
     ...{ learners, models, now, waiting, stored, rewriter: compute },
     limit: createLimiter(retractionLimits),
   };
-  const mappings = whileUsable(blocked, createMappingStore(redis));
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
   const history = {
     ...{ learners, models, now, logger },
@@ -156,15 +154,11 @@ function routePortsOf(
   };
   return {
     recorder,
-    statements: {
-      ...{ recorder, mappings, retraction, tally, logger, now },
-      learnersOf: async (tenant, eventId) =>
-        distinct([
-          ...(await waiting.learnersOf(tenant, eventId)),
-          ...(await stored.learnersOf(tenant, eventId)),
-        ]),
+    xapi: {
+      ...{ recorder, retraction, tally, logger, now },
+      mappings: whileUsable(blocked, createMappingStore(redis)),
+      history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl),
     },
-    mappings: { mappings, history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl), now },
     forecaster: compute,
     mastery: history,
     velocity: history,

@@ -7,6 +7,7 @@ import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { removeCatalogue } from '../store/catalogue/catalogue-store.js';
+import { removeMapping } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { removeModels } from '../store/models/model-store.js';
 import { removeEndpoints } from '../store/webhooks/endpoints.js';
@@ -60,6 +61,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
   await removeModels(redis, tenant);
   await removeEndpoints(redis, tenant);
+  await removeMapping(redis, tenant);
   await removeTenantFacts(clickhouse, tenant, endpoints.clickhouseCluster);
   await removeCatalogue(redis, tenant);
   return begun.filter(({ status }) => status !== 'absent').length;

@@ -36,7 +36,7 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
     if (match.keyless) return admit(exchange, routeOf(match), null);
     const { protocol } = match;
-    const key = protocol ? protocol.keyOf((name) => exchange.header(name)) : exchange.header('x-api-key');
+    const key = protocol ? protocol.keyOf(exchange) : exchange.header('x-api-key');
     const found = auth.authenticate(key);
     if (found instanceof Promise) return found.then((grant) => checkQuota(exchange, match, headers, grant));
     return checkQuota(exchange, match, headers, found);
@@ -64,7 +64,7 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted 
   const { scope } = route;
   if (grant !== null && scope !== null && !grant.scopes.includes(scope))
     throw new ApiError('FORBIDDEN', `The scope of this key does not allow it: it needs ${scope}`);
-  if (grant !== null) route.protocol?.check((name) => exchange.header(name));
+  if (grant !== null) route.protocol?.check(exchange);
   if (route.body === null || (route.body.optional && sendsNothing(exchange)))
     return { route, grant, mediaType: '', gzip: false };
   const mediaType = checkMediaType(exchange.header('content-type'), route.body);

@@ -1,13 +1,13 @@
 /** The OpenAPI 3.1 document of a table of routes, made from the schemas that validate: nothing is described twice. */
 import { STATUS_CODES } from 'node:http';
-import type { TSchema } from 'typebox';
+import Type, { type TSchema } from 'typebox';
 import { LearningEvent, LearningEventResult } from '../contracts/events.js';
 import { TargetScore } from '../contracts/goals.js';
 import { Id } from '../contracts/ids.js';
 import * as bodies from '../contracts/responses/bodies.js';
 import { examples } from '../contracts/responses/examples.js';
 import * as words from '../contracts/responses/operations.js';
-import { errorAnswerOf, routeAnswers } from '../contracts/responses/routes.js';
+import { commonErrors, errorAnswerOf, routeAnswers } from '../contracts/responses/routes.js';
 import * as webhooks from '../contracts/responses/webhooks.js';
 import { type WebhookType, webhookTypes } from '../contracts/webhook-events.js';
 import { Activity, Actor, Statement } from '../contracts/xapi/statement.js';
@@ -57,7 +57,7 @@ const quotaHeaders = ['RateLimit-Policy', 'RateLimit'];
 const headersOf = (names: readonly string[]) =>
   Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, ref('headers', name)]));
 
-const contentOf = (schema: TSchema | null, example?: unknown) =>
+const contentOf = (schema?: TSchema | null, example?: unknown) =>
   schema && {
     content: {
       [(schema as { contentMediaType?: string }).contentMediaType ?? 'application/json']: {
@@ -67,21 +67,17 @@ const contentOf = (schema: TSchema | null, example?: unknown) =>
     },
   };
 
-/** @param own schema of the route's own body, in place of the envelope @param sent headers that go with it */
-const errorAnswer = (
-  codes: readonly ErrorCode[],
-  own: TSchema | null = null,
-  sent: readonly string[] = [],
-) => ({
+/** @param body schema, where it is no envelope with one of the codes alone */
+const errorAnswer = (codes: readonly ErrorCode[], body?: TSchema, more: readonly string[] = []) => ({
   description: codes
     .map((code) => `${code}: ${words.errorMeanings[code]}. Safe to retry: ${errorTable[code].retry}.`)
     .join('\n\n'),
-  headers: headersOf([...quotaHeaders, ...sent, ...codes.flatMap((code) => ofError[code] ?? [])]),
-  ...contentOf(own ?? errorAnswerOf(codes), own === null ? exampleOf(codes) : undefined),
+  headers: headersOf([...quotaHeaders, ...codes.flatMap((code) => ofError[code] ?? []), ...more]),
+  ...(body ? contentOf(body) : contentOf(errorAnswerOf(codes), exampleOf(codes[0]))),
   'x-retry': Object.fromEntries(codes.map((code) => [code, errorTable[code].retry])),
 });
 
-const exampleOf = ([code]: readonly ErrorCode[]) =>
+const exampleOf = (code?: ErrorCode) =>
   code && { success: false, error: { code, message: words.errorMeanings[code] } };
 
 function parametersOf({ path, query }: Route, headers: readonly string[]) {
@@ -89,11 +85,9 @@ function parametersOf({ path, query }: Route, headers: readonly string[]) {
     const example = words.pathExamples[name];
     return { name, in: 'path', required: true, schema: plain(Id), ...(example !== undefined && { example }) };
   });
-  const { properties = {}, required = [] }: { properties?: object; required?: readonly string[] } =
-    query?.schema ?? {};
-  const queries = Object.entries<TSchema>({ ...properties }).map(([name, schema]) => ({
+  const queries = Object.entries<TSchema>(query?.schema.properties ?? {}).map(([name, schema]) => ({
     ...{ name, in: 'query', schema: plain(schema) },
-    required: required.includes(name) && !('default' in schema),
+    required: !Type.IsOptional(schema) && !('default' in schema),
   }));
   const known = ['X-Request-Id', ...headers].filter((name) => name in words.requestHeaders);
   return [...ids, ...queries, ...known.map((name) => ref('parameters', name))];
@@ -109,25 +103,32 @@ const bodyOf = ({ body }: Route) =>
   };
 
 /** What is said of a route elsewhere than in the table of routes. @throws Error where nothing is */
-function saidOf({ method, path, scope }: Route) {
+function saidOf({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
   const answers = routeAnswers[name];
   const operation = (words.operations as Readonly<Record<string, words.Operation>>)[name];
   if (answers === undefined || operation === undefined) throw new Error(`nothing describes ${name}`);
-  return { name, ...answers, ...operation, keyed: scope !== null };
+  const errors = [...commonErrors({ scope, body }), ...answers.errors];
+  const headers = [
+    ...operation.headers,
+    ...Object.keys(protocol?.headers ?? {}),
+    ...(body?.encodings.includes('gzip') ? ['Content-Encoding'] : []),
+    ...(errors.includes('PRECONDITION_FAILED') ? ['If-Match'] : []),
+  ];
+  return { name, ...operation, bodies: answers.bodies, errors, headers };
 }
 
-function responsesOf({ name, bodies, errors, headers, keyed }: ReturnType<typeof saidOf>) {
-  const codesBy = groupedBy(errors, statusOf);
+function responsesOf({ scope, protocol }: Route, said: ReturnType<typeof saidOf>) {
+  const { name, bodies, errors, headers } = said;
+  const codesBy = groupedBy(errors, protocol?.statusOf ?? statusOf);
   const sent = headers.filter((header) => header in words.answerHeaders);
   const answerOf = (status: number) => {
-    const schema = bodies[status] ?? null;
-    const codes = codesBy.get(status) ?? [];
-    if (codes.length > 0)
-      return schema ? errorAnswer(codes, schema, sent) : ref('responses', codes.join('.'));
+    const codes = codesBy.get(status);
+    const schema = codes && protocol ? ErrorObject : bodies[status];
+    if (codes) return schema ? errorAnswer(codes, schema, sent) : ref('responses', codes.join('.'));
     return {
       description: STATUS_CODES[status],
-      headers: headersOf([...(keyed ? quotaHeaders : []), ...sent]),
+      headers: headersOf([...(scope === null ? [] : quotaHeaders), ...sent]),
       ...contentOf(schema, status < 300 ? examples[name] : undefined),
     };
   };
@@ -136,18 +137,18 @@ function responsesOf({ name, bodies, errors, headers, keyed }: ReturnType<typeof
 }
 
 function operationOf(route: Route) {
-  const { scope } = route;
+  const { path, scope, protocol } = route;
   const said = saidOf(route);
-  const { id, summary, errors, headers, keyed, security = keyed ? (['ApiKey'] as const) : [] } = said;
-  const condition = errors.includes('PRECONDITION_FAILED') ? ['If-Match'] : [];
+  const security = scope === null ? [] : (protocol?.security ?? ['ApiKey']);
+  const [, area = ''] = /^\/(?:api\/v1\/)?([a-z]+)/.exec(path) ?? [];
   return {
-    ...{ operationId: id, summary },
-    tags: [keyed ? (/^\/(?:api\/v1\/)?([a-z]+)/.exec(route.path)?.[1] ?? 'service') : 'service'],
+    ...{ operationId: said.id, summary: said.summary },
+    tags: [scope === null ? 'service' : area],
     ...(scope !== null && { description: `Scope: ${scope}`, 'x-scope': scope }),
     security: security.map((scheme) => ({ [scheme]: [] })),
-    parameters: parametersOf(route, [...headers, ...condition]),
+    parameters: parametersOf(route, said.headers),
     ...bodyOf(route),
-    responses: responsesOf(said),
+    responses: responsesOf(route, said),
   };
 }
 
@@ -166,7 +167,8 @@ const sendingOf = (type: WebhookType) => ({
 
 /** @throws Error for a route that nothing describes */
 export function openapiOf(routes: readonly Route[]) {
-  const sets = Object.values(routeAnswers).flatMap(({ errors }) => [...groupedBy(errors, statusOf).values()]);
+  const enveloped = routes.filter(({ protocol }) => !protocol).map((route) => saidOf(route).errors);
+  const sets = enveloped.flatMap((errors) => [...groupedBy(errors, statusOf).values()]);
   const single = (Object.keys(errorTable) as ErrorCode[]).map((code) => [code]);
   const paths = groupedBy(routes, ({ path }) => path.replace(/:(\w+)/g, '{$1}'));
   const byMethod = (here: readonly Route[]) =>

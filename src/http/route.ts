@@ -7,9 +7,14 @@ import type { Scope } from '../contracts/access.js';
 import { checked } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
 import type { IfMatch } from '../contracts/preconditions.js';
-import { ApiError, invalid } from '../errors.js';
+import { ApiError, type ErrorCode, invalid } from '../errors.js';
 import type { Span } from '../spans.js';
 import { tooLarge } from './exchange.js';
+
+export interface Head {
+  /** First value of a header, by its lower-case name; null if it was not sent. */
+  header(name: string): string | null;
+}
 
 /** A request that passed all checks. */
 export interface Call<Query = unknown> {
@@ -21,8 +26,7 @@ export interface Call<Query = unknown> {
   readonly idempotencyKey: string | null;
   /** Null unless a PUT or DELETE depends on a tag. */
   readonly ifMatch: IfMatch;
-  /** First value of any other header, by its lower-case name; null if it was not sent. */
-  readonly head: { header(name: string): string | null };
+  readonly head: Head;
   /** @throws ClientGone */
   readonly stillWanted: () => void;
   /** For a handler that returns nothing: a promise costs more than all checks before it. */
@@ -58,12 +62,16 @@ export interface BodyRules {
 
 /** What another protocol than the API's own does its way. */
 export interface Protocol {
-  /** Of every answer. */
+  /** Of every answer; requests have headers of the same names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The API key in a request's headers; null: none. */
-  keyOf(header: (name: string) => string | null): string | null;
-  /** Checks the headers of a request with a key. @throws ApiError */
-  check(header: (name: string) => string | null): void;
+  /** Ways to show who calls, by their names in the description of the API. */
+  readonly security: readonly string[];
+  /** The API key in a request's head; null: none. */
+  keyOf(head: Head): string | null;
+  /** Checks the head of a request with a key. @throws ApiError */
+  check(head: Head): void;
+  statusOf(code: ErrorCode): number;
+  /** The error without an envelope. */
   errorReply(error: ApiError): Reply;
 }
 

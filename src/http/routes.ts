@@ -1,12 +1,8 @@
 /** Every call of the API, in one table: who may call it, what it takes, and which use case answers it. */
-import Type, { type TObject, type TSchema } from 'typebox';
 import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.js';
 import { GoalBody } from '../contracts/goals.js';
-import { checkShape, parseJson } from '../contracts/json.js';
+import { parseJson } from '../contracts/json.js';
 import { SkillRequest } from '../contracts/skills.js';
-import { NewWebhook, Rotation, WebhookChange } from '../contracts/webhooks.js';
-import { MappingRequest, maxMappingValues } from '../contracts/xapi/mapping.js';
-import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
@@ -34,27 +30,15 @@ import {
 import { listSkills, readSkill } from '../services/read/read-skills.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
-import {
-  type DeliveryPorts,
-  listDeliveries,
-  redeliver,
-  testWebhook,
-} from '../services/webhooks/deliveries.js';
-import {
-  changeWebhook,
-  createWebhook,
-  deleteWebhook,
-  listWebhooks,
-  readWebhook,
-  rotateSecret,
-  type WebhookPorts,
-} from '../services/webhooks/manage.js';
-import { getMapping, type MappingPorts, putMapping } from '../services/xapi/mappings.js';
-import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
-import { sliceTurn } from '../slices.js';
+import type { DeliveryPorts } from '../services/webhooks/deliveries.js';
+import type { WebhookPorts } from '../services/webhooks/manage.js';
+import type { MappingPorts } from '../services/xapi/mappings.js';
+import type { StatementPorts } from '../services/xapi/record-statements.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
-import { type BodyRules, type Reply, type Route, route } from './route.js';
-import { xapi } from './xapi.js';
+import { type Reply, type Route, route } from './route.js';
+import { administers, bodyOf, json, largeBytes, parseLarge, reads, smallBody, writes } from './rules.js';
+import { webhookRoutes } from './webhook-routes.js';
+import { xapiRoutes } from './xapi.js';
 
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
@@ -65,8 +49,7 @@ export interface RoutePorts {
   readonly skills: SkillDeletePorts;
   readonly attempts: AttemptPorts;
   readonly retraction: RetractionPorts;
-  readonly statements: StatementPorts;
-  readonly mappings: MappingPorts;
+  readonly xapi: StatementPorts & MappingPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
   readonly webhooks: WebhookPorts & DeliveryPorts;
@@ -75,33 +58,15 @@ export interface RoutePorts {
   readonly metrics: () => Promise<string>;
 }
 
-const json = 'application/json';
-
-const bodyOf = (limit: number, content: BodyRules['content'], ...encodings: string[]): BodyRules => ({
-  ...{ limit, content, mediaTypes: Object.keys(content) },
-  encodings: ['identity', ...encodings],
-});
-/** A single event, a goal, a skill, a plan, a webhook. */
-const smallBody = (schema: TSchema): BodyRules => bodyOf(16 * 1024, { [json]: schema });
-const largeBytes = 1024 * 1024;
 const eventBatch = bodyOf(
   largeBytes,
   { [json]: WellFormedBatch, 'application/x-ndjson': EventLines },
   'gzip',
 );
-/** Fifty fields for each of a thousand statements. */
-const maxStatementValues = 50_000;
-const statements = bodyOf(largeBytes, { [json]: StatementBody }, 'gzip');
-const StatementQuery = Type.Object({ statementId: Uuid });
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest = bodyOf(largeBytes, { [json]: ClassRequest });
 /** Far more than the ids of a class and its options. */
 const maxClassValues = 5000;
-
-const reads = <Query extends TObject>(query: Query | null = null) => ({ scope: 'read', query }) as const;
-const writes = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
-const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;
-const administersPages = { scope: 'admin', query: PageQuery } as const;
 
 export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('POST', '/api/v1/track-answer', writes(smallBody(LearningEvent)), (call) => {
@@ -188,34 +153,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
   ...webhookRoutes(ports.webhooks),
-  route('GET', '/api/v1/xapi-mapping', administers(), async ({ tenant }) =>
-    tagged(await getMapping(ports.mappings, tenant)),
-  ),
-  route(
-    'PUT',
-    '/api/v1/xapi-mapping',
-    administers(bodyOf(largeBytes, { [json]: MappingRequest })),
-    async ({ tenant, body, ifMatch }) =>
-      tagged(
-        await putMapping(ports.mappings, tenant, await parseLarge(body, maxMappingValues), ifMatch),
-        'Mapping set',
-      ),
-  ),
-  route('POST', '/xapi/statements', { ...writes(statements), protocol: xapi }, async ({ tenant, body }) => {
-    const sent = await parseLarge(body, maxStatementValues);
-    return plainReply(await recordStatements(ports.statements, tenant, sent));
-  }),
-  route(
-    'PUT',
-    '/xapi/statements',
-    { ...writes(statements), query: StatementQuery, protocol: xapi },
-    async ({ tenant, body, query: { statementId } }) => {
-      const sent = await parseLarge(body, maxStatementValues);
-      await putStatement(ports.statements, tenant, statementId, sent);
-      return { status: 204, body: '' };
-    },
-  ),
-  route('GET', '/xapi/about', { protocol: xapi }, () => plainReply({ version: ['1.0.3'] })),
+  ...xapiRoutes(ports.xapi),
   route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),
   route('GET', '/livez', {}, () => probeReply(ports.health.livez(), 'ok')),
   route('GET', '/readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),
@@ -225,55 +163,6 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
   })),
 ];
-
-const webhookRoutes = (ports: RoutePorts['webhooks']): readonly Route[] => [
-  route('POST', '/api/v1/webhooks', administers(smallBody(NewWebhook)), async ({ tenant, body }) =>
-    ok(await createWebhook(ports, tenant, parseJson(body)), 'Webhook created', 201),
-  ),
-  route('GET', '/api/v1/webhooks', administersPages, async ({ tenant, query }) =>
-    ok(await listWebhooks(ports, tenant, query)),
-  ),
-  route('GET', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
-    ok(await readWebhook(ports, tenant, id)),
-  ),
-  route(
-    'PATCH',
-    '/api/v1/webhooks/:webhook_id',
-    administers(smallBody(WebhookChange)),
-    async ({ tenant, body }, id) =>
-      ok(await changeWebhook(ports, tenant, id, parseJson(body)), 'Webhook changed'),
-  ),
-  route('DELETE', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
-    ok(await deleteWebhook(ports, tenant, id), 'Webhook deleted'),
-  ),
-  route(
-    'POST',
-    '/api/v1/webhooks/:webhook_id/rotate-secret',
-    administers({ ...smallBody(Rotation), optional: true }),
-    async (call, id) => ok(await rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
-  ),
-  route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) =>
-    ok(await testWebhook(ports, tenant, id), 'Test on its way', 202),
-  ),
-  route('GET', '/api/v1/webhooks/:webhook_id/deliveries', administersPages, async ({ tenant, query }, id) =>
-    ok(await listDeliveries(ports, tenant, id, query)),
-  ),
-  route(
-    'POST',
-    '/api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver',
-    administers(),
-    async ({ tenant }, id, messageId) =>
-      ok(await redeliver(ports, tenant, id, messageId), 'Message on its way', 202),
-  ),
-];
-const plainReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
-
-/** Of a body that may be a MiB and take several slices: not with others in one turn of the loop. @throws ApiError */
-async function parseLarge(body: Buffer, maxValues: number): Promise<unknown> {
-  await sliceTurn();
-  checkShape(body, maxValues, false);
-  return parseJson(body);
-}
 
 async function healthReply(health: Health): Promise<Reply> {
   const data = await health.health();

@@ -1,7 +1,13 @@
-/** What xAPI does its own way on HTTP (Communication, 3 and 4): credentials, the version, errors without the envelope. */
-import { invalid } from '../errors.js';
-import { errorObject } from './replies.js';
-import type { Protocol } from './route.js';
+/** xAPI on HTTP (Communication, 3 and 4), with credentials, a version and errors of its own; and the mapping's routes. */
+import Type from 'typebox';
+import { MappingRequest, maxMappingValues } from '../contracts/xapi/mapping.js';
+import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
+import { type ErrorCode, errorTable, invalid } from '../errors.js';
+import { type MappingPorts, putMapping } from '../services/xapi/mappings.js';
+import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
+import { errorObject, tagged } from './replies.js';
+import { type Protocol, type Reply, type Route, route } from './route.js';
+import { administers, bodyOf, json, largeBytes, parseLarge, writes } from './rules.js';
 
 const version = 'X-Experience-API-Version';
 
@@ -13,15 +19,20 @@ function keyInBasic(authorization: string | null): string | null {
   return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : null;
 }
 
-export const xapi: Protocol = {
+const statusOf = (code: ErrorCode): number =>
+  code === 'IDEMPOTENCY_KEY_REUSED' ? 409 : errorTable[code].status;
+
+const protocol: Protocol = {
   headers: { [version]: '1.0.3' },
-  keyOf: (header) => header('x-api-key') ?? keyInBasic(header('authorization')),
-  check: (header) => {
-    if (!/^1\.0(\.\d+)?$/.test(header(version.toLowerCase()) ?? ''))
+  security: ['ApiKey', 'Basic'],
+  keyOf: (head) => head.header('x-api-key') ?? keyInBasic(head.header('authorization')),
+  check: (head) => {
+    if (!/^1\.0(\.\d+)?$/.test(head.header(version.toLowerCase()) ?? ''))
       throw invalid(`The header ${version} must be 1.0 or 1.0.x, such as 1.0.3`);
   },
+  statusOf,
   errorReply: (error) => ({
-    status: error.code === 'IDEMPOTENCY_KEY_REUSED' ? 409 : error.status,
+    status: statusOf(error.code),
     body: JSON.stringify(errorObject(error)),
     headers: {
       ...error.headers,
@@ -30,3 +41,31 @@ export const xapi: Protocol = {
     error,
   }),
 };
+
+const statements = { ...writes(bodyOf(largeBytes, { [json]: StatementBody }, 'gzip')), protocol };
+/** Fifty fields for each of a thousand statements. */
+const maxStatementValues = 50_000;
+const StatementQuery = Type.Object({ statementId: Uuid });
+const mappingBody = bodyOf(largeBytes, { [json]: MappingRequest });
+
+const plainReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
+
+export const xapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
+  route('GET', '/api/v1/xapi-mapping', administers(), async ({ tenant }) =>
+    tagged(await ports.mappings.read(tenant)),
+  ),
+  route('PUT', '/api/v1/xapi-mapping', administers(mappingBody), async ({ tenant, body, ifMatch }) => {
+    const sent = await parseLarge(body, maxMappingValues);
+    return tagged(await putMapping(ports, tenant, sent, ifMatch), 'Mapping set');
+  }),
+  route('POST', '/xapi/statements', statements, async (call) => {
+    const sent = await parseLarge(call.body, maxStatementValues);
+    return plainReply(await recordStatements(ports, call, sent));
+  }),
+  route('PUT', '/xapi/statements', { ...statements, query: StatementQuery }, async (call) => {
+    const sent = await parseLarge(call.body, maxStatementValues);
+    await putStatement(ports, call, call.query.statementId, sent);
+    return { status: 204, body: '' };
+  }),
+  route('GET', '/xapi/about', { protocol }, () => plainReply({ version: ['1.0.3'] })),
+];

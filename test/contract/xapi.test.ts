@@ -5,8 +5,10 @@ import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import XAPI from '@xapi/xapi';
 import TinCan from 'tincanjs';
-import { callerOf, type RequestParts } from '../support/http.js';
+import { assertAnswer } from '../support/answer-check.js';
+import { type Answer, callerOf, type RequestParts } from '../support/http.js';
 import { assertAsync, fc } from '../support/properties.js';
+import { targetOf } from '../support/route-table.js';
 import { keysOf, sharedService } from '../support/service.js';
 import { adl, type Json, skillIri, specified, statement, voiding } from '../support/statements.js';
 import { waitFor } from '../support/wait.js';
@@ -263,8 +265,10 @@ test('heads: version, key, method, media type, encoding', async () => {
     assert.deepEqual([status, headers['www-authenticate']], [401, 'Basic realm="xAPI", ApiKey'], unknown);
     assert.equal(headers['x-experience-api-version'], '1.0.3');
   }
-  const got = await caller.call({ method: 'GET', path: '/xapi/statements' });
-  assert.deepEqual([got.status, got.headers.allow], [405, 'POST, PUT']);
+  for (const one of [caller, callerOf(service, null)]) {
+    const got = await one.call({ method: 'GET', path: '/xapi/statements' });
+    assert.deepEqual([got.status, got.headers.allow], [405, 'POST, PUT']);
+  }
   assert.equal(
     (await send(statement(), { headers: { ...version, 'Content-Type': 'multipart/mixed' } })).status,
     415,
@@ -272,6 +276,34 @@ test('heads: version, key, method, media type, encoding', async () => {
   const zipped = gzipSync(JSON.stringify(Array.from({ length: 1000 }, () => statement())));
   const large = await send(null, { body: zipped, headers: { ...version, 'Content-Encoding': 'gzip' } });
   assert.equal(large.status, 200, large.text.slice(0, 300));
+});
+
+test('errors are those of the description', async () => {
+  const judge = (answer: Answer, method = 'POST', path = '/xapi/statements') =>
+    assertAnswer(answer, { method, target: targetOf(method, path), requestId: null });
+  const [reader, limited] = [await keys.add({ scopes: ['read'] }), await keys.add({ quota: 1 })];
+  const one = statement();
+  const answers = [
+    await send(one),
+    await send({ ...one, result: { success: false } }),
+    await send({}),
+    await send(one, { headers: { ...version, 'Content-Type': 'text/plain' } }),
+    await send('x'.repeat(1024 * 1024)),
+    ...(await Promise.all(
+      [null, reader].map((key) => callerOf(service, key).raw({ path: '/xapi/statements' })),
+    )),
+  ];
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 409, 400, 415, 413, 401, 403],
+  );
+  for (const answer of answers) judge(answer);
+  const spent = callerOf(service, limited);
+  await spent.raw({ path: '/xapi/statements' });
+  judge(await spent.raw({ path: '/xapi/statements' }));
+  judge(await put(one.id, { ...one, result: { success: false } }), 'PUT');
+  const twice = { 'X-API-Key': ['a', 'b'] };
+  judge(await caller.raw({ method: 'GET', path: '/xapi/about', headers: twice }), 'GET', '/xapi/about');
 });
 
 test('a voiding statement takes the answer back, wherever it is stored', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { xapiMappingsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { type Ended, runCommand } from '../support/command.js';
 import { isLongForm } from '../support/long-form.js';
@@ -15,7 +16,7 @@ FROM attempts WHERE tenant = 'demo'`;
 const school = isLongForm ? 40 : 4;
 
 const tables = ['attempts', 'learner_skill_daily', 'skill_daily', 'goal_changes', 'served_forecasts'];
-const facts = ['skill_changes', 'model_versions', 'skill_parameters'];
+const facts = ['skill_changes', 'model_versions', 'skill_parameters', 'xapi_mappings'];
 
 const title = isLongForm
   ? 'a small school is imported, refused a second time, removed, and imported again just so'
@@ -64,12 +65,16 @@ test(title, {
 
   await refusesOthers(clickhouse, () => run('--reset'));
 
-  const reset = await run('--reset', '--json');
-  assert.deepEqual([reset.code, JSON.parse(reset.out)], [0, { tenant: 'demo', erased: school }], reset.err);
-  for (const table of [...tables, ...facts]) assert.equal(await count(table), 0, table);
   const redis = connectRedis(servers.env.REDIS_URL as string);
   t.after(() => redis.disconnect());
   await whenReady(redis, 10_000);
+  await redis.hset(xapiMappingsKey, 'demo', '{}');
+  const values = [{ tenant: 'demo', updated_at: '2026-01-01 00:00:00.000', mapping: '{}' }];
+  await clickhouse.insert({ table: 'xapi_mappings', format: 'JSONEachRow', values });
+  const reset = await run('--reset', '--json');
+  assert.deepEqual([reset.code, JSON.parse(reset.out)], [0, { tenant: 'demo', erased: school }], reset.err);
+  for (const table of [...tables, ...facts]) assert.equal(await count(table), 0, table);
+  assert.equal(await redis.hget(xapiMappingsKey, 'demo'), null);
   const keys = await redis.keys('*');
   assert.deepEqual(
     keys.filter((key) => /demo/.test(key)),

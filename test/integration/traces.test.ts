@@ -9,6 +9,7 @@ import { type ReceivedSpan, startReceiver } from '../support/otlp-receiver.js';
 import { root } from '../support/root.js';
 import { clickhouseOf, dataFolder, startService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';
+import { statement } from '../support/statements.js';
 import { waitFor } from '../support/wait.js';
 
 /** Nobody listens at port 1. */
@@ -79,10 +80,15 @@ test('a sampled request is followed to its commit, a job to its insert', async (
     caller.trackAll([traced(), traced()], calledIn('3')),
     caller.get('/api/v1/mastery/hidden-learner', calledIn('4')),
     caller.track(traced(), { traceparent: 'no trace at all' }),
+    caller.raw({
+      path: '/xapi/statements',
+      body: JSON.stringify(statement()),
+      headers: { ...calledIn('5'), 'X-Experience-API-Version': '1.0.3' },
+    }),
   ]);
   assert.deepEqual(
     answers.map(({ status }) => status),
-    [200, 200, 200, 404, 200],
+    [200, 200, 200, 404, 200, 200],
   );
   const clickhouse = clickhouseOf(t, service);
   await waitFor('the rows', async () => {
@@ -98,6 +104,7 @@ test('a sampled request is followed to its commit, a job to its insert', async (
     ['1', 'POST /api/v1/track-answer', 200],
     ['3', 'POST /api/v1/track-answers', 200],
     ['4', 'GET /api/v1/mastery/:user_id', 404],
+    ['5', 'POST /xapi/statements', 200],
   ] as const) {
     const [request] = named(route, digit);
     assert.equal(request?.parentId, callerSpan);
@@ -114,7 +121,7 @@ test('a sampled request is followed to its commit, a job to its insert', async (
   const batches = named('batch');
   const linked = batches.flatMap(({ links }) => links);
   const tracked = all.filter(({ name }) => name.startsWith('POST'));
-  assert.equal(tracked.length, 3);
+  assert.equal(tracked.length, 4);
   assert.deepEqual(linked.sort(), tracked.map(({ spanId }) => spanId).sort());
   for (const batch of batches) assert.equal(batch.parentId, batch.links[0]);
   for (const name of ['load', 'commit'])

@@ -39,7 +39,7 @@ export const answerHeaders = {
   'RateLimit-Policy': 'Quota and seconds of the window, for a key with a quota: "default";q=100;w=60',
   RateLimit: 'What is left of it, and seconds until it is full again: "default";r=37;t=12',
   'Retry-After': 'Seconds to wait',
-  'WWW-Authenticate': 'ApiKey',
+  'WWW-Authenticate': 'ApiKey; below /xapi also Basic',
   Allow: 'Methods of the path',
   ETag: 'Tag of this state; for goals and skills to be sent as If-Match',
   'X-Experience-API-Version': '1.0.3',
@@ -53,18 +53,11 @@ export interface Operation {
   readonly id: string;
   /** One line. */
   readonly summary: string;
-  /** Headers beside those that follow from the key and the errors. */
+  /** Headers beside those that follow from the route and its errors. */
   readonly headers: readonly HeaderName[];
-  /** Any of these is enough; by default ApiKey where a scope is needed. */
-  readonly security?: readonly (keyof typeof securitySchemes)[];
 }
 
 const op = (id: string, summary: string, ...headers: HeaderName[]): Operation => ({ id, summary, headers });
-
-const ofXapi = (id: string, summary: string): Operation => ({
-  ...op(id, summary, 'X-Experience-API-Version', 'Content-Encoding'),
-  security: ['ApiKey', 'Basic'],
-});
 
 export const operations: Readonly<Record<RouteName, Operation>> = {
   'POST /api/v1/track-answer': op(
@@ -73,16 +66,8 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
     'Idempotency-Key',
     'Idempotent-Replayed',
   ),
-  'POST /api/v1/track-answers': op(
-    'trackAnswers',
-    'Count answers, each by itself',
-    'Idempotency-Key',
-    'Content-Encoding',
-  ),
-  'GET /api/v1/predictions/:user_id': op(
-    'predictions',
-    'Scores now and in some days, with intervals and advice',
-  ),
+  'POST /api/v1/track-answers': op('trackAnswers', 'Count answers, each by itself', 'Idempotency-Key'),
+  'GET /api/v1/predictions/:user_id': op('predictions', 'Scores now and later, with intervals and advice'),
   'POST /api/v1/predictions': op('classPredictions', 'The same for a class'),
   'POST /api/v1/predictions/:user_id/what-if': op('whatIf', 'The forecast under a plan of practice'),
   'GET /api/v1/mastery/:user_id': op('mastery', 'Mastery of every skill that the learner answered'),
@@ -117,9 +102,9 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   ),
   'GET /api/v1/xapi-mapping': op('xapiMapping', 'How xAPI statements become answers', 'ETag'),
   'PUT /api/v1/xapi-mapping': op('setXapiMapping', 'Set it, all of it', 'ETag'),
-  'POST /xapi/statements': ofXapi('postStatements', 'Take statements in; those that are answers are counted'),
-  'PUT /xapi/statements': ofXapi('putStatement', 'Take one statement in'),
-  'GET /xapi/about': op('aboutXapi', 'The version of xAPI', 'X-Experience-API-Version'),
+  'POST /xapi/statements': op('postStatements', 'Take statements in; those that are answers are counted'),
+  'PUT /xapi/statements': op('putStatement', 'Take one statement in'),
+  'GET /xapi/about': op('aboutXapi', 'The version of xAPI'),
   'GET /api/v1/health': op('health', 'State of the parts'),
   'GET /livez': op('livez', 'Whether the process is alive and its consumers move'),
   'GET /readyz': op('readyz', 'Whether it is ready for traffic'),

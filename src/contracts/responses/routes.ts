@@ -36,133 +36,103 @@ interface RouteAnswers {
    * its type as contentMediaType, all else is JSON.
    */
   readonly bodies: Readonly<Record<number, TSchema | null>>;
+  /** Beside those that `commonErrors` tells. */
   readonly errors: readonly ErrorCode[];
 }
 
-/** @param more what stands beside the error */
-const errorAnswer = (more: TProperties = {}) =>
-  Type.Object({ success: Type.Literal(false), error: data.ErrorObject, ...more });
+/** What any route of its kind may answer: repeated headers and bad escapes are refused on all. */
+export const commonErrors = (route: { readonly scope: unknown; readonly body: unknown }): ErrorCode[] => [
+  'INVALID_REQUEST',
+  'INTERNAL',
+  ...(route.scope === null ? [] : (['UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'UNAVAILABLE'] as const)),
+  ...(route.body === null ? [] : (['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const)),
+];
 
 const successAnswer = (schema: TSchema) =>
   Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
-/** Every response with an error, unless a route has one of its own for the status. */
-export const errorAnswerOf = (codes: readonly ErrorCode[]) =>
+/** The body of an error with one of these codes. @param more what stands beside the error */
+export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {}) =>
   Type.Object({
     success: Type.Literal(false),
     error: Type.Object({ ...data.ErrorObject.properties, code: Type.Enum([...codes]) }),
+    ...more,
   });
 
-/** Repeated headers and bad escapes are refused on any route. */
-const keyless: readonly ErrorCode[] = ['INVALID_REQUEST', 'INTERNAL'];
-const keyed: readonly ErrorCode[] = [...keyless, 'UNAUTHORIZED', 'FORBIDDEN', 'RATE_LIMITED', 'UNAVAILABLE'];
-const withBody: readonly ErrorCode[] = ['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'];
+const plain = (bodies: RouteAnswers['bodies'], ...errors: ErrorCode[]): RouteAnswers => ({ bodies, errors });
 
-const ok = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ({
-  bodies: { 200: successAnswer(schema) },
-  errors: [...keyed, ...errors],
-});
 /** @param status of success */
-const as = (status: number, { bodies, errors }: RouteAnswers): RouteAnswers => ({
-  ...{ bodies: { [status]: bodies[200] as TSchema }, errors },
-});
-const takes = (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers => ok(schema, ...withBody, ...errors);
+const enveloped =
+  (status: number) =>
+  (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers =>
+    plain({ [status]: successAnswer(schema) }, ...errors);
+const ok = enveloped(200);
+const created = enveloped(201);
+const accepted = enveloped(202);
 
-const counting: readonly ErrorCode[] = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED', 'TOO_LATE'];
-/** Errors without the envelope; there a reused id is 409. */
-const ofXapi = (bodies: RouteAnswers['bodies']): RouteAnswers => {
-  const errors = [400, 401, 403, 409, 413, 415, 422, 429, 500, 503].map((status) => [
-    status,
-    data.ErrorObject,
-  ]);
-  return {
-    bodies: { ...bodies, ...Object.fromEntries(errors) },
-    errors: [...keyed, ...withBody, ...counting],
-  };
-};
+const counting = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const;
 
 const answers = {
-  'POST /api/v1/track-answer': takes(
-    LearningEventResult,
-    ...(['CONFLICT', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const),
-  ),
-  'POST /api/v1/track-answers': {
-    bodies: { 200: successAnswer(data.BatchResult), 207: successAnswer(data.BatchResult) },
-    errors: [...keyed, ...withBody],
-  },
+  'POST /api/v1/track-answer': ok(LearningEventResult, 'CONFLICT', ...counting),
+  'POST /api/v1/track-answers': plain({
+    200: successAnswer(data.BatchResult),
+    207: successAnswer(data.BatchResult),
+  }),
   'GET /api/v1/predictions/:user_id': ok(data.Prediction, 'USER_NOT_FOUND'),
-  'POST /api/v1/predictions': takes(data.ClassPredictions),
-  'POST /api/v1/predictions/:user_id/what-if': takes(data.WhatIf, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'POST /api/v1/predictions': ok(data.ClassPredictions),
+  'POST /api/v1/predictions/:user_id/what-if': ok(data.WhatIf, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/mastery/:user_id': ok(data.Mastery, 'USER_NOT_FOUND'),
   'GET /api/v1/mastery/:user_id/:skill_id': ok(data.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/velocity/:user_id': ok(data.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/goals/:user_id': ok(data.Goal, 'GOAL_NOT_FOUND'),
-  'PUT /api/v1/goals/:user_id': takes(data.Goal, 'PRECONDITION_FAILED'),
+  'PUT /api/v1/goals/:user_id': ok(data.Goal, 'PRECONDITION_FAILED'),
   'DELETE /api/v1/goals/:user_id': ok(data.DeletedGoal, 'GOAL_NOT_FOUND', 'PRECONDITION_FAILED'),
   'GET /api/v1/skills': ok(data.SkillPage),
   'GET /api/v1/skills/:skill_id': ok(data.Skill, 'SKILL_NOT_FOUND'),
-  'PUT /api/v1/skills/:skill_id': takes(data.Skill, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
+  'PUT /api/v1/skills/:skill_id': ok(data.Skill, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
   'DELETE /api/v1/skills/:skill_id': ok(
-    data.DeletedSkill,
-    ...(['SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
+    ...([data.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
   'GET /api/v1/learners/:user_id/attempts': ok(data.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
-    data.TakenBack,
-    ...(['USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
+    ...([data.TakenBack, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
   ),
-  'GET /api/v1/learners/:user_id/export': {
-    bodies: { 200: data.ExportLines },
-    errors: [...keyed, 'USER_NOT_FOUND'],
-  },
-  'DELETE /api/v1/learners/:user_id': as(202, ok(data.BegunErasure, 'USER_NOT_FOUND')),
+  'GET /api/v1/learners/:user_id/export': plain({ 200: data.ExportLines }, 'USER_NOT_FOUND'),
+  'DELETE /api/v1/learners/:user_id': accepted(data.BegunErasure, 'USER_NOT_FOUND'),
   'GET /api/v1/erasures/:erasure_id': ok(data.Erasure, 'NOT_FOUND'),
-  'POST /api/v1/webhooks': as(201, takes(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED')),
+  'POST /api/v1/webhooks': created(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED'),
   'GET /api/v1/webhooks': ok(webhooks.WebhookPage),
   'GET /api/v1/webhooks/:webhook_id': ok(webhooks.Webhook, 'WEBHOOK_NOT_FOUND'),
-  'PATCH /api/v1/webhooks/:webhook_id': takes(webhooks.Webhook, 'WEBHOOK_NOT_FOUND', 'CONFLICT'),
+  'PATCH /api/v1/webhooks/:webhook_id': ok(webhooks.Webhook, 'WEBHOOK_NOT_FOUND', 'CONFLICT'),
   'DELETE /api/v1/webhooks/:webhook_id': ok(webhooks.DeletedWebhook, 'WEBHOOK_NOT_FOUND'),
-  'POST /api/v1/webhooks/:webhook_id/rotate-secret': takes(
-    webhooks.WebhookWithSecret,
-    ...(['WEBHOOK_NOT_FOUND', 'LIMIT_EXCEEDED'] as const),
+  'POST /api/v1/webhooks/:webhook_id/rotate-secret': ok(
+    ...([webhooks.WebhookWithSecret, 'WEBHOOK_NOT_FOUND', 'LIMIT_EXCEEDED'] as const),
   ),
-  'POST /api/v1/webhooks/:webhook_id/test': as(
-    202,
-    ok(webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'CONFLICT'),
+  'POST /api/v1/webhooks/:webhook_id/test': accepted(
+    ...([webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'CONFLICT'] as const),
   ),
   'GET /api/v1/webhooks/:webhook_id/deliveries': ok(webhooks.DeliveryPage, 'WEBHOOK_NOT_FOUND'),
-  'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': as(
-    202,
-    ok(webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'),
+  'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': accepted(
+    ...([webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'] as const),
   ),
   'GET /api/v1/xapi-mapping': ok(XapiMapping),
-  'PUT /api/v1/xapi-mapping': takes(XapiMapping, 'PRECONDITION_FAILED'),
-  'POST /xapi/statements': ofXapi({ 200: Type.Array(Uuid) }),
-  'PUT /xapi/statements': ofXapi({ 204: null }),
-  'GET /xapi/about': {
-    bodies: {
-      ...{ 200: Type.Object({ version: Type.Array(Type.String()) }) },
-      ...{ 400: data.ErrorObject, 500: data.ErrorObject },
-    },
-    errors: keyless,
-  },
-  'GET /api/v1/health': {
-    bodies: {
+  'PUT /api/v1/xapi-mapping': ok(XapiMapping, 'PRECONDITION_FAILED'),
+  'POST /xapi/statements': plain({ 200: Type.Array(Uuid) }, ...counting, 'TOO_LATE'),
+  'PUT /xapi/statements': plain({ 204: null }, ...counting, 'TOO_LATE'),
+  'GET /xapi/about': plain({ 200: Type.Object({ version: Type.Array(Type.String()) }) }),
+  'GET /api/v1/health': plain(
+    {
       200: successAnswer(health(Type.Enum(['ok', 'degraded']))),
-      503: errorAnswer({ data: health(Type.Literal('down')) }),
+      503: errorAnswerOf(['UNAVAILABLE'], { data: health(Type.Literal('down')) }),
     },
-    errors: [...keyless, 'UNAVAILABLE'],
-  },
-  'GET /livez': { bodies: { 200: probe('ok'), 503: probe('failing') }, errors: keyless },
-  'GET /readyz': { bodies: { 200: probe('ready'), 503: probe('not ready') }, errors: keyless },
-  'GET /metrics': {
-    bodies: { 200: Type.String({ pattern: '^# HELP ', contentMediaType: 'text/plain' }) },
-    errors: keyless,
-  },
-  'GET /openapi.json': {
-    bodies: { 200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1' }) },
-    errors: keyless,
-  },
+    'UNAVAILABLE',
+  ),
+  'GET /livez': plain({ 200: probe('ok'), 503: probe('failing') }),
+  'GET /readyz': plain({ 200: probe('ready'), 503: probe('not ready') }),
+  'GET /metrics': plain({ 200: Type.String({ pattern: '^# HELP ', contentMediaType: 'text/plain' }) }),
+  'GET /openapi.json': plain({
+    200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1' }),
+  }),
 } satisfies Readonly<Record<string, RouteAnswers>>;
 
 /** Method and path as the table of routes has them. */

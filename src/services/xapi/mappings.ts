@@ -1,8 +1,7 @@
-/** Reading and setting how a tenant's statements become answers. */
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import { readMapping } from '../../contracts/xapi/mapping.js';
 import { unavailable } from '../../errors.js';
-import type { MappingStore, StoredMapping } from '../../store/catalogue/xapi-mappings.js';
+import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 import { preconditionFailed } from '../read/goals.js';
 
@@ -11,12 +10,6 @@ export interface MappingPorts {
   readonly history: Pick<FactsHistory, 'recordMapping'>;
   readonly now: () => number;
 }
-
-const described = ({ mapping, tag }: StoredMapping): Tagged<object> => ({ value: mapping, tag });
-
-/** Data of GET /api/v1/xapi-mapping: the defaults where none was set. @throws ApiError UNAVAILABLE */
-export const getMapping = async ({ mappings }: MappingPorts, tenant: string): Promise<Tagged<object>> =>
-  described(await mappings.read(tenant));
 
 /**
  * Data of PUT /api/v1/xapi-mapping: it is replaced as a whole, and holds from the next statement on.
@@ -34,5 +27,5 @@ export async function putMapping(
   await history.recordMapping(tenant, written.text, written.updatedAt).catch((error: unknown) => {
     throw unavailable('The mapping cannot be stored right now; set it again later', error);
   });
-  return described(written);
+  return written;
 }

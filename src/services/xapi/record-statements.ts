@@ -1,5 +1,6 @@
 /** Statements on their way to answers: all are read before any is counted, and then counted as a batch is. */
 import { randomUUID } from 'node:crypto';
+import type { SentEvents } from '../../compute/track-task.js';
 import { type LearningEvent, maxBatchEvents, occurredAtProblem, parseTime } from '../../contracts/events.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
 import { invalidStatement, readStatement } from '../../contracts/xapi/statement.js';
@@ -7,7 +8,9 @@ import { ApiError, invalid, unavailable } from '../../errors.js';
 import { distinct } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
+import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { Logger } from '../../telemetry.js';
+import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { type RetractionPorts, retractAnswer } from '../corrections/retract-answer.js';
 import type { AnswerTally, AttemptRecorder } from '../record/record-attempts.js';
 import { meaningOf } from './meaning.js';
@@ -15,13 +18,17 @@ import { meaningOf } from './meaning.js';
 export interface StatementPorts {
   readonly recorder: AttemptRecorder;
   readonly mappings: Pick<MappingStore, 'read'>;
-  readonly retraction: RetractionPorts;
-  /** Learners with an answer of this event id; rejects where not all can be looked through. */
-  readonly learnersOf: (tenant: string, eventId: string) => Promise<readonly string[]>;
+  readonly retraction: RetractionPorts & {
+    readonly waiting: Pick<WaitingAttempts, 'learnersOf'>;
+    readonly stored: Pick<StoredRows, 'learnersOf'>;
+  };
   readonly tally: AnswerTally;
   readonly logger: Pick<Logger, 'info'>;
   readonly now: () => number;
 }
+
+/** The request that brings statements. */
+type Sender = Pick<SentEvents, 'tenant' | 'span'>;
 
 /**
  * Answers of POST and PUT /xapi/statements. @param body a statement, or a list of them
@@ -31,14 +38,14 @@ export interface StatementPorts {
  */
 export async function recordStatements(
   ports: StatementPorts,
-  tenant: string,
+  { tenant, span }: Sender,
   body: unknown,
 ): Promise<string[]> {
   const full = ports.recorder.full(tenant);
   if (full !== null) throw full;
   const sent: readonly unknown[] = Array.isArray(body) ? body : [body];
   if (sent.length > maxBatchEvents) throw invalid(`More than ${maxBatchEvents} statements in one request`);
-  const { mapping } = await ports.mappings.read(tenant);
+  const { value: mapping } = await ports.mappings.read(tenant);
   const now = ports.now();
   const read = await mapInSlices(sent.entries(), ([i, one]) =>
     readOne(one, Array.isArray(body) ? `${i}/` : '', mapping, now),
@@ -46,7 +53,7 @@ export async function recordStatements(
   if (distinct(read.map(({ id }) => id.toLowerCase())).length < read.length)
     throw invalid('Two statements of the request have the same id');
   const events = read.flatMap(({ meaning }) => (meaning.kind === 'answer' ? [meaning.event] : []));
-  if (events.length > 0) await count(ports.recorder, tenant, events);
+  if (events.length > 0) await count(ports.recorder, { tenant, span }, events);
   for (const { meaning } of read)
     if (meaning.kind === 'voiding') await takeBack(ports, tenant, meaning.statementId);
   const unmapped = read.filter(({ meaning }) => meaning.kind === 'unmapped').length;
@@ -55,12 +62,12 @@ export async function recordStatements(
 }
 
 /** The same for one statement under the id of its address. */
-export function putStatement(ports: StatementPorts, tenant: string, id: string, body: unknown) {
+export function putStatement(ports: StatementPorts, sender: Sender, id: string, body: unknown) {
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
   if (typeof sent?.id === 'string' && sent.id.toLowerCase() !== id.toLowerCase())
     throw invalidStatement([{ path: 'id', message: 'must be the statementId of the address' }]);
-  return recordStatements(ports, tenant, sent);
+  return recordStatements(ports, sender, sent);
 }
 
 /** @throws ApiError INVALID_REQUEST */
@@ -80,11 +87,11 @@ function readOne(value: unknown, path: string, mapping: XapiMapping, now: number
 /** @throws ApiError with the ids of the statements that were not counted: what may pass later goes before what will not */
 async function count(
   recorder: AttemptRecorder,
-  tenant: string,
+  sender: Sender,
   events: readonly LearningEvent[],
 ): Promise<void> {
   const body = Buffer.from(JSON.stringify({ events }));
-  const results = await recorder.recordBatch('batch', { tenant, body, idempotencyKey: null });
+  const results = await recorder.recordBatch('batch', { ...sender, body, idempotencyKey: null });
   const refused = results.flatMap((error, i) =>
     error instanceof ApiError ? [{ error, path: events[i]?.event_id ?? '', message: error.message }] : [],
   );
@@ -95,15 +102,22 @@ async function count(
   throw new ApiError(code, message, { headers, details, cause: worst.error });
 }
 
-async function takeBack(ports: StatementPorts, tenant: string, statementId: string): Promise<void> {
-  const learners = await ports.learnersOf(tenant, statementId).catch((error: unknown) => {
+async function takeBack({ retraction, logger }: StatementPorts, tenant: string, id: string): Promise<void> {
+  const find = retraction.limit(tenant, () => learnersOf(retraction, tenant, id));
+  const learners = await find.catch((error: unknown) => {
     throw unavailable('The statement to be voided cannot be looked for right now; try again later', error);
   });
   if (learners.length === 0)
-    ports.logger.info({ tenant, statementId }, 'a statement to be voided is no answer');
+    logger.info({ tenant, statementId: id }, 'a statement to be voided is no answer');
   for (const userId of learners)
-    await retractAnswer(ports.retraction, tenant, userId, statementId).catch((error: unknown) => {
+    await retractAnswer(retraction, tenant, userId, id).catch((error: unknown) => {
       // Taken back before: its row is still on its way out of ClickHouse.
       if (!(error instanceof ApiError && error.status === 404)) throw error;
     });
+}
+
+/** Rows on their way are looked through first: what reaches ClickHouse meanwhile is found there. */
+async function learnersOf({ waiting, stored }: StatementPorts['retraction'], tenant: string, id: string) {
+  const found = await waiting.learnersOf(tenant, id);
+  return distinct([...found, ...(await stored.learnersOf(tenant, id))]);
 }

@@ -11,16 +11,20 @@ import { replicated } from '../redis/replication.js';
 /** The largest take 3 MB each. */
 const mostKept = 20;
 
-export type StoredMapping = ReturnType<typeof decode>;
+type StoredMapping = ReturnType<typeof decode>;
 
 /** @param text as it is stored; empty: none was set. @throws Error for what this version of the service cannot read */
 function decode(text: string) {
   const tag = createHash('sha1').update(text).digest('hex');
-  if (text === '') return { text, tag, updatedAt: 0, mapping: unsetMapping };
+  if (text === '') return { text, tag, updatedAt: 0, value: unsetMapping };
   const { v, updatedAt, mapping }: Record<string, unknown> = JSON.parse(text);
   if (v === 1 && typeof updatedAt === 'number' && xapiMappingCheck.Check(mapping))
-    return { text, tag, updatedAt, mapping };
+    return { text, tag, updatedAt, value: mapping };
   throw new Error('the stored xAPI mapping is not known to this version');
+}
+
+export async function removeMapping(client: RedisClient, tenant: string): Promise<void> {
+  await whileRedisServes(client.hdel(xapiMappingsKey, tenant));
 }
 
 export type MappingStore = ReturnType<typeof createMappingStore>;

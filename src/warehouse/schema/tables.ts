@@ -234,14 +234,15 @@ export const webhooks = defineTable(
   { engine: `${engine}(updated_at)`, orderBy: '(tenant, webhook_id)', shardBy: 'cityHash64(tenant)' },
 );
 
+/** The last row of a tenant replaces those before: each may have a MiB. */
 export const xapiMappings = defineTable(
-  'xapi_mappings -- One row for every change of how statements become answers; a rebuild needs the last of a tenant',
+  'xapi_mappings -- How statements become answers; a rebuild needs the last row of a tenant',
   `
     tenant LowCardinality(String) -- Whose statements
     updated_at DateTime64(3, 'UTC') -- When it was set; later than the change before
     mapping String zstd -- As Redis has it, JSON with a version (src/store/catalogue/xapi-mappings.ts)
   `,
-  { engine, orderBy: '(tenant, updated_at)', shardBy: 'cityHash64(tenant)' },
+  { engine: `${engine}(updated_at)`, orderBy: 'tenant', shardBy: 'cityHash64(tenant)' },
 );
 
 const ofModels = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: rememberingTokens };

@@ -1,0 +1,27 @@
+/** What routes take: their tables are written in these words. */
+import type { TObject, TSchema } from 'typebox';
+import { checkShape, parseJson } from '../contracts/json.js';
+import { sliceTurn } from '../slices.js';
+import type { BodyRules } from './route.js';
+
+export const json = 'application/json';
+export const largeBytes = 1024 * 1024;
+
+export const bodyOf = (limit: number, content: BodyRules['content'], ...encodings: string[]): BodyRules => ({
+  ...{ limit, content, mediaTypes: Object.keys(content) },
+  encodings: ['identity', ...encodings],
+});
+/** A single event, a goal, a skill, a plan, a webhook. */
+export const smallBody = (schema: TSchema): BodyRules => bodyOf(16 * 1024, { [json]: schema });
+
+export const reads = <Query extends TObject>(query: Query | null = null) =>
+  ({ scope: 'read', query }) as const;
+export const writes = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
+export const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;
+
+/** Of a body that may be a MiB and take several slices: not with others in one turn of the loop. @throws ApiError */
+export async function parseLarge(body: Buffer, maxValues: number): Promise<unknown> {
+  await sliceTurn();
+  checkShape(body, maxValues, false);
+  return parseJson(body);
+}
