@@ -109,13 +109,14 @@ function saidOf({ method, path, scope, body, protocol }: Route) {
   const operation = (words.operations as Readonly<Record<string, words.Operation>>)[name];
   if (answers === undefined || operation === undefined) throw new Error(`nothing describes ${name}`);
   const errors = [...commonErrors({ scope, body }), ...answers.errors];
+  const [id, summary, ...own] = operation;
   const headers = [
-    ...operation.headers,
+    ...own,
     ...Object.keys(protocol?.headers ?? {}),
     ...(body?.encodings.includes('gzip') ? ['Content-Encoding'] : []),
     ...(errors.includes('PRECONDITION_FAILED') ? ['If-Match'] : []),
   ];
-  return { name, ...operation, bodies: answers.bodies, errors, headers };
+  return { name, id, summary, bodies: answers.bodies, errors, headers };
 }
 
 function responsesOf({ scope, protocol }: Route, said: ReturnType<typeof saidOf>) {

@@ -89,8 +89,8 @@ export interface Route {
   readonly body: BodyRules | null;
   /** Null where the query is ignored. */
   readonly query: QueryReader | null;
-  /** Null: the API's own. */
-  readonly protocol?: Protocol | null;
+  /** Undefined: the API's own. */
+  readonly protocol?: Protocol | undefined;
   readonly handle: Handle<unknown, string[]>;
 }
 
@@ -107,7 +107,7 @@ type Rules<Query> = Partial<Pick<Route, 'scope' | 'body' | 'protocol'> & { reado
 export const route = <Path extends string, Query extends TObject>(
   method: Route['method'],
   path: Path,
-  { scope = null, body = null, query = null, protocol = null }: Rules<Query>,
+  { scope = null, body = null, query = null, protocol }: Rules<Query>,
   handle: Handle<Static<Query>, IdsOf<Path>>,
 ): Route => ({
   ...{ method, path, scope, body, protocol },
@@ -125,7 +125,7 @@ export interface Match {
   readonly keyless: boolean;
   /** How many the path has. */
   readonly parameters: number;
-  readonly protocol: Protocol | null;
+  readonly protocol?: Route['protocol'];
 }
 
 /** The media type of a body, if the route takes it. @throws ApiError UNSUPPORTED_MEDIA_TYPE */

@@ -8,25 +8,12 @@ import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalo
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
-import {
-  ClassRequest,
-  forecastClass,
-  forecastScores,
-  forecastWhatIf,
-  PlanRequest,
-  PredictionQuery,
-} from '../services/read/forecast-scores.js';
+import * as forecasts from '../services/read/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
 import { type AttemptPorts, listAttempts } from '../services/read/list-attempts.js';
 import { PageQuery } from '../services/read/pages.js';
-import {
-  type ExplainPorts,
-  ExplainQuery,
-  explainMastery,
-  readMastery,
-  readSkillMastery,
-} from '../services/read/read-mastery.js';
+import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
@@ -42,8 +29,8 @@ import { xapiRoutes } from './xapi.js';
 
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
-  readonly forecaster: Parameters<typeof forecastScores>[0];
-  readonly mastery: ExplainPorts;
+  readonly forecaster: Parameters<typeof forecasts.forecastScores>[0];
+  readonly mastery: mastery.ExplainPorts;
   readonly velocity: VelocityPorts;
   readonly goals: GoalPorts;
   readonly skills: SkillDeletePorts;
@@ -64,7 +51,7 @@ const eventBatch = bodyOf(
   'gzip',
 );
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
-const classRequest = bodyOf(largeBytes, { [json]: ClassRequest });
+const classRequest = bodyOf(largeBytes, { [json]: forecasts.ClassRequest });
 /** Far more than the ids of a class and its options. */
 const maxClassValues = 5000;
 
@@ -80,29 +67,33 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     if (full !== null) return errorReply(full);
     return batchReply(await ports.recorder.recordBatch(call.mediaType === json ? 'batch' : 'lines', call));
   }),
-  route('GET', '/api/v1/predictions/:user_id', reads(PredictionQuery), async (call, userId) =>
-    ok(await forecastScores(ports.forecaster, call.tenant, userId, call.query, call.stillWanted)),
+  route('GET', '/api/v1/predictions/:user_id', reads(forecasts.PredictionQuery), async (call, userId) =>
+    ok(await forecasts.forecastScores(ports.forecaster, call.tenant, userId, call.query, call.stillWanted)),
   ),
   route('POST', '/api/v1/predictions', { scope: 'read', body: classRequest }, async (call) => {
     const body = await parseLarge(call.body, maxClassValues);
-    return classReply(await forecastClass(ports.forecaster, call.tenant, body, call.stillWanted));
+    return classReply(await forecasts.forecastClass(ports.forecaster, call.tenant, body, call.stillWanted));
   }),
   route(
     'POST',
     '/api/v1/predictions/:user_id/what-if',
-    { scope: 'read', body: smallBody(PlanRequest) },
+    { scope: 'read', body: smallBody(forecasts.PlanRequest) },
     async ({ tenant, body, stillWanted }, userId) =>
-      ok(await forecastWhatIf(ports.forecaster, tenant, userId, parseJson(body), stillWanted)),
+      ok(await forecasts.forecastWhatIf(ports.forecaster, tenant, userId, parseJson(body), stillWanted)),
   ),
   route('GET', '/api/v1/mastery/:user_id', reads(PageQuery), async ({ tenant, query }, userId) =>
-    ok(await readMastery(ports.mastery, tenant, userId, query)),
+    ok(await mastery.readMastery(ports.mastery, tenant, userId, query)),
   ),
-  route('GET', '/api/v1/mastery/:user_id/:skill_id', reads(ExplainQuery), async (call, userId, skillId) =>
-    ok(
-      call.query.explain === 'true'
-        ? await explainMastery(ports.mastery, call.tenant, userId, skillId, call.query.steps)
-        : await readSkillMastery(ports.mastery, call.tenant, userId, skillId),
-    ),
+  route(
+    'GET',
+    '/api/v1/mastery/:user_id/:skill_id',
+    reads(mastery.ExplainQuery),
+    async (call, userId, skillId) =>
+      ok(
+        call.query.explain === 'true'
+          ? await mastery.explainMastery(ports.mastery, call.tenant, userId, skillId, call.query.steps)
+          : await mastery.readSkillMastery(ports.mastery, call.tenant, userId, skillId),
+      ),
   ),
   route('GET', '/api/v1/velocity/:user_id', reads(VelocityQuery), async ({ tenant, query }, userId) =>
     ok(await readVelocity(ports.velocity, tenant, userId, query)),

@@ -129,7 +129,7 @@ function register(
     const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
     const keyless = here.every(({ scope }) => scope === null);
     const parameters = path.match(/:\w+/g)?.length ?? 0;
-    const protocol = here[0]?.protocol ?? null;
+    const protocol = here[0]?.protocol;
     for (const route of here) {
       const handler = handlerOf({ route, allow, keyless, parameters, protocol }, route.method, path);
       app[calls[route.method]](path, handler);
@@ -144,10 +144,7 @@ function register(
     ['/api/v1/*', false],
     ['/*', true],
   ] as const)
-    app.any(
-      path,
-      handlerOf({ route: null, allow: null, keyless, parameters: 0, protocol: null }, 'any', 'unknown'),
-    );
+    app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
 }
 
 /** uWebSockets.js shares a port between processes by default. */

@@ -63,21 +63,24 @@ function assertBody(content: Contents, { headers, text }: Answer, told: string):
 const isPage = ({ route }: Target): boolean => route !== null && !apiRoutes.includes(route);
 
 /** @throws Error where a route was added without being described */
-function describedAnswer({ route, methods, protocol }: Target, status: number): DescribedAnswer | undefined {
-  if (route === null) return protocol ? strayStatement(status) : strayAnswer(status, methods);
+function describedAnswer(target: Target, status: number): DescribedAnswer | undefined {
+  const { route } = target;
+  if (route === null) return strayAnswer(target, status);
   const operation = operationAt(route.method, route.path);
   if (operation === undefined) throw new Error(`${nameOf(route)} is not described`);
   return operation.responses[status];
 }
 
-/** Under a path of xAPI: the errors there with what is said of another method. */
-function strayStatement(status: number): DescribedAnswer | undefined {
-  const told = operationAt('POST', '/xapi/statements')?.responses[400];
-  return told && { ...told, headers: { ...told.headers, Allow: { required: status === 405 } } };
-}
-
-function strayAnswer(status: number, methods: readonly string[]): DescribedAnswer | undefined {
+function strayAnswer({ methods, protocol }: Target, status: number): DescribedAnswer | undefined {
   const codes = [...astray, methods.length === 0 ? 'NOT_FOUND' : 'METHOD_NOT_ALLOWED'] as const;
   const code = codes.find((one) => errorTable[one].status === status);
-  return code === undefined ? undefined : described.components.responses[code];
+  const answer = code === undefined ? undefined : described.components.responses[code];
+  return answer && protocol ? bare(answer, Object.keys(protocol.headers)) : answer;
+}
+
+/** An error without its envelope, with some headers. */
+function bare({ headers, content = {} }: DescribedAnswer, more: readonly string[]): DescribedAnswer {
+  const { error = {} } = content['application/json']?.schema.properties ?? {};
+  const own = Object.fromEntries(more.map((name) => [name, { required: true }]));
+  return { headers: { ...headers, ...own }, content: { 'application/json': { schema: error } } };
 }

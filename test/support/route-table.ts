@@ -18,7 +18,7 @@ export interface Target {
   readonly route: Route | null;
   /** Methods of the path, where it is one of ours. */
   readonly methods: readonly string[];
-  /** Of the path; null: the API's own. */
+  /** Of the path; undefined: the API's own. */
   readonly protocol: Route['protocol'];
 }
 
@@ -29,7 +29,7 @@ export function targetOf(method: string, path: string): Target {
   const wanted = method === 'HEAD' ? 'GET' : method;
   return {
     route: bestOf(here.filter((route) => route.method === wanted)),
-    protocol: here[0]?.protocol ?? null,
+    protocol: here[0]?.protocol,
     methods: here.flatMap((route) => (route.method === 'GET' ? ['GET', 'HEAD'] : [route.method])),
   };
 }

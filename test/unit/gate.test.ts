@@ -22,7 +22,7 @@ test('work that is not begun yet learns that its client has gone', async () => {
   };
   const never = () => assert.fail('no key is asked for');
   const gate = createGate({ authenticate: never }, { pass: never });
-  const match = { route, allow: 'GET', keyless: true, parameters: 0, protocol: null };
+  const match = { route, allow: 'GET', keyless: true, parameters: 0 };
   const admitted = await gate(exchange, match, []);
   assert.throws(() => route.handle(callOf(exchange, admitted, Buffer.alloc(0), never)), ClientGone);
   assert.equal(exchange.done, true);

@@ -33,7 +33,7 @@ test('has every route, each under a name of its own, and nothing else', () => {
   assert.deepEqual(apiRoutes.map(nameOf).sort(), names);
   assert.deepEqual(Object.keys(operations).sort(), names);
   for (const { method, path } of apiRoutes) assert.ok(operationAt(method, path), path);
-  const ids = Object.values(operations).map(({ id }) => id);
+  const ids = Object.values(operations).map(([id]) => id);
   assert.equal(new Set(ids).size, ids.length);
   for (const id of ids) assert.match(id, /^[a-z]+([A-Z][a-z]+)*$/);
 });

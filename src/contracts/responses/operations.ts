@@ -48,68 +48,55 @@ export const answerHeaders = {
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
 
-export interface Operation {
-  /** The name of the method in clients. */
-  readonly id: string;
-  /** One line. */
-  readonly summary: string;
-  /** Headers beside those that follow from the route and its errors. */
-  readonly headers: readonly HeaderName[];
-}
-
-const op = (id: string, summary: string, ...headers: HeaderName[]): Operation => ({ id, summary, headers });
+/** The name of the method in clients, one line, and the headers beside those that follow from the route and its errors. */
+export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
 
 export const operations: Readonly<Record<RouteName, Operation>> = {
-  'POST /api/v1/track-answer': op(
-    'trackAnswer',
-    'Count one answer',
-    'Idempotency-Key',
-    'Idempotent-Replayed',
-  ),
-  'POST /api/v1/track-answers': op('trackAnswers', 'Count answers, each by itself', 'Idempotency-Key'),
-  'GET /api/v1/predictions/:user_id': op('predictions', 'Scores now and later, with intervals and advice'),
-  'POST /api/v1/predictions': op('classPredictions', 'The same for a class'),
-  'POST /api/v1/predictions/:user_id/what-if': op('whatIf', 'The forecast under a plan of practice'),
-  'GET /api/v1/mastery/:user_id': op('mastery', 'Mastery of every skill that the learner answered'),
-  'GET /api/v1/mastery/:user_id/:skill_id': op('skillMastery', 'Mastery of one skill, and why it is so'),
-  'GET /api/v1/velocity/:user_id': op('velocity', 'How fast mastery moves; momentum, plateaus, practice'),
-  'GET /api/v1/goals/:user_id': op('goal', "The learner's goal", 'ETag'),
-  'PUT /api/v1/goals/:user_id': op('setGoal', 'Set the goal, also before the first answer', 'ETag'),
-  'DELETE /api/v1/goals/:user_id': op('deleteGoal', 'Remove the goal'),
-  'GET /api/v1/skills': op('skills', 'Skills that were set or answered'),
-  'GET /api/v1/skills/:skill_id': op('skill', 'One skill with its parameters', 'ETag'),
-  'PUT /api/v1/skills/:skill_id': op('setSkill', 'Replace all that is set of a skill', 'ETag'),
-  'DELETE /api/v1/skills/:skill_id': op('deleteSkill', 'Forget a skill that has fewer than 20 answers'),
-  'GET /api/v1/learners/:user_id/attempts': op('attempts', "The learner's answers, newest first"),
-  'DELETE /api/v1/learners/:user_id/attempts/:event_id': op('takeBack', 'Take an answer back'),
-  'GET /api/v1/learners/:user_id/export': op('exportLearner', 'All that is stored of the learner, as NDJSON'),
-  'DELETE /api/v1/learners/:user_id': op('eraseLearner', 'Erase the learner everywhere'),
-  'GET /api/v1/erasures/:erasure_id': op('erasure', 'How far an erasure is, with its proof'),
-  'POST /api/v1/webhooks': op('createWebhook', 'Have events sent to a URL; tells the secret that signs them'),
-  'GET /api/v1/webhooks': op('webhooks', 'Endpoints of the tenant'),
-  'GET /api/v1/webhooks/:webhook_id': op('webhook', 'One endpoint'),
-  'PATCH /api/v1/webhooks/:webhook_id': op('changeWebhook', 'Change what the body names'),
-  'DELETE /api/v1/webhooks/:webhook_id': op('deleteWebhook', 'Send it nothing any more'),
-  'POST /api/v1/webhooks/:webhook_id/rotate-secret': op(
+  'POST /api/v1/track-answer': ['trackAnswer', 'Count one answer', 'Idempotency-Key', 'Idempotent-Replayed'],
+  'POST /api/v1/track-answers': ['trackAnswers', 'Count answers, each by itself', 'Idempotency-Key'],
+  'GET /api/v1/predictions/:user_id': ['predictions', 'Scores now and later, with intervals and advice'],
+  'POST /api/v1/predictions': ['classPredictions', 'The same for a class'],
+  'POST /api/v1/predictions/:user_id/what-if': ['whatIf', 'The forecast under a plan of practice'],
+  'GET /api/v1/mastery/:user_id': ['mastery', 'Mastery of every skill that the learner answered'],
+  'GET /api/v1/mastery/:user_id/:skill_id': ['skillMastery', 'Mastery of one skill, and why it is so'],
+  'GET /api/v1/velocity/:user_id': ['velocity', 'How fast mastery moves; momentum, plateaus, practice'],
+  'GET /api/v1/goals/:user_id': ['goal', "The learner's goal", 'ETag'],
+  'PUT /api/v1/goals/:user_id': ['setGoal', 'Set the goal, also before the first answer', 'ETag'],
+  'DELETE /api/v1/goals/:user_id': ['deleteGoal', 'Remove the goal'],
+  'GET /api/v1/skills': ['skills', 'Skills that were set or answered'],
+  'GET /api/v1/skills/:skill_id': ['skill', 'One skill with its parameters', 'ETag'],
+  'PUT /api/v1/skills/:skill_id': ['setSkill', 'Replace all that is set of a skill', 'ETag'],
+  'DELETE /api/v1/skills/:skill_id': ['deleteSkill', 'Forget a skill that has fewer than 20 answers'],
+  'GET /api/v1/learners/:user_id/attempts': ['attempts', "The learner's answers, newest first"],
+  'DELETE /api/v1/learners/:user_id/attempts/:event_id': ['takeBack', 'Take an answer back'],
+  'GET /api/v1/learners/:user_id/export': ['exportLearner', 'All that is stored of the learner, as NDJSON'],
+  'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase the learner everywhere'],
+  'GET /api/v1/erasures/:erasure_id': ['erasure', 'How far an erasure is, with its proof'],
+  'POST /api/v1/webhooks': ['createWebhook', 'Have events sent to a URL; tells the secret that signs them'],
+  'GET /api/v1/webhooks': ['webhooks', 'Endpoints of the tenant'],
+  'GET /api/v1/webhooks/:webhook_id': ['webhook', 'One endpoint'],
+  'PATCH /api/v1/webhooks/:webhook_id': ['changeWebhook', 'Change what the body names'],
+  'DELETE /api/v1/webhooks/:webhook_id': ['deleteWebhook', 'Send it nothing any more'],
+  'POST /api/v1/webhooks/:webhook_id/rotate-secret': [
     'rotateSecret',
     'A new secret; the old one signs as well for a day, unless `revoke_old` is true',
-  ),
-  'POST /api/v1/webhooks/:webhook_id/test': op('testWebhook', 'Send it the event webhook.test'),
-  'GET /api/v1/webhooks/:webhook_id/deliveries': op('deliveries', 'Messages of seven days, newest first'),
-  'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': op(
+  ],
+  'POST /api/v1/webhooks/:webhook_id/test': ['testWebhook', 'Send it the event webhook.test'],
+  'GET /api/v1/webhooks/:webhook_id/deliveries': ['deliveries', 'Messages of seven days, newest first'],
+  'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': [
     'redeliver',
     'Send a message again, with its webhook-id',
-  ),
-  'GET /api/v1/xapi-mapping': op('xapiMapping', 'How xAPI statements become answers', 'ETag'),
-  'PUT /api/v1/xapi-mapping': op('setXapiMapping', 'Set it, all of it', 'ETag'),
-  'POST /xapi/statements': op('postStatements', 'Take statements in; those that are answers are counted'),
-  'PUT /xapi/statements': op('putStatement', 'Take one statement in'),
-  'GET /xapi/about': op('aboutXapi', 'The version of xAPI'),
-  'GET /api/v1/health': op('health', 'State of the parts'),
-  'GET /livez': op('livez', 'Whether the process is alive and its consumers move'),
-  'GET /readyz': op('readyz', 'Whether it is ready for traffic'),
-  'GET /metrics': op('metrics', 'Figures in the Prometheus text format'),
-  'GET /openapi.json': op('openapi', 'This description', 'Cache-Control', 'ETag'),
+  ],
+  'GET /api/v1/xapi-mapping': ['xapiMapping', 'How xAPI statements become answers', 'ETag'],
+  'PUT /api/v1/xapi-mapping': ['setXapiMapping', 'Set it, all of it', 'ETag'],
+  'POST /xapi/statements': ['postStatements', 'Take statements in; those that are answers are counted'],
+  'PUT /xapi/statements': ['putStatement', 'Take one statement in'],
+  'GET /xapi/about': ['aboutXapi', 'The version of xAPI'],
+  'GET /api/v1/health': ['health', 'State of the parts'],
+  'GET /livez': ['livez', 'Whether the process is alive and its consumers move'],
+  'GET /readyz': ['readyz', 'Whether it is ready for traffic'],
+  'GET /metrics': ['metrics', 'Figures in the Prometheus text format'],
+  'GET /openapi.json': ['openapi', 'This description', 'Cache-Control', 'ETag'],
 };
 
 /** Headers of what is sent to endpoints (standardwebhooks.com). */

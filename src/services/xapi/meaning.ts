@@ -62,16 +62,12 @@ function userOf({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: s
 }
 
 /** Null where neither an activity nor an extension names one. */
-function skillOf(
-  { definition }: Activity,
-  context: Statement['context'],
-  mapping: XapiMapping,
-): string | null {
+function skillOf(activity: Activity, context: Statement['context'], mapping: XapiMapping): string | null {
   const { skill_from: from, skills } = mapping;
   const named =
     typeof from === 'string'
       ? [context?.contextActivities?.[from] ?? []].flat()[0]?.id
-      : (context?.extensions?.[from.extension] ?? definition?.extensions?.[from.extension]);
+      : (context?.extensions?.[from.extension] ?? activity.definition?.extensions?.[from.extension]);
   if (typeof named !== 'string' || named === '' || !named.isWellFormed()) return null;
   return Object.hasOwn(skills, named) ? (skills[named] as string) : shortened(named);
 }

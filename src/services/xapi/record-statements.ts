@@ -36,11 +36,7 @@ type Sender = Pick<SentEvents, 'tenant' | 'span'>;
  * @throws ApiError INVALID_REQUEST: nothing was counted; IDEMPOTENCY_KEY_REUSED, LIMIT_EXCEEDED, TOO_LATE, UNAVAILABLE:
  * perhaps others were, and the same statements may be sent again
  */
-export async function recordStatements(
-  ports: StatementPorts,
-  { tenant, span }: Sender,
-  body: unknown,
-): Promise<string[]> {
+export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
   const full = ports.recorder.full(tenant);
   if (full !== null) throw full;
   const sent: readonly unknown[] = Array.isArray(body) ? body : [body];
@@ -85,11 +81,7 @@ function readOne(value: unknown, path: string, mapping: XapiMapping, now: number
 }
 
 /** @throws ApiError with the ids of the statements that were not counted: what may pass later goes before what will not */
-async function count(
-  recorder: AttemptRecorder,
-  sender: Sender,
-  events: readonly LearningEvent[],
-): Promise<void> {
+async function count(recorder: AttemptRecorder, sender: Sender, events: readonly LearningEvent[]) {
   const body = Buffer.from(JSON.stringify({ events }));
   const results = await recorder.recordBatch('batch', { ...sender, body, idempotencyKey: null });
   const refused = results.flatMap((error, i) =>

@@ -42,12 +42,7 @@ export function createMappingStore(client: RedisClient) {
   return {
     read,
     /** @returns null where a tag is wanted that it does not have. @param now Unix milliseconds */
-    put: async (
-      tenant: string,
-      mapping: XapiMapping,
-      ifMatch: IfMatch,
-      now: number,
-    ): Promise<StoredMapping | null> => {
+    put: async (tenant: string, mapping: XapiMapping, ifMatch: IfMatch, now: number) => {
       for (;;) {
         const { text, tag, updatedAt } = await read(tenant);
         if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(tag)) return null;
