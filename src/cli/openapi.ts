@@ -11,8 +11,7 @@ export const main = commandOf({
   name: 'openapi',
   ...argumentsOf({
     form: 'npm run openapi [-- FILE]',
-    about:
-      'Writes what a running service tells at /openapi.json, OpenAPI 3.1, to FILE or to standard output.',
+    about: 'Writes the OpenAPI 3.1 of /openapi.json to FILE, or to standard output.',
     options: {},
     notes: 'It needs no servers.',
     read: (_, { operands: [file, ...more] }) => {

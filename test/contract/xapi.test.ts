@@ -9,7 +9,7 @@ import { assertAnswer } from '../support/answer-check.js';
 import { type Answer, callerOf, type RequestParts } from '../support/http.js';
 import { assertAsync, fc } from '../support/properties.js';
 import { targetOf } from '../support/route-table.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { keysOf, sharedService, startService } from '../support/service.js';
 import { adl, type Json, skillIri, specified, statement, voiding } from '../support/statements.js';
 import { waitFor } from '../support/wait.js';
 
@@ -445,4 +445,12 @@ test('however a statement is damaged, it is taken or refused, and never with oth
     },
   );
   await assertAsync(property, { numRuns: 150 });
+});
+
+test('a process without answers has none of it', async (t) => {
+  const probes = callerOf(await startService(t, { dataDir: service.dataDir, role: 'pipeline' }), null);
+  const statuses = ['/xapi/about', '/livez'].map(
+    async (path) => (await probes.raw({ method: 'GET', path })).status,
+  );
+  assert.deepEqual(await Promise.all(statuses), [404, 200]);
 });
