@@ -15,6 +15,7 @@ import { type ErrorCode, errorTable } from '../errors.js';
 import { distinct, groupedBy } from '../lists.js';
 import { version } from '../version.js';
 import type { Route } from './route.js';
+import { json } from './rules.js';
 
 /** Schemas with a name of their own. */
 const { ErrorObject, Skill, LearnerSkill, Parameters, Explanation, Attempt, Goal, GoalTracking } = bodies;
@@ -60,9 +61,9 @@ const headersOf = (names: readonly string[]) =>
 const contentOf = (schema?: TSchema | null, example?: unknown) =>
   schema && {
     content: {
-      [(schema as { contentMediaType?: string }).contentMediaType ?? 'application/json']: {
+      [(schema as { contentMediaType?: string }).contentMediaType ?? json]: {
         schema: plain(schema),
-        ...(example !== undefined && { example }),
+        example,
       },
     },
   };
@@ -81,10 +82,9 @@ const exampleOf = (code?: ErrorCode) =>
   code && { success: false, error: { code, message: words.errorMeanings[code] } };
 
 function parametersOf({ path, query }: Route, headers: readonly string[]) {
-  const ids = (path.match(/(?<=:)\w+/g) ?? []).map((name) => {
-    const example = words.pathExamples[name];
-    return { name, in: 'path', required: true, schema: plain(Id), ...(example !== undefined && { example }) };
-  });
+  const ids = (path.match(/(?<=:)\w+/g) ?? []).map((name) => ({
+    ...{ name, in: 'path', required: true, schema: plain(Id), example: words.pathExamples[name] },
+  }));
   const queries = Object.entries<TSchema>(query?.schema.properties ?? {}).map(([name, schema]) => ({
     ...{ name, in: 'query', schema: plain(schema) },
     required: !Type.IsOptional(schema) && !('default' in schema),
@@ -166,7 +166,7 @@ const sendingOf = (type: WebhookType) => ({
   },
 });
 
-/** @throws Error for a route that nothing describes */
+/** To be sent as JSON, which leaves out what is undefined. @throws Error for a route that nothing describes */
 export function openapiOf(routes: readonly Route[]) {
   const enveloped = routes.filter(({ protocol }) => !protocol).map((route) => saidOf(route).errors);
   const sets = enveloped.flatMap((errors) => [...groupedBy(errors, statusOf).values()]);
