@@ -34,17 +34,17 @@ const webhooks = createEndpointStore(redis);
 const { signal } = new AbortController();
 
 /** A tenant with an endpoint, and the parts that serve it. */
-async function stage(url: string, { limit = 100_000 } = {}) {
+async function stage(url: string, limits: { waiting?: number; listed?: number } = {}) {
   made += 1;
   const tenant = `t${made}`;
   const eventTypes: WebhookSetting['eventTypes'] = ['mastery.reached', 'plateau.detected'];
   const endpoint = await webhooks.create(tenant, { url, eventTypes, description: null }, secret);
-  const messages = createMessageStore(redis, limit);
+  const messages = createMessageStore(redis, limits);
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
   const handOut = createHandOut({ streams, endpoints: webhooks, messages, logger });
-  const parts = { endpoints: webhooks, messages, counts, logger, send: thread.send, now: Date.now };
-  const deliverer = () => createDeliverer({ ...parts, allowPrivate: true });
+  const parts = { endpoints: webhooks, messages, counts, logger, now: Date.now };
+  const deliverer = (send = thread.send) => createDeliverer({ ...parts, send, allowPrivate: true });
   const deliver = deliverer();
   const event = (userId: string, type: WebhookType = 'mastery.reached', place = 0) =>
     webhookEvent(type, tenant, userId, Date.now(), { user_id: userId, place });
@@ -58,6 +58,7 @@ async function stage(url: string, { limit = 100_000 } = {}) {
     deliver: () => deliver(endpoint, signal, () => undefined),
     /** As another process, which knows of no trouble. */
     deliverAnew: () => deliverer()(endpoint, signal, () => undefined),
+    deliverBy: (send: typeof thread.send) => deliverer(send)(endpoint, signal, () => undefined),
     listed: async () => (await messages.list(endpoint, null, 1000)).messages,
     reason: async () => (await webhooks.find(tenant, endpoint.id))?.disabledReason,
     enable: () => webhooks.change(tenant, endpoint.id, (one) => ({ ...one, disabledReason: null })),
@@ -202,7 +203,7 @@ test('a receiver that is down costs its other messages no tries', async (t: Test
 
 test('at its bound an endpoint is disabled, and keeps what it has', async (t: TestContext) => {
   const receiver = await startReceiver(t);
-  const own = await stage(receiver.url, { limit: 250 });
+  const own = await stage(receiver.url, { waiting: 250 });
   for (let i = 0; i < 300; i++) await own.write(`learner-${i}`);
   await own.handOut();
   assert.equal(await own.reason(), 'undelivered');
@@ -223,9 +224,80 @@ test('messages are forgotten by their ids, also while they are sent', async (t: 
   assert.equal(receiver.received.length, 1);
   assert.notEqual(receiver.received[0]?.id, id);
   const left = await redis.keys(`${messagesKey(own.endpoint.id)}:*`);
-  await own.messages.remove(own.endpoint);
-  assert.equal(left.length, 3);
+  await webhooks.remove(own.endpoint.tenant, own.endpoint.id);
+  assert.equal(left.length, 4);
   assert.deepEqual(await redis.keys(`${messagesKey(own.endpoint.id)}:*`), []);
+});
+
+test('who hands out late leaves nothing of an endpoint that was deleted', async () => {
+  const own = await stage('https://a.example/');
+  const { endpoint, messages } = own;
+  const late = { ...own.event('ada'), at: Date.now() };
+  await messages.add(endpoint, [late]);
+  await webhooks.remove(endpoint.tenant, endpoint.id);
+  await messages.add(endpoint, [late]);
+  const tried = { ...late, tries: 1, lastStatus: 500, status: 'pending' } as const;
+  assert.equal(await messages.settle(endpoint, tried, 5000), false);
+  assert.deepEqual(await redis.keys(`${messagesKey(endpoint.id)}:*`), []);
+  assert.equal(await redis.zscore(nextTriesKey, `${endpoint.tenant}:${endpoint.id}`), null);
+});
+
+test('a message that is forgotten while it is read is not sent without its body', async () => {
+  const { endpoint, messages, event } = await stage('https://a.example/');
+  const [ada, ben] = ['ada', 'ben'].map((userId) => ({ ...event(userId), at: Date.now() }));
+  assert.ok(ada && ben);
+  await messages.add(endpoint, [ada, ben]);
+  await redis.hdel(`${messagesKey(endpoint.id)}:b`, ada.id);
+  const due = await messages.due(endpoint, Date.now() + 1000, 10);
+  assert.deepEqual(
+    due.map(({ id }) => id),
+    [ben.id],
+  );
+});
+
+test('a message is kept for seven days, and one that is sent again no longer than its state', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  const { endpoint, messages, write, handOut, deliver } = await stage(receiver.url);
+  const key = (name: string): string => `${messagesKey(endpoint.id)}:${name}`;
+  const { id } = await write('ada');
+  await handOut();
+  await deliver();
+  assert.equal(await redis.exists(key('due')), 0);
+  await messages.again(endpoint, id);
+  for (const name of ['s', 'b', 'log', 'due']) assert.ok((await redis.pttl(key(name))) > 0, name);
+  await redis.zadd(key('log'), 'XX', 1000 * (Date.now() - 7 * 86_400_000) - 1, id);
+  assert.deepEqual(await messages.list(endpoint, null, 10), { messages: [], next: null });
+  await messages.rest(endpoint, 0);
+  for (const name of ['s', 'b', 'log', 'due']) assert.equal(await redis.exists(key(name)), 0, name);
+});
+
+test('where the oldest messages wait, those that are delivered after them take no room', async () => {
+  const { endpoint, messages, event } = await stage('https://a.example/', { listed: 20 });
+  const all = Array.from({ length: 30 }, (_, i) => ({ ...event(`learner-${i}`), at: Date.now() }));
+  await messages.add(endpoint, all);
+  const due = await messages.due(endpoint, Date.now() + 1000, 100);
+  assert.equal(due.length, 30, 'none that waits is lost');
+  for (const one of due.slice(15)) await messages.settle(endpoint, { ...one, status: 'delivered' }, null);
+  const { messages: listed } = await messages.list(endpoint, null, 100);
+  assert.deepEqual(
+    listed.map(({ id }) => id).reverse(),
+    [...due.slice(0, 15), ...due.slice(25)].map(({ id }) => id),
+  );
+});
+
+test('a run sends nothing more after its time, however many messages are due', async (t: TestContext) => {
+  const own = await stage('https://a.example/');
+  for (let place = 0; place < 10; place++) await own.write('ada', own.event('ada', 'mastery.reached', place));
+  await own.handOut();
+  let [clock, sent] = [performance.now(), 0];
+  t.mock.method(performance, 'now', () => clock);
+  await own.deliverBy(async () => {
+    [clock, sent] = [clock + 4000, sent + 1];
+    return { status: 204, reason: null };
+  });
+  assert.equal(sent, 3);
+  const states = (await own.listed()).map(({ status }) => status).reverse();
+  assert.deepEqual(states, [...Array(3).fill('delivered'), ...Array(7).fill('pending')]);
 });
 
 test('pages of deliveries, newest first', async (t: TestContext) => {
@@ -245,4 +317,5 @@ test('pages of deliveries, newest first', async (t: TestContext) => {
     (await own.listed()).map((one) => one.id),
   );
   assert.equal(new Set(ids).size, 25);
+  assert.equal((await own.messages.list(own.endpoint, null, 25)).next, null, 'the last page says so');
 });

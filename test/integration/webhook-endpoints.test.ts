@@ -16,6 +16,7 @@ import {
   maxEndpoints,
   removeEndpoints,
 } from '../../src/store/webhooks/endpoints.js';
+import { createMessageStore } from '../../src/store/webhooks/messages.js';
 import { createLogger } from '../../src/telemetry.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { removeTenantFacts } from '../../src/warehouse/maintenance/tenant-facts.js';
@@ -153,7 +154,10 @@ test('the journal has each change in its order, and a rebuild the last of each',
   );
   assert.deepEqual([await wantedIn(redis, 'red'), await wantedIn(redis, 'blue')], [[], []]);
 
+  const message = { id: 'msg_1', type: 'goal.reached', at: Date.now(), body: '{}' } as const;
+  await createMessageStore(redis).add(kept, [message]);
   await removeEndpoints(redis, 'red');
+  assert.deepEqual(await redis.keys('st:{webhooks}:m:*'), []);
   await removeTenantFacts(client, 'red');
   assert.deepEqual([await store.list('red'), (await store.list('blue')).length], [[], 1]);
   assert.equal(await countOf(client, "webhooks WHERE tenant = 'red'"), 0);

@@ -6,6 +6,7 @@
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { groupedBy } from '../../lists.js';
+import { keepRecent } from '../../store/redis/recent.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { EndpointPlace, Message, MessageStore } from '../../store/webhooks/messages.js';
 import type { Logger } from '../../telemetry.js';
@@ -41,8 +42,10 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
 /** Of one endpoint at a time; side by side. */
 export const sentTogether = 8;
 const pageMessages = 64;
-/** A run lasts no longer, for another endpoint may wait. */
+/** A run sends nothing more after it, for another endpoint may wait. */
 const runMs = 10_000;
+/** Endpoints that failed last; one that was deleted leaves its trouble behind. */
+const maxTroubles = 10_000;
 /** Disabled, with messages that wait: it may be enabled. */
 const disabledRestMs = 60_000;
 
@@ -73,35 +76,16 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
 
   return async (place, signal, moved) => {
     const until = performance.now() + runMs;
-    while (!signal.aborted && performance.now() < until && pauseOf(place) === 0) {
+    const isOver = (): boolean => signal.aborted || performance.now() >= until || pauseOf(place) > 0;
+    while (!isOver()) {
       const endpoint = await endpoints.find(place.tenant, place.id);
-      if (endpoint === null) return messages.remove(place);
-      if (!endpoint.enabled) return void (await messages.rest(place, disabledRestMs));
+      if (!endpoint?.enabled) return void (await messages.rest(place, disabledRestMs));
       const due = await messages.due(endpoint, now(), pageMessages);
       if (due.length === 0) break;
-      await sendAll(endpoint, due, signal, moved);
+      await sendAll(due, isOver, (message) => sendOne(endpoint, message).then(moved));
     }
     await messages.rest(place, pauseOf(place));
   };
-
-  async function sendAll(
-    endpoint: Endpoint,
-    due: readonly Message[],
-    signal: AbortSignal,
-    moved: () => void,
-  ): Promise<void> {
-    const ofLearners = [...groupedBy(due, ({ id }) => learnerHashOf(id) ?? id).values()];
-    const sendNext = async (): Promise<void> => {
-      for (let own = ofLearners.shift(); own !== undefined; own = ofLearners.shift())
-        for (const message of own) {
-          if (signal.aborted || pauseOf(endpoint) > 0) return;
-          await sendOne(endpoint, message);
-          moved();
-        }
-    };
-    const sent = await Promise.allSettled(Array.from({ length: sentTogether }, sendNext));
-    for (const one of sent) if (one.status === 'rejected') throw one.reason;
-  }
 
   async function sendOne(endpoint: Endpoint, message: Message): Promise<void> {
     const { url, secrets } = endpoint;
@@ -117,14 +101,14 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     counts.delivered += 1;
     troubles.delete(endpoint.id);
     await messages.settle(endpoint, { ...message, status: 'delivered' }, null);
-    await messages.noteDelivery(endpoint, now());
   }
 
   async function noteFailure(endpoint: Endpoint, message: Message, reply: DeliveryReply): Promise<void> {
     counts.failed += 1;
-    troubles.set(endpoint.id, troubleAfter(troubles.get(endpoint.id), performance.now()));
-    const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
     const { tenant, id: webhook } = endpoint;
+    const trouble = troubleAfter(troubles.get(webhook), performance.now());
+    keepRecent(troubles, webhook, trouble, maxTroubles);
+    const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
     logger.debug(
       { tenant, webhook, message: message.id, tries: message.tries, ...reply },
       'a webhook failed',
@@ -139,7 +123,26 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     if (status !== gone && (await messages.lastDelivery(endpoint)) > message.at) return;
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, status === gone ? 'gone' : 'failing');
+    troubles.delete(id);
     const reason = status === gone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
   }
+}
+
+/** Messages of one learner one after the other. @throws what failed first, when what was begun has ended */
+async function sendAll(
+  due: readonly Message[],
+  isOver: () => boolean,
+  send: (message: Message) => Promise<void>,
+): Promise<void> {
+  const ofLearners = [...groupedBy(due, ({ id }) => learnerHashOf(id) ?? id).values()];
+  const sendNext = async (): Promise<void> => {
+    for (let own = ofLearners.shift(); own !== undefined; own = ofLearners.shift())
+      for (const message of own) {
+        if (isOver()) return;
+        await send(message);
+      }
+  };
+  const sent = await Promise.allSettled(Array.from({ length: sentTogether }, sendNext));
+  for (const one of sent) if (one.status === 'rejected') throw one.reason;
 }

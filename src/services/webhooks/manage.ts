@@ -8,12 +8,10 @@ import {
 } from '../../contracts/webhooks.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
-import type { MessageStore } from '../../store/webhooks/messages.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from '../read/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
-  readonly messages: Pick<MessageStore, 'remove'>;
   /** Whether http and addresses that are not public may be used. */
   readonly allowPrivate: boolean;
 }
@@ -72,7 +70,7 @@ export async function changeWebhook(ports: WebhookPorts, tenant: string, id: str
 
 /** Data of DELETE /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
 export async function deleteWebhook(ports: WebhookPorts, tenant: string, id: string): Promise<object> {
-  await ports.messages.remove(present(await ports.endpoints.remove(tenant, id)));
+  present(await ports.endpoints.remove(tenant, id));
   return { webhook_id: id };
 }
 

@@ -100,9 +100,7 @@ export const goalAlertsKey = (partition: number): string => `${partitionPrefix(p
 export const wantedEventsKey = 'st:{webhooks}:wanted';
 /** Endpoints (`TENANT:ID`) with messages that wait, by the Unix milliseconds of the next try. */
 export const nextTriesKey = 'st:{webhooks}:next';
-/** By endpoint: Unix milliseconds of its last delivery. */
-export const lastDeliveriesKey = 'st:{webhooks}:delivered';
-/** Prefix of an endpoint's messages (store/webhooks/messages.ts). */
+/** Prefix of an endpoint's messages (store/webhooks/message-scripts.ts). */
 export const messagesKey = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
 export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
 export const webhooksJournalKey = 'st:{webhooks}:journal';

@@ -2,7 +2,6 @@
 import { randomBytes } from 'node:crypto';
 import { Compile } from 'typebox/compile';
 import { webhookRow } from '../../contracts/journal.js';
-import { wantedText } from '../../contracts/webhook-events.js';
 import {
   askedTypes,
   type DisabledReason,
@@ -12,9 +11,18 @@ import {
 } from '../../contracts/webhooks.js';
 import { ApiError, unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { endpointsKey, journalBound, metaKey, wantedEventsKey, webhooksJournalKey } from '../redis/keys.js';
+import {
+  endpointsKey,
+  journalBound,
+  messagesKey,
+  metaKey,
+  nextTriesKey,
+  wantedEventsKey,
+  webhooksJournalKey,
+} from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
+import { dropMessagesLua } from './message-scripts.js';
 
 export const maxEndpoints = 10;
 
@@ -34,22 +42,29 @@ function decode(value: string): StoredWebhook {
 }
 
 /**
- * Writes an endpoint where it is unchanged, with the journal's row and what its tenant asks for now.
- * KEYS: the tenant's endpoints, what all tenants ask for, the journal.
- * ARGV: id; the value that it replaces ('': it is new); the value now ('': it is deleted); the row; tenant; types that `*`
- *   stands for, between spaces; most endpoints; most entries of the journal.
+ * Writes an endpoint where it is unchanged, with the journal's row and what its tenant asks for now. One that is deleted goes
+ * with its messages: an erasure would not find those of an endpoint that is no more.
+ * KEYS: the tenant's endpoints, what all tenants ask for, the journal, next tries, prefix of the endpoint's messages.
+ * ARGV: tenant; id; the value that it replaces ('': it is new); the value now ('': it is deleted); the row; most entries of the
+ *   journal.
  * Result: `written`, or why not: `changed` meanwhile, `many` endpoints, the journal is `full`.
  */
-const writeEndpoint = defineScript(3)<
-  [...keys: [string, string, string], ...texts: string[], maxEndpoints: number, maxJournal: number],
+const writeEndpoint = defineScript(5)<
+  [...keys: [string, string, string, string, string], ...texts: string[], maxJournal: number],
   'written' | 'changed' | 'many' | 'full'
 >(`
-local id, before, value = ARGV[1], ARGV[2], ARGV[3]
+${dropMessagesLua}
+local tenant, id, before, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if (redis.call('HGET', KEYS[1], id) or '') ~= before then return 'changed' end
-if before == '' and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[7]) then return 'many' end
-if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[8]) then return 'full' end
-if value == '' then redis.call('HDEL', KEYS[1], id) else redis.call('HSET', KEYS[1], id, value) end
-redis.call('XADD', KEYS[3], '*', 'k', 'webhook', 'r', ARGV[4])
+if before == '' and redis.call('HLEN', KEYS[1]) >= ${maxEndpoints} then return 'many' end
+if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[6]) then return 'full' end
+if value == '' then
+  redis.call('HDEL', KEYS[1], id)
+  dropMessages(KEYS[5], KEYS[4], tenant .. ':' .. id)
+else
+  redis.call('HSET', KEYS[1], id, value)
+end
+redis.call('XADD', KEYS[3], '*', 'k', 'webhook', 'r', ARGV[5])
 local asked = {}
 for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
   local endpoint = cjson.decode(text)
@@ -58,11 +73,11 @@ for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
   end
 end
 local wanted = ''
-for type in string.gmatch(ARGV[6], '%S+') do
+for _, type in ipairs({ '${askedTypes.join("', '")}' }) do
   if asked['*'] or asked[type] then wanted = wanted .. ' ' .. type end
 end
 -- Stays where nothing is asked for: a rebuild sees by it that webhooks are not lost.
-redis.call('HSET', KEYS[2], ARGV[5], wanted == '' and '' or wanted .. ' ')
+redis.call('HSET', KEYS[2], tenant, wanted == '' and '' or wanted .. ' ')
 return 'written'
 `);
 
@@ -84,10 +99,10 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
       throw unavailable('The state store came back empty and has to be rebuilt first');
     const { tenant, id, url } = next;
     const value = url === '' ? '' : JSON.stringify(next);
-    const args = [id, before, value, webhookRow(next), tenant, wantedText(askedTypes)];
-    const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey] as const;
+    const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey, nextTriesKey] as const;
+    const args = [messagesKey(id), tenant, id, before, value, webhookRow(next), bound] as const;
     const outcome = await replicated(client, wantedEventsKey, () =>
-      whileRedisServes(writeEndpoint(client, ...keys, ...args, maxEndpoints, bound)),
+      whileRedisServes(writeEndpoint(client, ...keys, ...args)),
     );
     if (outcome === 'many')
       throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxEndpoints} webhooks`);
@@ -125,7 +140,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     },
     /** @param to is called again where others change it meanwhile; what it throws changes nothing. Null: there is none */
     change,
-    /** Null: there is none. */
+    /** With its messages. Null: there is none. */
     remove: (tenant: string, id: string) => change(tenant, id, (stored) => ({ ...stored, url: '' })),
     /** One that is disabled keeps its reason. Null: there is none. */
     disable: (tenant: string, id: string, reason: DisabledReason) =>
@@ -145,8 +160,16 @@ export async function putEndpoints(client: RedisClient, records: readonly Webhoo
   }
 }
 
-/** Removes all of a tenant's. The change stands in no journal: its rows are removed as well. */
-export async function removeEndpoints(client: RedisClient, tenant: string): Promise<void> {
-  await whileRedisServes(client.unlink(endpointsKey(tenant)));
-  await whileRedisServes(client.hdel(wantedEventsKey, tenant));
-}
+/** Removes all of a tenant's, with their messages. The change stands in no journal: its rows are removed as well. */
+export const removeEndpoints = (client: RedisClient, tenant: string): Promise<unknown> =>
+  whileRedisServes(
+    dropEndpoints(client, endpointsKey(tenant), wantedEventsKey, nextTriesKey, messagesKey(''), tenant),
+  );
+
+/** KEYS: the tenant's endpoints, what all tenants ask for, next tries, prefix of all messages. ARGV: tenant. */
+const dropEndpoints = defineScript(4)<[...keys: [string, string, string, string], tenant: string], null>(`
+${dropMessagesLua}
+for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do dropMessages(KEYS[4] .. id, KEYS[3], ARGV[1] .. ':' .. id) end
+redis.call('DEL', KEYS[1])
+redis.call('HDEL', KEYS[2], ARGV[1])
+`);
