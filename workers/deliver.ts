@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto';
 import { type LookupAddress, lookup } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { LookupFunction } from 'node:net';
 import type { DeliveryReply, DeliveryTask } from '../src/contracts/delivery-tasks.js';
-import { isPublicAddress } from '../src/contracts/public-address.js';
+import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
 
 /** From the look-up of the name to the end of the response. */
 const limitMs = 15_000;
@@ -28,11 +28,9 @@ const lookupPublic: LookupFunction = (host, options, found) =>
 
 /** Idle connections are closed sooner than by most servers, or the next message would meet one that is just closed. */
 const agentOptions = { keepAlive: true, maxSockets: 64, timeout: 4000 };
-/** By whether private addresses are allowed: a connection of the one is of no use to the other. */
-const agents = [
-  { http: new http.Agent(agentOptions), https: new https.Agent({ ...agentOptions, lookup: lookupPublic }) },
-  { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
-] as const;
+const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
+/** Has connections of its own: those of the others may lead to private addresses. */
+const publicAgent = new https.Agent({ ...agentOptions, lookup: lookupPublic });
 
 /** Value of the header webhook-signature. @param seconds Unix time of the try */
 function signatureOf({ id, body, secrets }: DeliveryTask, seconds: number): string {
@@ -51,13 +49,12 @@ export default async (task: DeliveryTask): Promise<DeliveryReply> => {
 
 /** @returns the status. A redirect is not followed: it may lead anywhere. @throws Error where there is no response */
 async function post(task: DeliveryTask): Promise<number> {
-  const url = new URL(task.url);
+  const [url, { allowPrivate }] = [new URL(task.url), task];
   const isHttps = url.protocol === 'https:';
+  if (!allowPrivate && !isHttps) throw new Error('https is needed');
   // A literal address is not looked up.
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  if (!task.allowPrivate && (!isHttps || (isIP(host) !== 0 && !isPublicAddress(host))))
-    throw new Error(isHttps ? notPublic : 'https is needed');
-  const agent = agents[task.allowPrivate ? 1 : 0][isHttps ? 'https' : 'http'];
+  if (!allowPrivate && namesPrivateAddress(url)) throw new Error(notPublic);
+  const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;
   return exchange((isHttps ? https : http).request(url, { ...requestOptions(task), agent }), task.body);
 }
 
@@ -79,7 +76,13 @@ function requestOptions(task: DeliveryTask): http.RequestOptions {
 
 const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
-    request.on('error', reject).on('response', (response) => {
+    let isAnswered = false;
+    request.on('error', reject).on('close', () => {
+      // A receiver that switches protocols (101) ends the request without an error.
+      if (!isAnswered) reject(new Error('the connection was closed without a response'));
+    });
+    request.on('response', (response) => {
+      isAnswered = true;
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;

@@ -21,6 +21,7 @@ export function createSendingThread(together: number, logger: Logger) {
   return {
     /** @throws TaskAborted, and what is a defect; a receiver's failure is a reply */
     send: (task: DeliveryTask) => threads.run<DeliveryReply>(task),
-    close: () => threads.close(),
+    /** Waits for no receiver: whoever is given a message again sends it. */
+    close: () => threads.destroy(),
   };
 }

@@ -88,6 +88,11 @@ export class ServingThreads {
   close(): Promise<void> {
     return this.pool.close();
   }
+
+  /** Ends the threads whatever they do: for tasks that somebody repeats. What runs rejects. */
+  destroy(): Promise<void> {
+    return this.pool.destroy();
+  }
 }
 
 /** Threads of one run: all stay until its end, for one takes longer to start than many a task to run. */

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
@@ -27,4 +28,10 @@ export function isPublicAddress(text: string): boolean {
   const address = unwrapped(ipaddr.parse(text));
   if (address instanceof ipaddr.IPv6 && !address.match(globalUnicast)) return false;
   return address.range() === 'unicast';
+}
+
+/** Whether a URL names an address that is not public. Those of a name are to be looked at when it is connected to. */
+export function namesPrivateAddress({ hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '');
+  return isIP(host) !== 0 && !isPublicAddress(host);
 }

@@ -1,12 +1,11 @@
 /** Endpoints of webhooks: what callers set of them. */
-import { isIP } from 'node:net';
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
 import { noControls } from './ids.js';
 import { parseJson } from './json.js';
-import { isPublicAddress } from './public-address.js';
+import { namesPrivateAddress } from './public-address.js';
 import { type WebhookType, webhookTypes } from './webhook-events.js';
 
 /** Those that an endpoint can ask for: a test is sent to one alone. */
@@ -95,7 +94,6 @@ function refuseMisfit(url: string | null, eventTypes: readonly string[], allowPr
   if (eventTypes.length > 1 && eventTypes.includes('*')) refuse('event_types', 'must have nothing beside *');
 }
 
-/** Names are looked up when a message is sent, and their addresses checked then. */
 function urlProblem(text: string, allowPrivate: boolean): string | null {
   const url = /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : null;
   if (url === null) return 'must be an absolute URL such as https://example.org/hooks';
@@ -103,6 +101,5 @@ function urlProblem(text: string, allowPrivate: boolean): string | null {
   if (text.includes('#')) return 'must have no fragment';
   if (allowPrivate) return null;
   if (url.protocol !== 'https:') return 'must begin with https://';
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  return isIP(host) === 0 || isPublicAddress(host) ? null : 'must not name an address that is not public';
+  return namesPrivateAddress(url) ? 'must not name an address that is not public' : null;
 }

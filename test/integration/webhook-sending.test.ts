@@ -11,6 +11,7 @@ import { createLogger } from '../../src/telemetry.js';
 import { exitAfterTests } from '../support/linger.js';
 import { startReceiver, verified } from '../support/receiver.js';
 import { root } from '../support/root.js';
+import { waitFor } from '../support/wait.js';
 
 exitAfterTests();
 
@@ -74,6 +75,21 @@ test('who cannot be reached, or cuts the response, has no status', async (t) => 
   assert.match(String((await thread.send(task(gone.url))).reason), /ECONNREFUSED/);
   const cut = await startReceiver(t, { answer: (_, response) => void response.destroy() });
   assert.equal((await thread.send(task(cut.url))).status, null);
+});
+
+test('a receiver that asks for another protocol has confirmed nothing', async (t) => {
+  const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
+  const receiver = await startReceiver(t, { answer: (_, { socket }) => void socket?.end(head) });
+  const reason = 'the connection was closed without a response';
+  assert.deepEqual(await thread.send(task(receiver.url)), { status: null, reason });
+});
+
+test('a stop does not wait for a receiver that hangs', async (t) => {
+  const receiver = await startReceiver(t, { answer: () => undefined });
+  const other = createSendingThread(1, createLogger('fatal', 'test'));
+  const sent = assert.rejects(other.send(task(receiver.url)), /Terminating/);
+  await waitFor('the message', () => receiver.received.length === 1);
+  await Promise.all([other.close(), sent]);
 });
 
 test('nothing is sent without TLS, or to an address that is not public, whatever its name', async (t) => {
