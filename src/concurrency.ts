@@ -38,6 +38,11 @@ export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<V
   return () => shared('');
 }
 
+/** Waits until all have ended. @throws what the first of them that failed does */
+export async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
+  for (const one of await Promise.allSettled(work)) if (one.status === 'rejected') throw one.reason;
+}
+
 /** A number of slots to run in, of which one tenant has a part at most. */
 export function createSlots(max: number, maxOfTenant: number) {
   const taken = new Map<string, number>();

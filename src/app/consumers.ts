@@ -22,7 +22,6 @@ import { createErasureStore } from '../store/corrections/erasures.js';
 import { createGoalChecks } from '../store/learners/goal-checks.js';
 import { createModelPublisher } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
-import { wantedEvents } from '../store/redis/event-stream.js';
 import { reportOnce } from '../store/redis/recent.js';
 import { createEndpointStore } from '../store/webhooks/endpoints.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
@@ -99,9 +98,7 @@ function startRuns(
 }
 
 async function checkAllGoals({ redis, partitions, compute, logger }: Engine, signal: AbortSignal) {
-  const checks = createGoalChecks(redis);
-  const wanted = (tenants: readonly string[]) => wantedEvents(redis, tenants);
-  const ports = { checks, wanted, forecaster: compute, now: Date.now, logger };
+  const ports = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
   await checkGoals(ports, partitions, signal);
 }
 

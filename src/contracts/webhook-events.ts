@@ -21,12 +21,7 @@ export interface WebhookEvent {
   readonly body: string;
 }
 
-const randomBytesOfId = 9;
-
-/** What ids of a learner's events begin with, which an erasure finds them by. */
-const eventIdPrefix = (hash: string): string => `msg_${hash}_`;
-
-/** The learner's hash in an event's id; null for an event of no learner. */
+/** The learner's hash in an event's id, by which an erasure finds it; null for an event of no learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
 /**
@@ -41,9 +36,9 @@ export function webhookEvent(
   at: number,
   data: object,
 ): WebhookEvent {
-  const prefix = userId === null ? 'msg_' : eventIdPrefix(learnerHash(tenant, userId));
-  const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
-  return { id: prefix + randomBytes(randomBytesOfId).toString('base64url'), tenant, type, body };
+  const learner = userId === null ? '' : `${learnerHash(tenant, userId)}_`;
+  const id = `msg_${learner}${randomBytes(9).toString('base64url')}`;
+  return { id, tenant, type, body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }) };
 }
 
 /** Fields of an entry of an event stream, in turn with their values. */
@@ -51,10 +46,5 @@ export const eventFields = ({ id, tenant, type, body }: WebhookEvent): string[] 
   ...['i', id, 't', tenant, 'y', type, 'b', body],
 ];
 
-/** Types that a tenant's endpoints ask for, as they stand in Redis; '' for none. */
-export const wantedText = (types: Iterable<WebhookType>): string => {
-  const text = [...types].join(' ');
-  return text === '' ? '' : ` ${text} `;
-};
-
+/** @param wanted types that a tenant's endpoints ask for, as they stand in Redis: each between spaces */
 export const isWanted = (wanted: string, type: WebhookType): boolean => wanted.includes(` ${type} `);

@@ -154,7 +154,7 @@ function operationOf(route: Route) {
 }
 
 const sendingOf = (type: WebhookType) => ({
-  ...{ operationId: type, summary: webhooks.webhookNotes[type][0], tags: ['webhooks'] },
+  ...{ operationId: type, summary: webhooks.webhookNotes[type].summary, tags: ['webhooks'] },
   parameters: Object.entries(words.webhookHeaders).map(([name, description]) => ({
     ...{ name, in: 'header', required: true, description, schema: { type: 'string' } },
   })),

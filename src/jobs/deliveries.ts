@@ -64,7 +64,10 @@ function startConsumer(options: DeliveriesOptions, moved: () => void) {
   const timer = setInterval(look, sweepMs);
   worker.on('completed', moved);
   worker.on('failed', (job, err) => {
-    if (!stopping.aborted) logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated');
+    if (stopping.aborted) return;
+    // One endpoint that cannot be read is no stall of the others.
+    moved();
+    logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated');
   });
   worker.run().catch((err: unknown) => logger.debug({ err }, 'worker of webhooks'));
   return {

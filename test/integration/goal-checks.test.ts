@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ForecastOrder } from '../../src/contracts/tasks.js';
-import { wantedText } from '../../src/contracts/webhook-events.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
@@ -14,7 +13,6 @@ import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore } from '../../src/store/learners/goals.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { wantedEvents } from '../../src/store/redis/event-stream.js';
 import {
   eventsKey,
   goalAlertsKey,
@@ -59,14 +57,13 @@ async function stage(t: TestContext) {
     });
   };
   const checks = createGoalChecks(client);
-  const wanted = (tenants: readonly string[]) => wantedEvents(client, tenants);
-  const ports = { checks, wanted, forecaster: { forecast }, now, logger: createLogger('silent', 'test') };
+  const ports = { checks, forecaster: { forecast }, now, logger: createLogger('silent', 'test') };
   const goals = createGoalStore(client, partitions);
   return {
     ...{ client, checks, clock },
     run: () => checkGoals(ports, partitions, new AbortController().signal),
     want: (...types: ('goal.reached' | 'goal.at_risk')[]) =>
-      client.hset(wantedEventsKey, tenant, wantedText(types)),
+      client.hset(wantedEventsKey, tenant, ` ${types.join(' ')} `),
     put: (targetScore: number, targetDate: string | null = null) =>
       goals.write({ tenant, userId, setting: { targetScore, targetDate }, ifMatch: null, now: clock.now }),
     /** Gives the learner an ability, and asks for a check as an answer does. */

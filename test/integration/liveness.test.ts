@@ -5,6 +5,7 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../src/contracts/jobs.js';
 import type { WatchedConsumer } from '../../src/jobs/consumer.js';
+import { startDeliveries } from '../../src/jobs/deliveries.js';
 import { openDrainQueue, startDrains } from '../../src/jobs/drain-queue.js';
 import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
@@ -207,6 +208,21 @@ describe('each consumer', { concurrency: true }, () => {
       }),
     );
     await Promise.all(cases);
+  });
+
+  test('an endpoint of webhooks whose runs fail is no stall', { timeout: 600_000 }, async (t) => {
+    let runs = 0;
+    const deliveries = startDeliveries({
+      ...{ redisUrl: await startTestRedis(t), logger, handOut: async () => undefined },
+      endpointsDue: async () => [{ tenant: 'default', id: 'wh_1' }],
+      deliver: async () => {
+        runs += 1;
+        throw new Error('a stored webhook is not known to this version');
+      },
+    });
+    t.after(() => deliveries.close());
+    await waitFor('runs for longer than a stall', () => runs > 30, limitMs);
+    assert.deepEqual(deliveries.counts(), { stalls: 0, restarts: 0 });
   });
 
   test('a run that does not end is given up, and the next one comes', { timeout: 600_000 }, async (t) => {

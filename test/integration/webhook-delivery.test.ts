@@ -7,7 +7,13 @@ import type { WebhookSetting } from '../../src/contracts/webhooks.js';
 import { createDeliverer, retryDelay, troubleAfter } from '../../src/services/webhooks/deliver.js';
 import { createHandOut } from '../../src/services/webhooks/hand-out.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { eventsKey, messagesKey, nextTriesKey, partitionOf } from '../../src/store/redis/keys.js';
+import {
+  endpointsKey,
+  eventsKey,
+  messagesKey,
+  nextTriesKey,
+  partitionOf,
+} from '../../src/store/redis/keys.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
@@ -43,7 +49,7 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
   const handOut = createHandOut({ streams, endpoints: webhooks, messages, logger });
-  const parts = { endpoints: webhooks, messages, counts, logger, now: Date.now };
+  const parts = { endpoints: webhooks, messages, counts, logger };
   const deliverer = (send = thread.send) => createDeliverer({ ...parts, send, allowPrivate: true });
   const deliver = deliverer();
   const event = (userId: string, type: WebhookType = 'mastery.reached', place = 0) =>
@@ -121,6 +127,41 @@ test('wanted events become messages once, and are sent in the order of their lea
     assert.equal(one.nextTryAt, null);
   }
   assert.equal(await redis.zscore(nextTriesKey, `${own.endpoint.tenant}:${own.endpoint.id}`), null);
+});
+
+test('a tenant whose endpoints cannot be read waits alone', async () => {
+  const [broken, own] = [await stage('https://a.example/'), await stage('https://a.example/')];
+  const key = endpointsKey(broken.endpoint.tenant);
+  const value = (await redis.hget(key, broken.endpoint.id)) ?? '';
+  await redis.hset(key, broken.endpoint.id, value.replace('"v":1', '"v":2'));
+  await broken.write('ada');
+  const { id } = await own.write('ada');
+  await assert.rejects(own.handOut(), /not known to this version/);
+  assert.deepEqual(
+    (await own.listed()).map((one) => one.id),
+    [id],
+  );
+  await redis.hset(key, broken.endpoint.id, value);
+  await own.handOut();
+  assert.equal((await broken.listed()).length, 1);
+});
+
+test('an event of a newer version reaches who asks for all', async (t: TestContext) => {
+  const receiver = await startReceiver(t);
+  const own = await stage(receiver.url);
+  const newer = { ...own.event('ada'), type: 'goal.changed' as WebhookType };
+  await own.write('ada', newer);
+  await own.handOut();
+  assert.deepEqual(await own.listed(), [], 'nobody asks for it');
+  const { tenant, id } = own.endpoint;
+  await webhooks.change(tenant, id, (one) => ({ ...one, eventTypes: ['*'] }));
+  await own.write('ada', newer);
+  await own.handOut();
+  await own.deliver();
+  assert.deepEqual(
+    (await own.listed()).map(({ type, status }) => [type, status]),
+    [['goal.changed', 'delivered']],
+  );
 });
 
 test('what failed is tried again by the schedule, with its id', async (t: TestContext) => {
@@ -218,7 +259,7 @@ test('messages are forgotten by their ids, also while they are sent', async (t: 
   await own.handOut();
   const [ada] = (await own.messages.due(own.endpoint, Date.now(), 10)).filter((one) => one.id === id);
   assert.ok(ada);
-  await own.messages.forget(own.endpoint, [id]);
+  await own.messages.forget(own.endpoint, [{ id }]);
   assert.equal(await own.messages.settle(own.endpoint, ada, 5000), false);
   await own.deliver();
   assert.equal(receiver.received.length, 1);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { environmentSchema } from '../../src/contracts/environment.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
-import { webhookData } from '../../src/contracts/responses/webhooks.js';
+import { webhookNotes } from '../../src/contracts/responses/webhooks.js';
 import { errorTable } from '../../src/errors.js';
 import { root } from '../support/root.js';
 
@@ -92,10 +92,17 @@ const kindOf = ({ type, format, anyOf = [] }: Field): string =>
 const payloadsTable = (): string[] => [
   row('type', 'fields of `data`'),
   '|---|---|',
-  ...Object.entries(webhookData).map(([type, { properties }]) => {
-    const fields = Object.entries<Field>(properties).map(([name, field]) => `\`${name}\` ${kindOf(field)}`);
-    return row(type, fields.join(', '));
-  }),
+  ...Object.entries(webhookNotes).map(
+    ([
+      type,
+      {
+        data: { properties },
+      },
+    ]) => {
+      const fields = Object.entries<Field>(properties).map(([name, field]) => `\`${name}\` ${kindOf(field)}`);
+      return row(type, fields.join(', '));
+    },
+  ),
 ];
 
 /** With WRITE_DOCS=1 in the environment the page is written. */

@@ -1,4 +1,4 @@
-/** What receivers of webhooks get: schemas of `data` by the type of the event. */
+/** What is told of webhooks: to those who manage them, and to receivers by the type of the event. */
 import Type, { type TObject } from 'typebox';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
@@ -38,69 +38,71 @@ export const Delivery = Type.Object({
 });
 export const DeliveryPage = Type.Object({ ...webhookId, deliveries: Type.Array(Delivery), next_cursor });
 
+interface EventNote {
+  /** When it is sent. */
+  readonly summary: string;
+  readonly data: TObject;
+  readonly example: object;
+}
+
+const at = '2026-11-25T23:18:02.147Z';
+
 /** One learner on one skill, as of the answer that decided it. */
-const SkillEvent = Type.Object({
-  ...each(Id, 'user_id', 'skill_id'),
-  event_id: nullable(Id),
-  mastery_after: Share,
-  ...each(Count, 'total_attempts', 'correct_attempts'),
-  occurred_at: Time,
+const ofSkill = (mastery_after: number, summary: string): EventNote => ({
+  summary,
+  data: Type.Object({
+    ...each(Id, 'user_id', 'skill_id'),
+    event_id: nullable(Id),
+    mastery_after: Share,
+    ...each(Count, 'total_attempts', 'correct_attempts'),
+    occurred_at: Time,
+  }),
+  example: {
+    ...{ user_id: 'ada', skill_id: 'linear-equations', event_id: 'a-9', mastery_after },
+    ...{ total_attempts: 9, correct_attempts: 7, occurred_at: at },
+  },
 });
 
 /** The forecast that decided it: at the target date, where none is set at 365 days. */
-const GoalEvent = Type.Object({
-  user_id: Id,
-  target_score: TargetScore,
-  target_date: nullable(Day),
-  ...each(TotalScore, 'current_total', 'predicted_total'),
-  goal_probability: Share,
+const ofGoal = (summary: string): EventNote => ({
+  summary,
+  data: Type.Object({
+    ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
+    ...each(TotalScore, 'current_total', 'predicted_total'),
+    goal_probability: Share,
+  }),
+  example: {
+    ...{ user_id: 'ada', target_score: 1300, target_date: null, current_total: 1310 },
+    ...{ predicted_total: 1350, goal_probability: 0.7312 },
+  },
 });
 
-export const webhookData: Readonly<Record<WebhookType, TObject>> = {
-  'mastery.reached': SkillEvent,
-  'plateau.detected': SkillEvent,
-  'plateau.ended': SkillEvent,
-  'goal.reached': GoalEvent,
-  'goal.at_risk': GoalEvent,
-  'model.published': Type.Object({ ...each(Count, 'version', 'based_on'), published_at: Time }),
-  'erasure.completed': Type.Object({ erasure_id: Type.String() }),
-  'webhook.test': Type.Object({ webhook_id: Type.String() }),
-};
-
-const at = '2026-11-25T23:18:02.147Z';
-const skillExample = {
-  ...{ user_id: 'ada', skill_id: 'linear-equations', event_id: 'a-9', mastery_after: 0.9612 },
-  ...{ total_attempts: 9, correct_attempts: 7, occurred_at: at },
-};
-const goalExample = {
-  ...{ user_id: 'ada', target_score: 1300, target_date: null, current_total: 1310 },
-  ...{ predicted_total: 1350, goal_probability: 0.7312 },
-};
-
-/** When each is sent, and its data. */
-export const webhookNotes: Readonly<Record<WebhookType, readonly [summary: string, example: object]>> = {
-  'mastery.reached': ['An answer brought mastery to .95; again only after it was below .80', skillExample],
-  'plateau.detected': [
-    'From this answer on the skill is on a plateau',
-    { ...skillExample, mastery_after: 0.71 },
-  ],
-  'plateau.ended': ['From this answer on it is not any more', { ...skillExample, mastery_after: 0.82 }],
-  'goal.reached': ['The current total is at the target; again only after 20 points less', goalExample],
-  'goal.at_risk': ['The forecast misses the target; again only after 20 points more than it', goalExample],
-  'model.published': [
-    'Another model of the tenant is in force',
-    { version: 4, based_on: 3, published_at: at },
-  ],
-  'erasure.completed': [
-    'Nothing is left of a learner',
-    { erasure_id: '3-651b057e-3fb6-4b21-b8e0-e2eba0a45ec0' },
-  ],
-  'webhook.test': ['Sent when asked for, whatever the endpoint asks for', { webhook_id: 'wh_fA0rAo9q' }],
+export const webhookNotes: Readonly<Record<WebhookType, EventNote>> = {
+  'mastery.reached': ofSkill(0.9612, 'An answer brought mastery to .95; again only after it was below .80'),
+  'plateau.detected': ofSkill(0.71, 'From this answer on the skill is on a plateau'),
+  'plateau.ended': ofSkill(0.82, 'From this answer on it is not any more'),
+  'goal.reached': ofGoal('The current total is at the target; again only after 20 points less'),
+  'goal.at_risk': ofGoal('The forecast misses the target; again only after 20 points more than it'),
+  'model.published': {
+    summary: 'Another model of the tenant is in force',
+    data: Type.Object({ ...each(Count, 'version', 'based_on'), published_at: Time }),
+    example: { version: 4, based_on: 3, published_at: at },
+  },
+  'erasure.completed': {
+    summary: 'Nothing is left of a learner',
+    data: Type.Object({ erasure_id: Type.String() }),
+    example: { erasure_id: '3-651b057e-3fb6-4b21-b8e0-e2eba0a45ec0' },
+  },
+  'webhook.test': {
+    summary: 'Sent when asked for, whatever the endpoint asks for',
+    data: Type.Object(webhookId),
+    example: { webhook_id: 'wh_fA0rAo9q' },
+  },
 };
 
 export const webhookMessage = (type: WebhookType): TObject =>
-  Type.Object({ type: Type.Literal(type), timestamp: Time, data: webhookData[type] });
+  Type.Object({ type: Type.Literal(type), timestamp: Time, data: webhookNotes[type].data });
 
 export const webhookExample = (type: WebhookType): object => ({
-  ...{ type, timestamp: at, data: webhookNotes[type][1] },
+  ...{ type, timestamp: at, data: webhookNotes[type].example },
 });

@@ -1,5 +1,7 @@
 /** Checks goals for alerts: by the forecast that callers are served, a minute after an answer or once a day. */
+
 import type { Compute } from '../../compute/pool.js';
+import { allEnded } from '../../concurrency.js';
 import { isWanted, type WebhookEvent, webhookEvent } from '../../contracts/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
 import { alertsAfter, type GoalStanding, goalChangesOf } from '../../domain/score/goal-alerts.js';
@@ -16,8 +18,6 @@ import { standardForecast } from '../read/forecast-scores.js';
 
 export interface GoalCheckPorts {
   readonly checks: GoalChecks;
-  /** In the order of the tenants. */
-  readonly wanted: (tenants: readonly string[]) => Promise<readonly string[]>;
   readonly forecaster: Pick<Compute, 'forecast'>;
   /** Unix milliseconds. */
   readonly now: () => number;
@@ -32,25 +32,23 @@ const together = 8;
  * @throws what failed first, as ApiError UNAVAILABLE, when all others were checked
  */
 export async function checkGoals(ports: GoalCheckPorts, partitions: number, signal: AbortSignal) {
-  const outcomes: PromiseSettledResult<unknown>[] = [];
-  for (const partition of indices(partitions))
-    if (!signal.aborted) outcomes.push(...(await Promise.allSettled([checkPartition(ports, partition)])));
-  throwFirst(outcomes);
+  const checked: Promise<void>[] = [];
+  for (const partition of indices(partitions)) {
+    if (signal.aborted) break;
+    checked.push(checkPartition(ports, partition));
+    await Promise.allSettled(checked);
+  }
+  await allEnded(checked);
 }
 
 /** A tenant whose model cannot be used holds up no other. */
 async function checkPartition(ports: GoalCheckPorts, partition: number): Promise<void> {
   const due = groupedBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
-  const wanted = await ports.wanted([...due.keys()]);
+  const wanted = await ports.checks.wanted([...due.keys()]);
   const each = [...due.values()].map(async (own, i) => {
     for (const some of inParts(own, together)) await checkSome(ports, some, wanted[i] ?? '');
   });
-  throwFirst(await Promise.allSettled(each));
-}
-
-function throwFirst(outcomes: readonly PromiseSettledResult<unknown>[]): void {
-  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  await allEnded(each);
 }
 
 /** @param some of one tenant */
@@ -60,12 +58,8 @@ async function checkSome(
   wanted: string,
 ): Promise<void> {
   const { tenant } = some[0] as GoalCheck;
-  const order = {
-    ...standardForecast,
-    tenant,
-    userIds: some.map(({ userId }) => userId),
-    standing: true,
-  } as const;
+  const userIds = some.map(({ userId }) => userId);
+  const order = { ...standardForecast, tenant, userIds, standing: true } as const;
   const results = await forecaster.forecast(order, () => undefined);
   for (const [i, check] of some.entries()) {
     const result = results[i] ?? null;

@@ -3,6 +3,7 @@
  * those of different learners side by side. A message is sent until the endpoint has confirmed it, by the schedule of
  * standardwebhooks.com; what was sent when a process died is sent again.
  */
+import { allEnded } from '../../concurrency.js';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { groupedBy } from '../../lists.js';
@@ -60,7 +61,6 @@ export interface DeliveryParts {
   readonly send: (task: DeliveryTask) => Promise<DeliveryReply>;
   readonly allowPrivate: boolean;
   readonly counts: DeliveryCounts;
-  readonly now: () => number;
   readonly logger: Logger;
 }
 
@@ -68,7 +68,7 @@ export interface DeliveryParts {
 export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
 
 export function createDeliverer(parts: DeliveryParts): Deliver {
-  const { endpoints, messages, counts, now, logger } = parts;
+  const { endpoints, messages, counts, logger } = parts;
   /** By endpoint, as this process saw them. */
   const troubles = new Map<string, Trouble>();
   const pauseOf = ({ id }: EndpointPlace): number =>
@@ -80,7 +80,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     while (!isOver()) {
       const endpoint = await endpoints.find(place.tenant, place.id);
       if (!endpoint?.enabled) return void (await messages.rest(place, disabledRestMs));
-      const due = await messages.due(endpoint, now(), pageMessages);
+      const due = await messages.due(endpoint, Date.now(), pageMessages);
       if (due.length === 0) break;
       await sendAll(due, isOver, (message) => sendOne(endpoint, message).then(moved));
     }
@@ -143,6 +143,5 @@ async function sendAll(
         await send(message);
       }
   };
-  const sent = await Promise.allSettled(Array.from({ length: sentTogether }, sendNext));
-  for (const one of sent) if (one.status === 'rejected') throw one.reason;
+  await allEnded(Array.from({ length: sentTogether }, sendNext));
 }

@@ -16,12 +16,10 @@ export const createForgetting =
   async (rows: readonly CorrectedRows[]): Promise<void> => {
     for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
       const ends = new Map(own.map(({ userId, below }) => [learnerHash(tenant, userId), below.ms]));
-      const isOver = ({ id, at }: { readonly id: string; readonly at: number }): boolean =>
-        at <= (ends.get(learnerHashOf(id) ?? '') ?? 0);
       for (const endpoint of await endpoints.list(tenant))
         for await (const page of messages.all(endpoint)) {
-          const ids = page.filter(isOver).map(({ id }) => id);
-          await messages.forget(endpoint, ids);
+          const over = page.filter(({ id, at }) => at <= (ends.get(learnerHashOf(id) ?? '') ?? 0));
+          await messages.forget(endpoint, over);
         }
     }
   };

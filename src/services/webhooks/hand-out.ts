@@ -2,6 +2,7 @@
  * Hands events to the endpoints of their tenants, as messages, and removes them where they waited. Whatever is killed in between
  * leaves them there, and the next run finds the messages by their ids.
  */
+import { allEnded } from '../../concurrency.js';
 import { groupedBy } from '../../lists.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { EventStreams, WaitingEvent } from '../../store/webhooks/event-streams.js';
@@ -21,8 +22,9 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
     for (;;) {
       const events = await streams.next();
       if (events.length === 0) return;
-      for (const [tenant, own] of groupedBy(events, (event) => event.tenant)) await handOut(tenant, own);
-      await streams.remove(events);
+      const ofTenants = [...groupedBy(events, (event) => event.tenant)];
+      // Events of a tenant whose endpoints cannot be read wait alone.
+      await allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
       if (signal.aborted) return;
     }
   };
@@ -32,13 +34,13 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
     for (const endpoint of open) await addTo(endpoint, events);
     // Behind the messages: an erasure that begins later finds them, one that began earlier is seen here.
     const late = open.length === 0 ? [] : await streams.ofErased(events);
-    const ids = late.map(({ id }) => id);
-    for (const endpoint of open) await messages.forget(endpoint, ids);
+    for (const endpoint of open) await messages.forget(endpoint, late);
+    await streams.remove(events);
   }
 
   async function addTo(endpoint: Endpoint, events: readonly WaitingEvent[]): Promise<void> {
-    const { eventTypes } = endpoint;
-    const wanted = events.filter(({ type }) => eventTypes.includes('*') || eventTypes.includes(type));
+    const asked = new Set<string>(endpoint.eventTypes);
+    const wanted = events.filter(({ type }) => asked.has('*') || asked.has(type));
     const refused = await messages.add(endpoint, wanted);
     if (refused === 0) return;
     const { tenant, id } = endpoint;

@@ -9,7 +9,7 @@ import { type GoalSetting, isOver } from '../../domain/score/goal.js';
 import type { GoalAlerts } from '../../domain/score/goal-alerts.js';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { appendEventsLua } from '../redis/event-stream.js';
+import { appendEventsLua, wantedEvents } from '../redis/event-stream.js';
 import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import type { Placed } from './learner-commands.js';
@@ -60,6 +60,8 @@ export type GoalChecks = ReturnType<typeof createGoalChecks>;
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export const createGoalChecks = (client: RedisClient) => ({
+  /** What tenants ask for, in their order. */
+  wanted: (tenants: readonly string[]) => wantedEvents(client, tenants),
   /** Claims checks of a partition that are due, the longest due first. */
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;

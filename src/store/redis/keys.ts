@@ -96,7 +96,7 @@ export const eventsBound = 100_000;
 export const goalChecksKey = (partition: number): string => `${partitionPrefix(partition)}:goal:checks`;
 /** By learner's name: alerts that are raised (learners/goal-checks.ts). */
 export const goalAlertsKey = (partition: number): string => `${partitionPrefix(partition)}:goal:alerts`;
-/** By tenant: types that its endpoints ask for (`wantedText`). All keys of endpoints and messages share this slot. */
+/** By tenant: types that its endpoints ask for (`isWanted`). All keys of endpoints and messages share this slot. */
 export const wantedEventsKey = 'st:{webhooks}:wanted';
 /** Endpoints (`TENANT:ID`) with messages that wait, by the Unix milliseconds of the next try. */
 export const nextTriesKey = 'st:{webhooks}:next';

@@ -1,5 +1,5 @@
 /** Streams of events that are not handed to endpoints: one in each partition, one of models. */
-import { learnerHashOf, type WebhookType, webhookTypes } from '../../contracts/webhook-events.js';
+import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { byPartition, groupedBy, indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -27,6 +27,7 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     { source: modelEventsKey, partition: null },
     ...indices(partitions).map((partition) => ({ source: eventsKey(partition), partition })),
   ];
+  const streams = sources.map(({ source }) => source);
 
   const pageOf = async ({ source, partition }: (typeof sources)[number]): Promise<WaitingEvent[]> => {
     const page = await whileRedisServes(client.xrange(source, '-', '+', 'COUNT', pageEvents));
@@ -37,13 +38,7 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     /** The oldest events of every stream, each stream's in their order. */
     next: async (): Promise<WaitingEvent[]> => (await Promise.all(sources.map(pageOf))).flat(),
     /** How many wait. */
-    waiting: async (): Promise<number> =>
-      sumOf(
-        await streamLengths(
-          client,
-          sources.map(({ source }) => source),
-        ),
-      ),
+    waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
     /** Events of learners who were erased after them. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
       const late: WaitingEvent[] = [];
@@ -65,12 +60,11 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   };
 }
 
-/** An entry without a known type is of a newer version of the service: it goes to nobody, and holds up no other. */
 function readEvent(source: string, partition: number | null, [entry, fields]: TextEntry): WaitingEvent {
   const text = (name: string): string => fieldOf(fields, name) ?? '';
   return {
-    ...{ source, entry, partition, id: text('i'), tenant: text('t'), body: text('b') },
-    type: webhookTypes.find((type) => type === text('y')) as WebhookType,
+    ...{ source, entry, partition },
+    ...{ id: text('i'), tenant: text('t'), type: text('y'), body: text('b') },
     // Redis' clock, as of the erasures.
     at: Number.parseInt(entry, 10),
   };

@@ -1,7 +1,6 @@
 /** Messages to endpoints in Redis: those that wait, and what became of the others (message-scripts.ts). */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { webhookTypes } from '../../contracts/webhook-events.js';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endpointsKey, messagesKey, nextTriesKey } from '../redis/keys.js';
@@ -22,7 +21,8 @@ export interface EndpointPlace {
 
 const State = Type.Object({
   v: Type.Literal(1),
-  type: Type.Enum([...webhookTypes]),
+  /** Perhaps one that a newer version of the service knows. */
+  type: Type.String(),
   /** When the event was decided, Unix milliseconds. */
   at: Type.Integer(),
   /** Since it was handed to the endpoint, or sent again by hand. */
@@ -108,7 +108,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       return ids.flatMap((id, i) => {
         const [state, body] = [states[i], bodies[i]];
         // An erasure may have come in between.
-        return state && body ? [{ ...decode(id, state), body }] : [];
+        return state && typeof body === 'string' ? [{ ...decode(id, state), body }] : [];
       });
     },
     /** To be called at the end of a run, for what is due then or later. @param pauseMs of the endpoint */
@@ -141,9 +141,11 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       if (state === null) return false;
       return settle(endpoint, { ...decode(messageId, state), tries: 0, status: 'pending' }, 0);
     },
-    forget: async (endpoint: EndpointPlace, ids: readonly string[]): Promise<void> => {
-      for (const part of inParts(ids, chunk))
-        await whileRedisServes(forgetMessages(client, ...own(endpoint), ...part));
+    forget: async (endpoint: EndpointPlace, messages: readonly Pick<Message, 'id'>[]): Promise<void> => {
+      for (const part of inParts(messages, chunk)) {
+        const ids = part.map(({ id }) => id);
+        await whileRedisServes(forgetMessages(client, ...own(endpoint), ...ids));
+      }
     },
     /** Every message of the endpoint, in no order, some perhaps twice. */
     all: async function* ({ id: endpoint }: EndpointPlace) {
