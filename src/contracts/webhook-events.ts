@@ -46,5 +46,6 @@ export const eventFields = ({ id, tenant, type, body }: WebhookEvent): string[] 
   ...['i', id, 't', tenant, 'y', type, 'b', body],
 ];
 
-/** @param wanted types that a tenant's endpoints ask for, as they stand in Redis: each between spaces */
-export const isWanted = (wanted: string, type: WebhookType): boolean => wanted.includes(` ${type} `);
+/** @param wanted types that a tenant's endpoints ask for, as they stand in Redis: each between spaces, `*` for all */
+export const isWanted = (wanted: string, type: WebhookType): boolean =>
+  wanted.includes(` ${type} `) || wanted.includes(' * ');

@@ -17,7 +17,6 @@ import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
-import type { DeliveryPorts } from '../services/webhooks/deliveries.js';
 import type { WebhookPorts } from '../services/webhooks/manage.js';
 import type { MappingPorts } from '../services/xapi/mappings.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
@@ -39,7 +38,7 @@ export interface RoutePorts {
   readonly xapi: StatementPorts & MappingPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
-  readonly webhooks: WebhookPorts & DeliveryPorts;
+  readonly webhooks: WebhookPorts;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;

@@ -2,23 +2,19 @@
 import { webhookEvent } from '../../contracts/webhook-events.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint } from '../../store/webhooks/endpoints.js';
-import type { ListedMessage, MessageStore } from '../../store/webhooks/messages.js';
+import type { ListedMessage } from '../../store/webhooks/messages.js';
 import { createCursors, listJson, type PageQuery, pageLimit } from '../read/pages.js';
 import { present, type WebhookPorts } from './manage.js';
 
-export interface DeliveryPorts extends Pick<WebhookPorts, 'endpoints'> {
-  readonly messages: Pick<MessageStore, 'add' | 'list' | 'again'>;
-}
-
 /** A disabled endpoint is sent nothing. @throws ApiError CONFLICT */
-async function sendable({ endpoints }: DeliveryPorts, tenant: string, id: string): Promise<Endpoint> {
+async function sendable({ endpoints }: WebhookPorts, tenant: string, id: string): Promise<Endpoint> {
   const endpoint = present(await endpoints.find(tenant, id));
   if (!endpoint.enabled) throw new ApiError('CONFLICT', 'This webhook is disabled: enable it first');
   return endpoint;
 }
 
 /** Data of POST /api/v1/webhooks/{webhook_id}/test. @throws ApiError CONFLICT */
-export async function testWebhook(ports: DeliveryPorts, tenant: string, id: string): Promise<object> {
+export async function testWebhook(ports: WebhookPorts, tenant: string, id: string): Promise<object> {
   const endpoint = await sendable(ports, tenant, id);
   const at = Date.now();
   const event = webhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
@@ -27,7 +23,7 @@ export async function testWebhook(ports: DeliveryPorts, tenant: string, id: stri
 }
 
 /** JSON of GET /api/v1/webhooks/{webhook_id}/deliveries. @throws ApiError INVALID_REQUEST */
-export async function listDeliveries(ports: DeliveryPorts, tenant: string, id: string, query: PageQuery) {
+export async function listDeliveries(ports: WebhookPorts, tenant: string, id: string, query: PageQuery) {
   const before = cursors.decode(query.cursor);
   const endpoint = present(await ports.endpoints.find(tenant, id));
   const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pageLimit);
@@ -36,7 +32,7 @@ export async function listDeliveries(ports: DeliveryPorts, tenant: string, id: s
 }
 
 /** Data of POST …/deliveries/{message_id}/redeliver. @throws ApiError CONFLICT; NOT_FOUND for an unknown message */
-export async function redeliver(ports: DeliveryPorts, tenant: string, id: string, messageId: string) {
+export async function redeliver(ports: WebhookPorts, tenant: string, id: string, messageId: string) {
   if (await ports.messages.again(await sendable(ports, tenant, id), messageId))
     return { message_id: messageId };
   throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');

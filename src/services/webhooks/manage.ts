@@ -8,10 +8,12 @@ import {
 } from '../../contracts/webhooks.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
+import type { MessageStore } from '../../store/webhooks/messages.js';
 import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from '../read/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
+  readonly messages: Pick<MessageStore, 'add' | 'list' | 'again'>;
   /** Whether http and addresses that are not public may be used. */
   readonly allowPrivate: boolean;
 }

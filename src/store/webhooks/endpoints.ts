@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { Compile } from 'typebox/compile';
 import { webhookRow } from '../../contracts/journal.js';
 import {
-  askedTypes,
   type DisabledReason,
   StoredWebhook,
   type WebhookRecord,
@@ -65,19 +64,17 @@ else
   redis.call('HSET', KEYS[1], id, value)
 end
 redis.call('XADD', KEYS[3], '*', 'k', 'webhook', 'r', ARGV[5])
-local asked = {}
+local wanted = ''
 for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
   local endpoint = cjson.decode(text)
-  if endpoint.disabledReason == cjson.null and #endpoint.secrets > 0 then
-    for _, type in ipairs(endpoint.eventTypes) do asked[type] = true end
+  local isOpen = endpoint.disabledReason == cjson.null and #endpoint.secrets > 0
+  for _, type in ipairs(isOpen and endpoint.eventTypes or {}) do
+    local word = ' ' .. type .. ' '
+    if not string.find(wanted, word, 1, true) then wanted = wanted .. word end
   end
 end
-local wanted = ''
-for _, type in ipairs({ '${askedTypes.join("', '")}' }) do
-  if asked['*'] or asked[type] then wanted = wanted .. ' ' .. type end
-end
 -- Stays where nothing is asked for: a rebuild sees by it that webhooks are not lost.
-redis.call('HSET', KEYS[2], tenant, wanted == '' and '' or wanted .. ' ')
+redis.call('HSET', KEYS[2], tenant, wanted)
 return 'written'
 `);
 

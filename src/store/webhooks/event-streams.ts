@@ -1,6 +1,6 @@
 /** Streams of events that are not handed to endpoints: one in each partition, one of models. */
 import { learnerHashOf } from '../../contracts/webhook-events.js';
-import { byPartition, groupedBy, indices, sumOf } from '../../lists.js';
+import { groupedBy, indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { eventsKey, modelEventsKey } from '../redis/keys.js';
@@ -12,7 +12,7 @@ export interface WaitingEvent extends NewMessage {
   /** Its stream, and the entry there. */
   readonly source: string;
   readonly entry: string;
-  /** Of the learner; null for an event of no learner. */
+  /** Null for an event of models. */
   readonly partition: number | null;
 }
 
@@ -42,14 +42,11 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     /** Events of learners who were erased after them. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
       const late: WaitingEvent[] = [];
-      const ofLearners = events.flatMap((event) => {
-        const [hash, { partition }] = [learnerHashOf(event.id), event];
-        return hash === null || partition === null ? [] : [{ event, hash, partition }];
-      });
-      for (const [partition, own] of byPartition(ofLearners)) {
-        const hashes = own.map(({ hash }) => hash);
+      for (const [partition, own] of groupedBy(events, (event) => event.partition)) {
+        if (partition === null) continue;
+        const hashes = own.map(({ id }) => learnerHashOf(id) ?? '');
         const erased = await findErased(client, partition, hashes);
-        late.push(...own.flatMap(({ event }, i) => (event.at <= (erased[i]?.at ?? 0) ? [event] : [])));
+        late.push(...own.filter(({ at }, i) => at <= (erased[i]?.at ?? 0)));
       }
       return late;
     },
