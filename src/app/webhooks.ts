@@ -21,8 +21,7 @@ export function startWebhooks(
   const messages = createMessageStore(redis);
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
-  const { send } = thread;
-  const deliver = createDeliverer({ endpoints, messages, send, allowPrivate, counts, logger });
+  const deliver = createDeliverer({ endpoints, messages, send: thread.send, allowPrivate, counts, logger });
   const handOut = createHandOut({ streams, endpoints, messages, logger });
   const { endpointsDue } = messages;
   const deliveries = startDeliveries({ redisUrl, handOut, endpointsDue, deliver, logger });

@@ -109,6 +109,24 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
   };
 }
 
+/**
+ * Removes what keeps jobs from running: a paused queue, a lock that never ends, and a job in a state in which no worker looks
+ * for it (failed, far ahead, in no list), which would swallow every later one of its id. A job that waits or runs stays.
+ */
+export async function freeJobs<Data, Result>(
+  { queue, connection }: Pick<Consumer<Data, Result>, 'queue' | 'connection'>,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length > 0 && (await queue.isPaused())) await queue.resume();
+  for (const id of ids) {
+    const lock = `${queue.toKey(id)}:lock`;
+    const hasNoEnd = (await connection.pttl(lock)) === -1;
+    if (hasNoEnd) await connection.del(lock);
+    const state = await queue.getJobState(id);
+    if (state !== 'active' && state !== 'waiting') await queue.remove(id);
+  }
+}
+
 export type WatchedConsumer = ReturnType<typeof startWatched>;
 
 interface WatchOptions<Watched> {

@@ -6,7 +6,7 @@ import { ApiError } from '../errors.js';
 import type { Deliver } from '../services/webhooks/deliver.js';
 import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
-import { openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
+import { freeJobs, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
 
 /** The job of a dead worker is found within these two together; its endpoint waits so long. */
 const lockMs = 10_000;
@@ -33,7 +33,7 @@ export interface DeliveriesOptions {
 export const startDeliveries = (options: DeliveriesOptions): WatchedConsumer =>
   startWatched({
     name: 'the delivery of webhooks',
-    start: (_isRestart, ended) => startConsumer(options, ended),
+    start: (isRestart, ended) => startConsumer(options, isRestart, ended),
     waiting: async () => {
       const overdue = await options.endpointsDue(Date.now() - overdueMs, namedOverdue);
       return overdue.length === 0 ? null : overdue.map(({ id }) => id).join();
@@ -41,7 +41,7 @@ export const startDeliveries = (options: DeliveriesOptions): WatchedConsumer =>
     logger: options.logger,
   });
 
-function startConsumer(options: DeliveriesOptions, moved: () => void) {
+function startConsumer(options: DeliveriesOptions, isRestart: boolean, moved: () => void) {
   const { redisUrl, handOut, endpointsDue, deliver, logger } = options;
   const consumer = openConsumer<DeliveryJobData, void>({
     ...{ redisUrl, logger },
@@ -69,7 +69,13 @@ function startConsumer(options: DeliveriesOptions, moved: () => void) {
     moved();
     logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated');
   });
-  worker.run().catch((err: unknown) => logger.debug({ err }, 'worker of webhooks'));
+  const begin = async (): Promise<void> => {
+    const due = isRestart ? await endpointsDue(Date.now(), maxArmed) : [];
+    const jobs = due.map(({ id }) => deliveryJobId(id));
+    await freeJobs(consumer, jobs);
+    await worker.run();
+  };
+  begin().catch((err: unknown) => logger.debug({ err }, 'worker of webhooks'));
   return {
     close: (closeMs: number) => {
       clearInterval(timer);

@@ -13,7 +13,14 @@ import type { DrainResult, DrainShard } from '../services/pipeline/complete-bloc
 import { ending, type Spans } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
-import { type Consumer, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
+import {
+  type Consumer,
+  freeJobs,
+  openConsumer,
+  openQueue,
+  startWatched,
+  type WatchedConsumer,
+} from './consumer.js';
 
 /**
  * The job of a dead worker is found by the first check after its lock has ended that is not the first to see the job:
@@ -95,7 +102,7 @@ function startConsumer(
       settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
     },
   });
-  const { connection, queue, worker, stopping } = consumer;
+  const { queue, worker, stopping } = consumer;
   const sweep = createSweep(outbox, partitions, (shard) => armShard(queue, shard));
   const look = (): Promise<void> =>
     sweep(performance.now()).catch((err: unknown) => {
@@ -113,7 +120,9 @@ function startConsumer(
     logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
   });
   const begin = async (): Promise<void> => {
-    const freed = isRestart ? freeShards(queue, connection) : Promise.resolve();
+    // What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
+    const ids = isRestart ? indices(drainShards).map(drainJobId) : [];
+    const freed = freeJobs(consumer, ids);
     await freed.catch((err: unknown) => {
       if (!stopping.aborted) logger.warn({ err }, 'the jobs of the pipeline could not be freed');
     });
@@ -168,23 +177,6 @@ export function createSweep(
       }),
     );
   };
-}
-
-/**
- * Removes what keeps a shard's job from running: a paused queue, a lock that never ends, and a job in a state in which no
- * worker looks for it (failed, far ahead, in no list), which would swallow every later one of its id. A job that waits or
- * runs stays. What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
- */
-async function freeShards(queue: Queue<DrainJobData>, connection: Redis | Cluster): Promise<void> {
-  if (await queue.isPaused()) await queue.resume();
-  for (let shard = 0; shard < drainShards; shard++) {
-    const id = drainJobId(shard);
-    const lock = `${queue.toKey(id)}:lock`;
-    const hasNoEnd = (await connection.pttl(lock)) === -1;
-    if (hasNoEnd) await connection.del(lock);
-    const state = await queue.getJobState(id);
-    if (state !== 'active' && state !== 'waiting') await queue.remove(id);
-  }
 }
 
 /**

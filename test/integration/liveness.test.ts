@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { type DrainJobData, drainJobId, drainShards, queuePrefix } from '../../src/contracts/jobs.js';
+import {
+  type DrainJobData,
+  deliveryJobId,
+  deliveryQueueName,
+  drainJobId,
+  drainShards,
+  queuePrefix,
+} from '../../src/contracts/jobs.js';
 import type { WatchedConsumer } from '../../src/jobs/consumer.js';
 import { startDeliveries } from '../../src/jobs/deliveries.js';
 import { openDrainQueue, startDrains } from '../../src/jobs/drain-queue.js';
@@ -223,6 +230,28 @@ describe('each consumer', { concurrency: true }, () => {
     t.after(() => deliveries.close());
     await waitFor('runs for longer than a stall', () => runs > 30, limitMs);
     assert.deepEqual(deliveries.counts(), { stalls: 0, restarts: 0 });
+  });
+
+  test('jobs of webhooks that nobody takes are freed', { timeout: 600_000 }, async (t) => {
+    const redisUrl = await startTestRedis(t);
+    const redis = new Redis(redisUrl);
+    t.after(() => redis.disconnect());
+    const connection = { url: redisUrl, maxRetriesPerRequest: null };
+    const queue = new Queue(deliveryQueueName, { connection, prefix: queuePrefix });
+    queue.on('error', () => undefined);
+    t.after(() => queue.close());
+    const [jobId, runs] = [deliveryJobId('wh_1'), new Set<string>()];
+    await queue.add('deliver', { v: 1, tenant: 'default', id: 'wh_1' }, { jobId });
+    await redis.del(queue.toKey('wait'));
+    await queue.pause();
+    const deliveries = startDeliveries({
+      ...{ redisUrl, logger, handOut: async () => undefined },
+      endpointsDue: async () => ['wh_1', 'wh_2'].map((id) => ({ tenant: 'default', id })),
+      deliver: async ({ id }) => void runs.add(id),
+    });
+    t.after(() => deliveries.close());
+    await waitFor('runs of both endpoints', () => runs.size === 2, limitMs);
+    assert.equal(deliveries.counts().stalls, 1);
   });
 
   test('a run that does not end is given up, and the next one comes', { timeout: 600_000 }, async (t) => {

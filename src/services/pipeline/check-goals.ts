@@ -2,7 +2,7 @@
 
 import type { Compute } from '../../compute/pool.js';
 import { allEnded } from '../../concurrency.js';
-import { isWanted, type WebhookEvent, webhookEvent } from '../../contracts/webhook-events.js';
+import { isWanted, webhookEvent } from '../../contracts/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
 import { alertsAfter, type GoalStanding, goalChangesOf } from '../../domain/score/goal-alerts.js';
 import { groupedBy, indices, inParts } from '../../lists.js';
@@ -82,21 +82,18 @@ function settlementOf(
   if (!wantsGoals(wanted)) return { alerts: null, events: [], nextAt };
   const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
   const alerts = alertsAfter(before, standing);
-  const types = goalChangesOf(before, alerts).filter((type) => isWanted(wanted, type));
-  return { alerts, events: types.map((type) => goalEvent(type, check, standing, now)), nextAt };
+  const data = dataOf(check.userId, standing);
+  const events = goalChangesOf(before, alerts)
+    .filter((type) => isWanted(wanted, type))
+    .map((type) => webhookEvent(type, check.tenant, check.userId, now, data));
+  return { alerts, events, nextAt };
 }
 
-const goalEvent = (
-  type: WebhookEvent['type'],
-  { tenant, userId }: GoalCheck,
-  standing: GoalStanding,
-  now: number,
-): WebhookEvent =>
-  webhookEvent(type, tenant, userId, now, {
-    user_id: userId,
-    target_score: standing.targetScore,
-    target_date: standing.targetDate,
-    current_total: standing.currentTotal,
-    predicted_total: standing.predictedTotal,
-    goal_probability: round4(standing.probability),
-  });
+const dataOf = (userId: string, standing: GoalStanding) => ({
+  user_id: userId,
+  target_score: standing.targetScore,
+  target_date: standing.targetDate,
+  current_total: standing.currentTotal,
+  predicted_total: standing.predictedTotal,
+  goal_probability: round4(standing.probability),
+});

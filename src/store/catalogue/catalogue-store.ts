@@ -22,6 +22,7 @@ import {
   metaKey,
   rareSkillsKey,
 } from '../redis/keys.js';
+import { hashPages } from '../redis/reads.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { addKnownSkills, unknownBeyond } from './known-skills.js';
@@ -196,14 +197,8 @@ export async function readCatalogue(
 
 async function scanEntries(client: RedisClient, tenant: string): Promise<Catalogue['entries']> {
   const entries = new Map<string, SkillEntry>();
-  let cursor = '0';
-  do {
-    const page = client.hscan(catalogueKey(tenant), cursor, 'COUNT', scanFields);
-    const [next, fields] = await whileRedisServes(page);
-    for (let i = 0; i < fields.length; i += 2)
-      entries.set(fields[i] as string, decodeEntry(fields[i + 1] as string));
-    cursor = next;
-  } while (cursor !== '0');
+  for await (const page of hashPages(client, catalogueKey(tenant), scanFields))
+    for (const [skillId, text] of page) entries.set(skillId, decodeEntry(text));
   return entries;
 }
 

@@ -23,7 +23,7 @@ import {
   partitionOf,
   partitionPrefix,
 } from '../redis/keys.js';
-import { fieldOf, streamPages } from '../redis/reads.js';
+import { fieldOf, hashPages, streamPages } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 
 /** Fields of one command: a fraction of a millisecond of Redis. */
@@ -80,13 +80,9 @@ export async function findErased(
 
 async function listErased(client: RedisClient, partition: number): Promise<ErasedLearner[]> {
   const all = new Map<string, ErasedLearner | null>();
-  for (let cursor = '0'; ; ) {
-    const [next, flat] = await whileRedisServes(client.hscan(endedKey(partition), cursor, 'COUNT', chunk));
-    for (const [hash, text] of inParts(flat, 2) as [string, string][])
-      all.set(hash, decode(partition, hash, text));
-    if (next === '0') return [...all.values()].filter((one) => one !== null);
-    cursor = next;
-  }
+  for await (const page of hashPages(client, endedKey(partition), chunk))
+    for (const [hash, text] of page) all.set(hash, decode(partition, hash, text));
+  return [...all.values()].filter((one) => one !== null);
 }
 
 /** KEYS: the partition's prefix. ARGV: the learner's hash, what stands there, what is to stand there or '' to forget. */

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { byPartition } from '../../lists.js';
+import { byPartition, inParts } from '../../lists.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 
 /** One call for all items on a single node; on a Cluster, where a script may touch one slot, one per partition. */
@@ -58,6 +58,16 @@ export async function* streamPages(redis: RedisClient, key: string, size = 500, 
     if (last === undefined || page.length < size) return;
     from = `(${last[0]}`;
   }
+}
+
+/** Fields of a hash with their values, in no order, some perhaps twice. @param size fields of a page @throws ApiError UNAVAILABLE */
+export async function* hashPages(client: RedisClient, key: string, size: number) {
+  let cursor = '0';
+  do {
+    const [next, fields] = await whileRedisServes(client.hscan(key, cursor, 'COUNT', size));
+    yield inParts(fields, 2) as [field: string, value: string][];
+    cursor = next;
+  } while (cursor !== '0');
 }
 
 /** Null where the entry has no such field. */

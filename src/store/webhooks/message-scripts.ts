@@ -10,15 +10,8 @@ export const keptMs = 7 * 86_400_000;
 /** Messages of a command: a fraction of a millisecond of Redis. */
 export const chunk = 200;
 
-/** What each script is given first: three keys, then the endpoint as in the next tries, its id, most messages that are listed. */
-type Own = readonly [
-  prefix: string,
-  next: string,
-  endpoints: string,
-  name: string,
-  id: string,
-  listed: number,
-];
+/** What each script is given first. KEYS: prefix, next tries, endpoints. ARGV: name in the next tries, id, most that are listed. */
+type Own = readonly [...keys: [string, string, string], name: string, id: string, listed: number];
 
 const ownLua = `
 local clock = redis.call('TIME')

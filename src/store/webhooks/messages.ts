@@ -4,6 +4,7 @@ import { Compile } from 'typebox/compile';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endpointsKey, messagesKey, nextTriesKey } from '../redis/keys.js';
+import { hashPages } from '../redis/reads.js';
 import { replicated } from '../redis/replication.js';
 import {
   addMessages,
@@ -149,13 +150,8 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     },
     /** Every message of the endpoint, in no order, some perhaps twice. */
     all: async function* ({ id: endpoint }: EndpointPlace) {
-      for (let cursor = '0'; ; ) {
-        const key = `${messagesKey(endpoint)}:s`;
-        const [next, fields] = await whileRedisServes(client.hscan(key, cursor, 'COUNT', chunk));
-        yield (inParts(fields, 2) as [string, string][]).map(([id, text]) => decode(id, text));
-        if (next === '0') return;
-        cursor = next;
-      }
+      for await (const page of hashPages(client, `${messagesKey(endpoint)}:s`, chunk))
+        yield page.map(([id, text]) => decode(id, text));
     },
   };
 }
