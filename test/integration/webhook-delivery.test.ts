@@ -4,7 +4,12 @@ import { after, type TestContext, test } from 'node:test';
 import { createSendingThread } from '../../src/compute/sending.js';
 import { eventFields, type WebhookType, webhookEvent } from '../../src/contracts/webhook-events.js';
 import type { WebhookSetting } from '../../src/contracts/webhooks.js';
-import { createDeliverer, retryDelay, troubleAfter } from '../../src/services/webhooks/deliver.js';
+import {
+  createDeliverer,
+  retryDelay,
+  sentTogether,
+  troubleAfter,
+} from '../../src/services/webhooks/deliver.js';
 import { createHandOut } from '../../src/services/webhooks/hand-out.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
@@ -224,6 +229,13 @@ test('410 disables at once; what waits stays', async (t: TestContext) => {
   await own.write('ben');
   await own.handOut();
   assert.equal((await own.listed()).length, 1, 'a disabled endpoint is handed nothing');
+
+  const crowd = await stage(receiver.url);
+  for (let i = 0; i < 60; i++) await crowd.write(`learner-${i}`);
+  await crowd.handOut();
+  await crowd.deliver();
+  const failed = (await crowd.listed()).filter(({ status }) => status === 'failed').length;
+  assert.ok(failed >= 1 && failed <= sentTogether, `${failed} of 60 failed for good`);
 });
 
 test('a receiver that is down costs its other messages no tries', async (t: TestContext) => {

@@ -123,7 +123,8 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     if (status !== gone && (await messages.lastDelivery(endpoint)) > message.at) return;
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, status === gone ? 'gone' : 'failing');
-    troubles.delete(id);
+    // Ends the run, whose other messages would fail for good. Whoever enables the endpoint finds it without trouble.
+    troubles.set(id, { failures: 0, pauses: 0, until: performance.now() + firstPauseMs });
     const reason = status === gone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
   }
