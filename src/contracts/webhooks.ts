@@ -45,10 +45,9 @@ export type StoredWebhook = Static<typeof StoredWebhook>;
 export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
 export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
-const example = { url: 'https://hooks.example.org/skilltrace', event_types: ['*'] };
 export const NewWebhook = Type.Object(
   { url: WebhookUrl, event_types: EventTypes, description: orNull(Description) },
-  { examples: [example] },
+  { examples: [{ url: 'https://hooks.example.org/skilltrace', event_types: ['*'] }] },
 );
 const newCheck = Compile(NewWebhook);
 export const WebhookChange = Type.Object(

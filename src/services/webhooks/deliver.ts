@@ -92,15 +92,11 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     const { id, body } = message;
     const reply = await parts.send({ url, secrets, id, body, allowPrivate: parts.allowPrivate });
     const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status };
-    if (reply.status !== null && reply.status >= 200 && reply.status < 300)
-      await noteSuccess(endpoint, tried);
-    else await noteFailure(endpoint, tried, reply);
-  }
-
-  async function noteSuccess(endpoint: Endpoint, message: Message): Promise<void> {
+    const isConfirmed = reply.status !== null && reply.status >= 200 && reply.status < 300;
+    if (!isConfirmed) return noteFailure(endpoint, tried, reply);
     counts.delivered += 1;
     troubles.delete(endpoint.id);
-    await messages.settle(endpoint, { ...message, status: 'delivered' }, null);
+    await messages.settle(endpoint, { ...tried, status: 'delivered' }, null);
   }
 
   async function noteFailure(endpoint: Endpoint, message: Message, reply: DeliveryReply): Promise<void> {
@@ -136,9 +132,10 @@ async function sendAll(
   isOver: () => boolean,
   send: (message: Message) => Promise<void>,
 ): Promise<void> {
-  const ofLearners = [...groupedBy(due, ({ id }) => learnerHashOf(id) ?? id).values()];
+  // One iterator for all who send: each takes the learner that is next.
+  const learners = groupedBy(due, ({ id }) => learnerHashOf(id) ?? id).values();
   const sendNext = async (): Promise<void> => {
-    for (let own = ofLearners.shift(); own !== undefined; own = ofLearners.shift())
+    for (const own of learners)
       for (const message of own) {
         if (isOver()) return;
         await send(message);

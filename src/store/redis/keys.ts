@@ -102,6 +102,9 @@ export const wantedEventsKey = 'st:{webhooks}:wanted';
 export const nextTriesKey = 'st:{webhooks}:next';
 /** Prefix of an endpoint's messages (store/webhooks/message-scripts.ts). */
 export const messagesKey = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
+/** All that begin with it. */
+export const messageKeys = (webhookId: string): string[] =>
+  ['s', 'b', 'log', 'due', 'last'].map((name) => `${messagesKey(webhookId)}:${name}`);
 export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
 export const webhooksJournalKey = 'st:{webhooks}:journal';
 /** Journals that belong to no partition. */

@@ -13,7 +13,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   endpointsKey,
   journalBound,
-  messagesKey,
+  messageKeys,
   metaKey,
   nextTriesKey,
   wantedEventsKey,
@@ -21,7 +21,6 @@ import {
 } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
-import { dropMessagesLua } from './message-scripts.js';
 
 export const maxEndpoints = 10;
 
@@ -43,23 +42,23 @@ function decode(value: string): StoredWebhook {
 /**
  * Writes an endpoint where it is unchanged, with the journal's row and what its tenant asks for now. One that is deleted goes
  * with its messages: an erasure would not find those of an endpoint that is no more.
- * KEYS: the tenant's endpoints, what all tenants ask for, the journal, next tries, prefix of the endpoint's messages.
+ * KEYS: the tenant's endpoints, what all tenants ask for, the journal, next tries, those of the endpoint's messages.
  * ARGV: tenant; id; the value that it replaces ('': it is new); the value now ('': it is deleted); the row; most entries of the
  *   journal.
  * Result: `written`, or why not: `changed` meanwhile, `many` endpoints, the journal is `full`.
  */
-const writeEndpoint = defineScript(5)<
-  [...keys: [string, string, string, string, string], ...texts: string[], maxJournal: number],
+const writeEndpoint = defineScript(9)<
+  [...keys: [string, string, string, string], ...texts: string[], maxJournal: number],
   'written' | 'changed' | 'many' | 'full'
 >(`
-${dropMessagesLua}
 local tenant, id, before, value = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if (redis.call('HGET', KEYS[1], id) or '') ~= before then return 'changed' end
 if before == '' and redis.call('HLEN', KEYS[1]) >= ${maxEndpoints} then return 'many' end
 if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[6]) then return 'full' end
 if value == '' then
   redis.call('HDEL', KEYS[1], id)
-  dropMessages(KEYS[5], KEYS[4], tenant .. ':' .. id)
+  redis.call('UNLINK', unpack(KEYS, 5))
+  redis.call('ZREM', KEYS[4], tenant .. ':' .. id)
 else
   redis.call('HSET', KEYS[1], id, value)
 end
@@ -97,9 +96,9 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     const { tenant, id, url } = next;
     const value = url === '' ? '' : JSON.stringify(next);
     const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey, nextTriesKey] as const;
-    const args = [messagesKey(id), tenant, id, before, value, webhookRow(next), bound] as const;
+    const args = [...messageKeys(id), tenant, id, before, value, webhookRow(next)];
     const outcome = await replicated(client, wantedEventsKey, () =>
-      whileRedisServes(writeEndpoint(client, ...keys, ...args)),
+      whileRedisServes(writeEndpoint(client, ...keys, ...args, bound)),
     );
     if (outcome === 'many')
       throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxEndpoints} webhooks`);
@@ -158,15 +157,11 @@ export async function putEndpoints(client: RedisClient, records: readonly Webhoo
 }
 
 /** Removes all of a tenant's, with their messages. The change stands in no journal: its rows are removed as well. */
-export const removeEndpoints = (client: RedisClient, tenant: string): Promise<unknown> =>
-  whileRedisServes(
-    dropEndpoints(client, endpointsKey(tenant), wantedEventsKey, nextTriesKey, messagesKey(''), tenant),
-  );
-
-/** KEYS: the tenant's endpoints, what all tenants ask for, next tries, prefix of all messages. ARGV: tenant. */
-const dropEndpoints = defineScript(4)<[...keys: [string, string, string, string], tenant: string], null>(`
-${dropMessagesLua}
-for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do dropMessages(KEYS[4] .. id, KEYS[3], ARGV[1] .. ':' .. id) end
-redis.call('DEL', KEYS[1])
-redis.call('HDEL', KEYS[2], ARGV[1])
-`);
+export async function removeEndpoints(client: RedisClient, tenant: string): Promise<void> {
+  for (const id of await whileRedisServes(client.hkeys(endpointsKey(tenant)))) {
+    await whileRedisServes(client.unlink(...messageKeys(id)));
+    await whileRedisServes(client.zrem(nextTriesKey, `${tenant}:${id}`));
+  }
+  await whileRedisServes(client.unlink(endpointsKey(tenant)));
+  await whileRedisServes(client.hdel(wantedEventsKey, tenant));
+}

@@ -120,11 +120,3 @@ export const forgetMessages = defineScript(3)<[...own: Own, ...ids: readonly str
 ${ownLua}
 for i = 4, #ARGV do forget(ARGV[i]) end
 `);
-
-/** Lua function `dropMessages(prefix, next, name)`: all that is kept of an endpoint that is no more. */
-export const dropMessagesLua = `
-local function dropMessages(prefix, next, name)
-  for _, part in ipairs({ ':s', ':b', ':log', ':due', ':last' }) do redis.call('UNLINK', prefix .. part) end
-  redis.call('ZREM', next, name)
-end
-`;
