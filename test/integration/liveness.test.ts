@@ -234,8 +234,7 @@ describe('each consumer', { concurrency: true }, () => {
 
   test('jobs of webhooks that nobody takes are freed', { timeout: 600_000 }, async (t) => {
     const redisUrl = await startTestRedis(t);
-    const redis = new Redis(redisUrl);
-    t.after(() => redis.disconnect());
+    const redis = await redisOf(t, redisUrl);
     const connection = { url: redisUrl, maxRetriesPerRequest: null };
     const queue = new Queue(deliveryQueueName, { connection, prefix: queuePrefix });
     queue.on('error', () => undefined);
