@@ -9,7 +9,7 @@ import { administers, smallBody } from './rules.js';
 
 const pages = { scope: 'admin', query: PageQuery } as const;
 
-export const webhookRoutes = (ports: endpoints.WebhookPorts & deliveries.DeliveryPorts): readonly Route[] => [
+export const webhookRoutes = (ports: endpoints.WebhookPorts): readonly Route[] => [
   route('POST', '/api/v1/webhooks', administers(smallBody(NewWebhook)), async ({ tenant, body }) =>
     ok(await endpoints.createWebhook(ports, tenant, parseJson(body)), 'Webhook created', 201),
   ),

@@ -97,8 +97,8 @@ const received: Readonly<Record<string, TSchema>> = {
   SentMessage: webhooks.SentMessage,
   Delivery: webhooks.Delivery,
   DeliveryPage: webhooks.DeliveryPage,
-  SkillEvent: webhooks.webhookData['mastery.reached'],
-  GoalEvent: webhooks.webhookData['goal.reached'],
+  SkillEvent: webhooks.webhookNotes['mastery.reached'].data,
+  GoalEvent: webhooks.webhookNotes['goal.reached'].data,
   WebhookMessage: Type.Union(webhookTypes.map(webhooks.webhookMessage), {
     description: 'What endpoints are sent; later versions may send other types and fields',
   }),
