@@ -3,17 +3,15 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { learnerHashOf, type WebhookType } from '../../src/contracts/webhook-events.js';
-import { isReached } from '../../src/domain/tracing/states.js';
 import { goalChecksKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
-import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';
-import { type Caller, callerOf } from '../support/http.js';
+import { callerOf } from '../support/http.js';
 import { type Listener, listenFor } from '../support/listener.js';
 import { seeded } from '../support/random.js';
 import { clickhouseOf, keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';
+import { expectedEvents, flatAndSteep, sendUntilCounted, skillTypes } from '../support/skill-events.js';
 import { emptied } from '../support/wait.js';
 
 const service = await startService({ after });
@@ -22,7 +20,6 @@ const clickhouse = clickhouseOf({ after }, service);
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
 
-const skillTypes = ['mastery.reached', 'plateau.detected', 'plateau.ended'] as const;
 let listener: Listener | undefined;
 
 async function want(...types: WebhookType[]): Promise<void> {
@@ -34,67 +31,17 @@ async function want(...types: WebhookType[]): Promise<void> {
 const eventsOf = async (userId: string) =>
   ((await listener?.told()) ?? []).filter(({ data }) => data.user_id === userId);
 
-/** Rows of the learner in their order, and the events that follow from them. */
-async function expectedOf(userId: string): Promise<unknown[]> {
+/** That follow from the learner's rows, in their order. */
+async function expectedOf(userId: string): Promise<readonly unknown[]> {
   await emptied(redis, outboxKey(partitionOf('default', userId, 16)));
-  const rows = await selectRows<{
-    skill_id: string;
-    event_id: string;
-    mastery_after: number;
-    plateau_detected: number;
-  }>(
-    clickhouse,
-    `SELECT skill_id, event_id, mastery_after, plateau_detected FROM attempts
-     WHERE tenant = 'default' AND user_id = {userId:String} ORDER BY attempts.learner_seq`,
-    { params: { userId } },
-  );
-  const states = new Map<string, { reached: boolean; flat: boolean }>();
-  return rows.flatMap((row) => {
-    const before = states.get(row.skill_id) ?? { reached: false, flat: false };
-    const now = {
-      reached: isReached(row.mastery_after, before.reached),
-      flat: Number(row.plateau_detected) === 1,
-    };
-    states.set(row.skill_id, now);
-    const types = [
-      ...(now.reached && !before.reached ? ['mastery.reached'] : []),
-      ...(now.flat === before.flat ? [] : [now.flat ? 'plateau.detected' : 'plateau.ended']),
-    ];
-    return types.map((type) => [type, row.skill_id, row.event_id]);
-  });
+  return (await expectedEvents(clickhouse, { tenant: 'default', userId })).get(userId) ?? [];
 }
 
 const told = async (userId: string): Promise<unknown[]> =>
   (await eventsOf(userId)).map(({ type, data }) => [type, data.skill_id, data.event_id]);
 
 const random = seeded(20_261_201);
-/** Answers that reach mastery, lose it, and stay flat: on three skills, with an event id each. */
-const answersOf = (userId: string, count: number, name: string) =>
-  Array.from({ length: count }, (_, i) => ({
-    user_id: userId,
-    skill_id: `skill-${i % 3}`,
-    is_correct: random() < ([0.85, 0.5, 0.7][i % 3] ?? 0),
-    event_id: `${name}-${i}`,
-  }));
-
-/** Sends each answer until it is counted, through whoever serves. */
-async function deliver(
-  callerNow: () => Caller,
-  events: readonly object[],
-  onCounted: () => void = () => undefined,
-) {
-  for (const event of events) {
-    for (let status = 0; status !== 200; )
-      status = await callerNow()
-        .track(event)
-        .then(
-          (answer) => answer.status,
-          // The process was killed.
-          () => sleep(20).then(() => 0),
-        );
-    onCounted();
-  }
-}
+const answersOf = (userId: string, count: number, name: string) => flatAndSteep(random, userId, count, name);
 
 test('what a tenant asks for is told from the next answer on, to nobody else, and nothing twice', async () => {
   const right = (userId: string, i: number) => ({
@@ -148,7 +95,7 @@ test('an import tells nobody and asks for no check, but what it reached is no ne
 test('two processes that meet on a learner tell each change once', async () => {
   const second = callerOf(await startSecondApi({ after }, service), service.key);
   const lists = ['one', 'two'].map((name) => answersOf('hot', 90, name));
-  await Promise.all(lists.map((list, i) => deliver(() => (i === 0 ? caller : second), list)));
+  await Promise.all(lists.map((list, i) => sendUntilCounted(() => (i === 0 ? caller : second), list)));
   const expected = await expectedOf('hot');
   assert.ok(expected.length >= 3, `${expected.length}`);
   assert.deepEqual(await told('hot'), expected);
@@ -169,7 +116,9 @@ test('a process that is killed at any moment loses no event and invents none', {
     left -= 1;
     if (left === 0) running.child.kill('SIGKILL');
   };
-  await Promise.all(users.map((user) => deliver(() => current, answersOf(user, 120, user), countDown)));
+  await Promise.all(
+    users.map((user) => sendUntilCounted(() => current, answersOf(user, 120, user), countDown)),
+  );
   assert.equal(running.child.signalCode, 'SIGKILL');
   for (const user of users) {
     const expected = await expectedOf(user);

@@ -36,6 +36,8 @@ export interface StandOptions {
   readonly fsync: 'everysec' | 'always';
   /** Rows that all outboxes together may hold. */
   readonly outboxMaxRows?: number;
+  /** Further settings of its processes. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const tenants = ['tenant-a', 'tenant-b', 'tenant-c'];
@@ -47,7 +49,10 @@ const keys = [
 ].join();
 
 /** Servers of the test's own, one process that takes answers and one that drains, with a proxy before ClickHouse. */
-export async function startSplit(t: Scoped, { fsync, outboxMaxRows }: StandOptions): Promise<Stand> {
+export async function startSplit(
+  t: Scoped,
+  { fsync, outboxMaxRows, env = {} }: StandOptions,
+): Promise<Stand> {
   const { path: dataDir, remove } = await dataFolder();
   const logger = createLogger('silent', 'test');
   const closers = createClosers(logger, 20_000);
@@ -72,6 +77,7 @@ export async function startSplit(t: Scoped, { fsync, outboxMaxRows }: StandOptio
     REDIS_URL: endpoints.redisUrl,
     CLICKHOUSE_URL: gateway.url,
     ...(outboxMaxRows !== undefined && { OUTBOX_MAX_ROWS: `${outboxMaxRows}` }),
+    ...env,
   });
   const pipeline = await start('pipeline', { PORT: '' });
   const api = await start('api', {});
@@ -96,7 +102,11 @@ export async function startSplit(t: Scoped, { fsync, outboxMaxRows }: StandOptio
 }
 
 /** One process with everything, or with as many processes that take answers. */
-export async function startWhole(t: Scoped, apiProcesses: number): Promise<Stand> {
+export async function startWhole(
+  t: Scoped,
+  apiProcesses: number,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Stand> {
   const { path: dataDir, remove } = await dataFolder();
   t.after(remove);
   const { port, orders, start } = await processStarter(t, dataDir, {
@@ -104,6 +114,7 @@ export async function startWhole(t: Scoped, apiProcesses: number): Promise<Stand
     // The test has connections of its own, which are to last.
     EMBEDDED_REDIS_PORT: `${await freePort()}`,
     EMBEDDED_CLICKHOUSE_PORT: `${await freePort()}`,
+    ...env,
   });
   const whole = await start('all', {});
   const endpoints = readStoredEndpoints(dataDir);
