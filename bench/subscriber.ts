@@ -1,0 +1,89 @@
+/** One endpoint of webhooks for all types, at a receiver in this process that confirms whatever it is sent. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Closers, StartError } from '../src/lifecycle.js';
+import { indices } from '../src/lists.js';
+import { eventsKey, goalChecksKey, messagesKey } from '../src/store/redis/keys.js';
+import { streamLengths } from '../src/store/redis/reads.js';
+import { createEndpointStore } from '../src/store/webhooks/endpoints.js';
+import type { Service } from './service.js';
+
+export interface Subscriber {
+  /** Whether the tenant has this endpoint from now on. */
+  listen(isOn: boolean): Promise<void>;
+  /** Bodies so far. */
+  readonly heard: readonly string[];
+  /** Resolves when everything is told that answers have led to, and goals were looked at, without the minute that this waits. */
+  settled(): Promise<void>;
+}
+
+const limitMs = 120_000;
+/** Asking costs Redis, which is measured. */
+const lookMs = 200;
+
+/** It does not listen yet. */
+export async function startSubscriber(
+  service: Service,
+  tenant: string,
+  closers: Closers,
+): Promise<Subscriber> {
+  const { redis, partitions } = service;
+  const { url, heard } = await startReceiver(closers);
+  const endpoints = createEndpointStore(redis);
+  const secret = `whsec_${Buffer.alloc(32).toString('base64')}`;
+  const { id } = await endpoints.create(tenant, { url, eventTypes: ['*'], description: null }, secret);
+  const listen = async (isOn: boolean): Promise<void> => {
+    await endpoints.change(tenant, id, (one) => ({ ...one, disabledReason: isOn ? null : 'request' }));
+  };
+  await listen(false);
+  const streams = indices(partitions).map(eventsKey);
+  const checks = indices(partitions).map(goalChecksKey);
+  const isQuiet = async (): Promise<boolean> => {
+    const lengths = await streamLengths(redis, streams);
+    const left = await redis.exists(...checks, `${messagesKey(id)}:due`);
+    return left === 0 && lengths.every((length) => length === 0);
+  };
+  const settled = async (): Promise<void> => {
+    await Promise.all(checks.map((key) => checkNow(service, key)));
+    await until('webhooks are told', isQuiet);
+  };
+  return { listen, heard, settled };
+}
+
+async function startReceiver(closers: Closers) {
+  const heard: string[] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (piece: string) => {
+      body += piece;
+    });
+    request.on('end', () => {
+      heard.push(body);
+      response.writeHead(204).end();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closers.add('receiver of webhooks', () => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, heard };
+}
+
+/** Makes the checks of a partition due, but those that are under way. */
+async function checkNow({ redis }: Service, key: string): Promise<void> {
+  const names = (await redis.zrange(key, '0', '-1')).filter((name) => !name.startsWith('!'));
+  if (names.length > 0) await redis.zadd(key, 'XX', ...names.flatMap((name) => [1, name]));
+}
+
+/** @throws StartError where it takes too long */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new StartError(`${what}: not within ${limitMs / 1000} s`);
+    await sleep(lookMs);
+  }
+}
