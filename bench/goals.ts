@@ -45,6 +45,18 @@ const rows = {
   analystsP99: ['p99 beside four analysts, to without them', 'at a steady 1000 a second', 'times', atMost(2)],
   analystsCpu: ['CPU of an answer beside four analysts, to without them', accepting, 'times', atMost(1.2)],
   analystsLag: ['lag of ClickHouse that four analysts add', lag, 's', atMost(1)],
+  webhooksCpu: [
+    'CPU of an answer with a subscriber, to without',
+    'all parts, delivery too',
+    'times',
+    atMost(1.1),
+  ],
+  webhooksP99: [
+    'p99 while 10,000 webhooks are delivered, to without a subscriber',
+    'at a steady 500 a second, beside the same batches',
+    'times',
+    atMost(1.2),
+  ],
   overloadP99: ['p99 of accepted answers at twice the capacity', due, 'ms', atMost(2000)],
 } satisfies Record<string, GoalRow>;
 

@@ -9,8 +9,8 @@ export type Seed = (i: number) => object;
 const batchAnswers = 1000;
 const atOnce = 4;
 
-/** Resolves when all are in ClickHouse too. @throws StartError where one is refused */
-export async function seedAnswers(
+/** @throws StartError where one is refused */
+export async function postAnswers(
   service: Service,
   tenant: string,
   tally: Tally,
@@ -31,6 +31,12 @@ export async function seedAnswers(
   };
   await Promise.all(Array.from({ length: atOnce }, work));
   tally.acknowledged += answers;
+}
+
+/** Resolves when all are in ClickHouse too. @throws StartError where one is refused */
+export async function seedAnswers(...given: Parameters<typeof postAnswers>): Promise<void> {
+  await postAnswers(...given);
+  const [service] = given;
   await service.hurried();
 }
 

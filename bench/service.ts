@@ -126,6 +126,8 @@ async function startRole(
     DATA_DIR: dataDir,
     // A refusal is an outcome where more is offered than it can do, and no news.
     LOG_LEVEL: 'error',
+    // Receivers of a scenario are on this machine.
+    WEBHOOK_ALLOW_PRIVATE: 'true',
     API_PROCESSES: `${apiProcesses}`,
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
   });

@@ -16,6 +16,7 @@ import { single } from './single.js';
 import { sittings } from './sittings.js';
 import { steady } from './steady.js';
 import { sustained } from './sustained.js';
+import { webhooks } from './webhooks.js';
 
 export const scenarios: readonly Scenario[] = [
   single,
@@ -32,6 +33,7 @@ export const scenarios: readonly Scenario[] = [
   overload,
   analysts,
   analystsLoad,
+  webhooks,
   cores,
   growth,
 ];

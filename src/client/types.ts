@@ -704,13 +704,31 @@ export type WebhookMessage =
       readonly type: 'plateau.detected';
       /** RFC 3339, UTC */
       readonly timestamp: string;
-      readonly data: SkillEvent;
+      readonly data: {
+        readonly user_id: Id;
+        readonly skill_id: Id;
+        readonly event_id: Id | null;
+        readonly mastery_after: number;
+        readonly total_attempts: number;
+        readonly correct_attempts: number;
+        /** RFC 3339, UTC */
+        readonly occurred_at: string;
+      };
     }
   | {
       readonly type: 'plateau.ended';
       /** RFC 3339, UTC */
       readonly timestamp: string;
-      readonly data: SkillEvent;
+      readonly data: {
+        readonly user_id: Id;
+        readonly skill_id: Id;
+        readonly event_id: Id | null;
+        readonly mastery_after: number;
+        readonly total_attempts: number;
+        readonly correct_attempts: number;
+        /** RFC 3339, UTC */
+        readonly occurred_at: string;
+      };
     }
   | {
       readonly type: 'goal.reached';
@@ -722,7 +740,16 @@ export type WebhookMessage =
       readonly type: 'goal.at_risk';
       /** RFC 3339, UTC */
       readonly timestamp: string;
-      readonly data: GoalEvent;
+      readonly data: {
+        readonly user_id: Id;
+        /** Total score */
+        readonly target_score: number;
+        /** YYYY-MM-DD, a UTC day */
+        readonly target_date: string | null;
+        readonly current_total: number;
+        readonly predicted_total: number;
+        readonly goal_probability: number;
+      };
     }
   | {
       readonly type: 'model.published';

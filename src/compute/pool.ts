@@ -17,7 +17,7 @@ import type { Logger } from '../telemetry.js';
 import { createForecastBatcher, type StillWanted } from './forecast-batcher.js';
 import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
-import { ServingThreads, TaskAborted } from './threads.js';
+import { anyThread, ServingThreads, TaskAborted } from './threads.js';
 
 /**
  * Learners of one task, and tasks in flight: some are computed while others are read and sent (measured: 25 and 2 served a
@@ -107,8 +107,7 @@ const startThread = (name: 'track' | 'forecast', workerData: WorkerSettings, tas
       minThreads: 1,
       maxThreads: 1,
       concurrentTasksPerWorker: tasks,
-      // Piscina's own gives a thread nothing beside a task that can be aborted, as all of ours can.
-      loadBalancer: (_task, [thread]) => thread ?? null,
+      loadBalancer: anyThread,
       maxQueue: tasks,
       workerData,
     },

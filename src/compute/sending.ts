@@ -1,6 +1,6 @@
 import type { DeliveryReply, DeliveryTask } from '../contracts/delivery-tasks.js';
 import type { Logger } from '../telemetry.js';
-import { ServingThreads } from './threads.js';
+import { anyThread, ServingThreads } from './threads.js';
 
 /** Started when there is something to send; nobody needs its memory otherwise. */
 const idleMs = 60_000;
@@ -15,6 +15,7 @@ export function createSendingThread(together: number, logger: Logger) {
     {
       ...{ minThreads: 0, maxThreads: 1, idleTimeout: idleMs },
       ...{ concurrentTasksPerWorker: together, maxQueue: together },
+      loadBalancer: anyThread,
     },
     logger,
   );

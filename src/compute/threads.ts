@@ -23,6 +23,9 @@ const startPool = (
 /** A task that takes longer never ends; a webhook has the same time, and some for its thread to start. */
 const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
+/** Piscina's own gives a thread nothing beside a task that can be aborted, as all of `ServingThreads` can. */
+export const anyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
+
 /** A task took too long, or shared its thread with one that did: the thread was ended. */
 export class TaskAborted extends Error {}
 

@@ -4,6 +4,7 @@ import { singleFlight } from '../concurrency.js';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
 import { ApiError } from '../errors.js';
 import type { Deliver } from '../services/webhooks/deliver.js';
+import type { HandOut } from '../services/webhooks/hand-out.js';
 import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
 import { freeJobs, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
@@ -14,16 +15,15 @@ const stalledCheckMs = 5000;
 const sweepMs = 1000;
 /** Endpoints of a look. */
 const maxArmed = 1000;
-/** Endpoints that are sent to side by side. */
-export const endpointsTogether = 32;
+/** Endpoints that are sent to side by side: one whose receiver hangs holds its place for 15 s. */
+export const endpointsTogether = 100;
 /** What is due for longer ought to have been sent, or tried. */
 const overdueMs = 5000;
 const namedOverdue = 20;
 
 export interface DeliveriesOptions {
   readonly redisUrl: string;
-  /** Makes messages of the events that wait. */
-  readonly handOut: (signal: AbortSignal) => Promise<void>;
+  readonly handOut: HandOut;
   readonly endpointsDue: (now: number, atMost: number) => Promise<readonly EndpointPlace[]>;
   readonly deliver: Deliver;
   readonly logger: Logger;
@@ -50,10 +50,13 @@ function startConsumer(options: DeliveriesOptions, isRestart: boolean, moved: ()
     worker: { concurrency: endpointsTogether, lockDuration: lockMs, stalledInterval: stalledCheckMs },
   });
   const { queue, worker, stopping } = consumer;
-  const sweep = singleFlight(async () => {
-    await handOut(stopping);
+  const arm = async (): Promise<void> => {
     const due = await endpointsDue(Date.now(), maxArmed);
     if (due.length > 0) await queue.addBulk(due.map(jobOf));
+  };
+  const sweep = singleFlight(async () => {
+    // Armed after each page: events may come as fast as they are handed out, and some tenant's may be unreadable.
+    for (let hasMore = true; hasMore && !stopping.aborted; ) hasMore = await handOut().finally(arm);
   });
   const look = (): Promise<void> =>
     sweep().catch((err: unknown) => {

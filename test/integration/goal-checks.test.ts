@@ -69,7 +69,14 @@ async function stage(t: TestContext) {
     /** Gives the learner an ability, and asks for a check as an answer does. */
     stand: async (theta: number) => {
       const ability = { theta, variance: 0.01 };
-      const learner = { ...newLearner, version: 1, attempts: 60, math: ability, rw: ability };
+      const learner = {
+        ...newLearner,
+        version: 1,
+        attempts: 60,
+        baselineTotal: 990,
+        math: ability,
+        rw: ability,
+      };
       const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock.now };
       const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });
       await client.hset(learnerKey(partition, tenant, userId), 'L', encodeLearner(learner), 'sa', skill);

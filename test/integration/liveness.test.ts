@@ -220,7 +220,7 @@ describe('each consumer', { concurrency: true }, () => {
   test('an endpoint of webhooks whose runs fail is no stall', { timeout: 600_000 }, async (t) => {
     let runs = 0;
     const deliveries = startDeliveries({
-      ...{ redisUrl: await startTestRedis(t), logger, handOut: async () => undefined },
+      ...{ redisUrl: await startTestRedis(t), logger, handOut: async () => false },
       endpointsDue: async () => [{ tenant: 'default', id: 'wh_1' }],
       deliver: async () => {
         runs += 1;
@@ -244,7 +244,7 @@ describe('each consumer', { concurrency: true }, () => {
     await redis.del(queue.toKey('wait'));
     await queue.pause();
     const deliveries = startDeliveries({
-      ...{ redisUrl, logger, handOut: async () => undefined },
+      ...{ redisUrl, logger, handOut: async () => false },
       endpointsDue: async () => ['wh_1', 'wh_2'].map((id) => ({ tenant: 'default', id })),
       deliver: async ({ id }) => void runs.add(id),
     });

@@ -117,7 +117,8 @@ export function forecastOf(
 /** No forecast that somebody is served: it is not scored one day. */
 function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTenant: Tenant, now: number) {
   const goal = decodeGoal(found.goalRecord);
-  if (goal === null) return null;
+  // Before the baseline there are few answers: a total of hardly more than the prior alerts nobody.
+  if (goal === null || found.learner.baselineTotal === null) return null;
   const { current, goal: outlook } = forecastLearner(subjectOf(found, ofTenant, now), { ...order, goal });
   const { predictedTotal, probability, onTrack } = outlook;
   const standing: GoalStanding = {

@@ -64,7 +64,7 @@ const ofSkill = (mastery_after: number, summary: string): EventNote => ({
 });
 
 /** The forecast that decided it: at the target date, where none is set at 365 days. */
-const ofGoal = (summary: string): EventNote => ({
+const ofGoal = (current_total: number, predicted_total: number, summary: string): EventNote => ({
   summary,
   data: Type.Object({
     ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
@@ -72,8 +72,8 @@ const ofGoal = (summary: string): EventNote => ({
     goal_probability: Share,
   }),
   example: {
-    ...{ user_id: 'ada', target_score: 1300, target_date: null, current_total: 1310 },
-    ...{ predicted_total: 1350, goal_probability: 0.7312 },
+    ...{ user_id: 'ada', target_score: 1300, target_date: null, current_total, predicted_total },
+    goal_probability: predicted_total < 1300 ? 0.2811 : 0.7312,
   },
 });
 
@@ -81,8 +81,12 @@ export const webhookNotes: Readonly<Record<WebhookType, EventNote>> = {
   'mastery.reached': ofSkill(0.9612, 'An answer brought mastery to .95; again only after it was below .80'),
   'plateau.detected': ofSkill(0.71, 'From this answer on the skill is on a plateau'),
   'plateau.ended': ofSkill(0.82, 'From this answer on it is not any more'),
-  'goal.reached': ofGoal('The current total is at the target; again only after 20 points less'),
-  'goal.at_risk': ofGoal('The forecast misses the target; again only after 20 points more than it'),
+  'goal.reached': ofGoal(1310, 1350, 'The current total is at the target; again only after 20 points less'),
+  'goal.at_risk': ofGoal(
+    1180,
+    1240,
+    'The forecast misses the target; again only after 20 points more than it',
+  ),
   'model.published': {
     summary: 'Another model of the tenant is in force',
     data: Type.Object({ ...each(Count, 'version', 'based_on'), published_at: Time }),

@@ -3,6 +3,7 @@
  * those of different learners side by side. A message is sent until the endpoint has confirmed it, by the schedule of
  * standardwebhooks.com; what was sent when a process died is sent again.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { allEnded } from '../../concurrency.js';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
 import { learnerHashOf } from '../../contracts/webhook-events.js';
@@ -43,6 +44,8 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
 /** Of one endpoint at a time; side by side. */
 export const sentTogether = 8;
 const pageMessages = 64;
+/** A full page takes no less, 250 messages a second: thousands of one moment leave the cores to answers. */
+const pageMs = 256;
 /** A run sends nothing more after it, for another endpoint may wait. */
 const runMs = 10_000;
 /** Endpoints that failed last; one that was deleted leaves its trouble behind. */
@@ -74,6 +77,9 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
   const pauseOf = ({ id }: EndpointPlace): number =>
     Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
 
+  /** One alone finds out whether a receiver that failed is there again. */
+  const senders = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : sentTogether);
+
   return async (place, signal, moved) => {
     const until = performance.now() + runMs;
     const isOver = (): boolean => signal.aborted || performance.now() >= until || pauseOf(place) > 0;
@@ -82,7 +88,9 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
       if (!endpoint?.enabled) return void (await messages.rest(place, disabledRestMs));
       const due = await messages.due(endpoint, Date.now(), pageMessages);
       if (due.length === 0) break;
-      await sendAll(due, isOver, (message) => sendOne(endpoint, message).then(moved));
+      const paced = due.length === pageMessages ? sleep(pageMs) : undefined;
+      await sendAll(due, senders(endpoint), isOver, (message) => sendOne(endpoint, message).then(moved));
+      await paced;
     }
     await messages.rest(place, pauseOf(place));
   };
@@ -129,6 +137,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
 /** Messages of one learner one after the other. @throws what failed first, when what was begun has ended */
 async function sendAll(
   due: readonly Message[],
+  senders: number,
   isOver: () => boolean,
   send: (message: Message) => Promise<void>,
 ): Promise<void> {
@@ -141,5 +150,5 @@ async function sendAll(
         await send(message);
       }
   };
-  await allEnded(Array.from({ length: sentTogether }, sendNext));
+  await allEnded(Array.from({ length: senders }, sendNext));
 }

@@ -16,17 +16,20 @@ export interface HandOutParts {
   readonly logger: Logger;
 }
 
-/** @returns hands out until nothing waits, or until the signal has come. Errors are those of Redis: the next run repeats */
-export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts) {
-  return async (signal: AbortSignal): Promise<void> => {
-    for (;;) {
-      const events = await streams.next();
-      if (events.length === 0) return;
-      const ofTenants = [...groupedBy(events, (event) => event.tenant)];
-      // Events of a tenant whose endpoints cannot be read wait alone.
-      await allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
-      if (signal.aborted) return;
-    }
+/**
+ * Hands out a page of each stream.
+ * @returns whether there were events
+ * @throws what failed first, when all other tenants' events are handed out: the next run repeats
+ */
+export type HandOut = () => Promise<boolean>;
+
+export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts): HandOut {
+  return async () => {
+    const events = await streams.next();
+    const ofTenants = [...groupedBy(events, (event) => event.tenant)];
+    // Events of a tenant whose endpoints cannot be read wait alone.
+    await allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
+    return events.length > 0;
   };
 
   async function handOut(tenant: string, events: readonly WaitingEvent[]): Promise<void> {

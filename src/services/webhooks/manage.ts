@@ -13,7 +13,7 @@ import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } 
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
-  readonly messages: Pick<MessageStore, 'add' | 'list' | 'again'>;
+  readonly messages: Pick<MessageStore, 'add' | 'list' | 'again' | 'rest'>;
   /** Whether http and addresses that are not public may be used. */
   readonly allowPrivate: boolean;
 }
@@ -67,7 +67,10 @@ export async function changeWebhook(ports: WebhookPorts, tenant: string, id: str
       disabledReason: enabled === null ? before.disabledReason : enabled ? null : 'request',
     };
   };
-  return describe(present(await ports.endpoints.change(tenant, id, to)));
+  const changed = present(await ports.endpoints.change(tenant, id, to));
+  // A disabled one is looked at rarely: what waits for it is due now.
+  if (enabled) await ports.messages.rest(changed, 0);
+  return describe(changed);
 }
 
 /** Data of DELETE /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */

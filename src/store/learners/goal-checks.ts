@@ -89,15 +89,21 @@ export const createGoalChecks = (client: RedisClient) => ({
  */
 const claimChecks = defineScript(1)<[prefix: string, now: number, most: number, until: number], string[]>(`
 local checks, claimed, found = KEYS[1] .. ':goal:checks', {}, {}
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, ARGV[2])) do
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, 10 * ARGV[2])) do
+  if #found >= 2 * ARGV[2] then break end
   local name = string.gsub(member, '^!', '')
   -- Removed before the forecast: an answer from now on asks for a check of its own.
   redis.call('ZREM', checks, name)
-  redis.call('ZADD', checks, ARGV[3], '!' .. name)
   if not claimed[name] then
     claimed[name] = true
-    found[#found + 1] = name
-    found[#found + 1] = redis.call('HGET', KEYS[1] .. ':goal:alerts', name) or ''
+    -- Most who answer have no goal: they cost no forecast.
+    if redis.call('HEXISTS', KEYS[1] .. ':l:' .. name, 'G') == 1 then
+      redis.call('ZADD', checks, ARGV[3], '!' .. name)
+      found[#found + 1] = name
+      found[#found + 1] = redis.call('HGET', KEYS[1] .. ':goal:alerts', name) or ''
+    else
+      redis.call('ZREM', checks, '!' .. name)
+    end
   end
 end
 return found

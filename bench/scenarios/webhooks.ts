@@ -1,0 +1,180 @@
+/** What a subscriber of all webhooks costs those who answer: CPU of each answer, and p99 while ten thousand are delivered at once. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defaultParameters } from '../../src/domain/base/params.js';
+import { traceAnswer } from '../../src/domain/tracing/bkt.js';
+import { isReached } from '../../src/domain/tracing/states.js';
+import { indices } from '../../src/lists.js';
+import { type Bench, inTurns, withClosers } from '../bench.js';
+import { figureOf } from '../goals.js';
+import { checkLedger, newTally, type Tally } from '../ledger.js';
+import { learnerId, usualTraffic } from '../load/traffic.js';
+import type { Contestant, Sample } from '../measure.js';
+import type { Figure, ScenarioResult } from '../results.js';
+import { atItsPace, cpuSums, measurementOf, type Scenario } from '../scenario.js';
+import { postAnswers, seedAnswers } from '../seed.js';
+import type { Service } from '../service.js';
+import { ratioSpread, spreadOf } from '../spread.js';
+import { type Subscriber, startSubscriber, until } from '../subscriber.js';
+import { latencyOf } from './latency.js';
+
+const name = 'webhooks';
+const about =
+  'single answers without and with a subscriber of all webhooks; the same while 10,000 learners reach mastery at once';
+/** So few that skills are mastered, and so many that each of them is looked at for its goal in one run. */
+const traffic = { ...usualTraffic, learners: 1000, skills: 10 };
+const secondsOfRound = 10;
+/** Messages go at 250 a second, and checks of goals come every five seconds: both contestants wait as long. */
+const settleMs = 15_000;
+/** Right answers to a skill that nobody has fitted, from science.md's defaults on. */
+const answersToMastery = rightToMastery(defaultParameters.pInit);
+const burst = { learners: 10_000, rate: 500, seconds: 15, afterMs: 2000 };
+const burstLearner = (i: number): string => `burst-${i}`;
+
+function rightToMastery(mastery: number): number {
+  return isReached(mastery, false)
+    ? 0
+    : 1 + rightToMastery(traceAnswer(defaultParameters, mastery, true).masteryAfter);
+}
+
+interface Stage {
+  readonly bench: Bench;
+  readonly service: Service;
+  readonly subscriber: Subscriber;
+  readonly tally: Tally;
+}
+
+export const webhooks: Scenario = {
+  name,
+  about,
+  long: true,
+  run: (bench) =>
+    withClosers(bench, async (closers) => {
+      const service = await bench.ownService(name, closers);
+      const subscriber = await startSubscriber(service, name, closers);
+      const stage = { bench, service, subscriber, tally: newTally() };
+      const usual = await measureUsual(stage);
+      const atOnce = await measureBurst(stage);
+      const learners = [
+        ...indices(traffic.learners).map(learnerId),
+        ...indices(burst.learners).map(burstLearner),
+      ];
+      const ledger = await checkLedger(service, name, learners, stage.tally);
+      const measurements = [...usual.measurements, ...atOnce.measurements].map((one) => ({ ...one, ledger }));
+      const results: ScenarioResult[] = [{ name, about, axis: null, unit: 'answer', measurements }];
+      return { results, figures: [...usual.figures, ...atOnce.figures] };
+    }),
+};
+
+/** A contestant whose tenant has the endpoint while it is measured. */
+const listening = (subscriber: Subscriber, contestant: Contestant): Contestant => ({
+  ...contestant,
+  beside: () => {
+    const begun = subscriber.listen(true);
+    return async () => {
+      await begun;
+      await subscriber.listen(false);
+    };
+  },
+});
+
+async function measureUsual({ bench, service, subscriber, tally }: Stage) {
+  const alone: Contestant = {
+    ...atItsPace(service, name, traffic, tally),
+    name: 'no subscriber',
+    settled: async () => {
+      await Promise.all([service.drained(), subscriber.settled(), sleep(settleMs)]);
+    },
+  };
+  const told = listening(subscriber, { ...alone, name: 'a subscriber' });
+  const pace = { rounds: bench.settings.main.rounds, seconds: secondsOfRound };
+  const samples = await inTurns(bench, [alone, told], { scenario: name, pace });
+  const [without = [], withOne = []] = [...samples.values()];
+  const answers = withOne.reduce((sum, { units }) => sum + units, 0);
+  const figures: Figure[] = [
+    figureOf('webhooksCpu', ratioSpread(cpuSums(withOne), cpuSums(without))),
+    shown('webhooks for 1000 answers', 'messages', [(1000 * subscriber.heard.length) / answers]),
+  ];
+  return { measurements: [...samples].map(([target, list]) => measurementOf(target, list)), figures };
+}
+
+const shown = (title: string, unit: string, values: readonly number[]): Figure => ({
+  ...{ name: title, about: 'to a receiver that confirms at once', unit },
+  ...{ value: spreadOf(values), goal: null },
+});
+
+/** Learners who are a right answer away from mastery give it in batches, on another skill in each round. */
+async function measureBurst(stage: Stage) {
+  const { bench, service, subscriber, tally } = stage;
+  const { rounds } = bench.settings.main;
+  const steady = atItsPace(service, name, traffic, tally);
+  const skills = indices(2 * rounds).map((i) => `burst-${i}`);
+  for (const skill of skills) {
+    bench.progress(`${name}: learners come near mastery of ${skill}`);
+    await comeNear(stage, skill);
+  }
+  const seconds: number[] = [];
+  const burstOf = (isTold: boolean) => () => {
+    const all = burstNow(stage, skills.shift() ?? '', isTold).then((took) => isTold && seconds.push(took));
+    // A failure is told at the end, when it is awaited.
+    all.catch(() => undefined);
+    return async () => {
+      await all;
+      await subscriber.listen(false);
+    };
+  };
+  const contestants = [false, true].map((isTold) => ({
+    ...steady,
+    name: isTold ? 'mastery at once, told' : 'mastery at once',
+    beside: burstOf(isTold),
+  }));
+  const rates = new Map(contestants.map((one) => [one.name, burst.rate]));
+  const samples = await inTurns(bench, contestants, {
+    ...{ scenario: name, rates },
+    pace: { rounds, seconds: burst.seconds },
+  });
+  const [untold = [], told = []] = [...samples.values()];
+  const p99 = (list: readonly Sample[]): number[] => list.map(({ load }) => load.latency?.p99 ?? 0);
+  return {
+    measurements: [...samples].map(([target, list]) =>
+      measurementOf(target, list, { throughput: null, latencies: [latencyOf(list)] }),
+    ),
+    figures: [
+      figureOf('webhooksP99', ratioSpread(p99(told), p99(untold))),
+      shown('10,000 webhooks of one moment until the last', 's', seconds),
+      shown(
+        'webhooks delivered a second',
+        'messages',
+        seconds.map((took) => burst.learners / took),
+      ),
+    ],
+  };
+}
+
+/** @returns the i-th of one right answer of each learner, and so on */
+const rightAnswers =
+  (skill_id: string) =>
+  (i: number): object => ({ user_id: burstLearner(i % burst.learners), skill_id, is_correct: true });
+
+/** Right answers of all learners, as many as leave mastery to the next one. */
+async function comeNear({ service, tally }: Stage, skill: string): Promise<void> {
+  const answers = burst.learners * (answersToMastery - 1);
+  await seedAnswers(service, name, tally, answers, rightAnswers(skill));
+}
+
+/** @returns seconds until the last webhook had arrived */
+async function burstNow(
+  { service, subscriber, tally }: Stage,
+  skill: string,
+  isTold: boolean,
+): Promise<number> {
+  await subscriber.listen(isTold);
+  await sleep(burst.afterMs);
+  const from = subscriber.heard.length;
+  const since = performance.now();
+  await postAnswers(service, name, tally, burst.learners, rightAnswers(skill));
+  const ofSkill = () => subscriber.heard.slice(from).filter((body) => body.includes(`"${skill}"`));
+  const isHeard = () =>
+    subscriber.heard.length >= from + burst.learners && ofSkill().length >= burst.learners;
+  if (isTold) await until('webhooks of one moment', isHeard);
+  return (performance.now() - since) / 1000;
+}
