@@ -10,7 +10,7 @@ import { checkGoals } from '../../src/services/pipeline/check-goals.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
-import { createGoalStore } from '../../src/store/learners/goals.js';
+import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
 import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
@@ -198,10 +198,11 @@ test('who has no goal or no answer, and a tenant whose model cannot be read, hol
   const inPartition = (of: string): string => {
     for (let i = 0; ; i++) if (partitionOf(of, `${i}`, partitions) === partition) return `${i}`;
   };
+  const goal = encodeGoal({ updatedAt: 1, targetScore: 1000, targetDate: null });
   const broken = inPartition('broken');
-  await client.hset(learnerKey(partition, 'broken', broken), 'L', encodeLearner(newLearner));
+  await client.hset(learnerKey(partition, 'broken', broken), 'L', encodeLearner(newLearner), 'G', goal);
   const damaged = inPartition('damaged');
-  await client.hset(learnerKey(partition, 'damaged', damaged), 'L', 'damaged');
+  await client.hset(learnerKey(partition, 'damaged', damaged), 'L', 'damaged', 'G', goal);
   for (const other of [`broken:${broken}`, `damaged:${damaged}`, `other:${inPartition('other')}`])
     await client.zadd(goalChecksKey(partition), clock.now - 1, other);
   await assert.rejects(

@@ -69,6 +69,16 @@ test('of a response that never ends 64 KiB are read', async (t) => {
   assert.ok(written < 20 * 2 ** 20, `${written} bytes were taken`);
 });
 
+test('a receiver that hangs holds up nobody', async (t) => {
+  const hanging = await startReceiver(t, { answer: () => undefined });
+  const well = await startReceiver(t);
+  const slow = Array.from({ length: 16 }, () => thread.send(task(hanging.url)));
+  for (let i = 0; i < 3; i++) assert.equal((await thread.send(task(well.url))).status, 204);
+  assert.equal(await Promise.race([...slow, Promise.resolve('all hang')]), 'all hang');
+  await hanging.stop();
+  for (const reply of await Promise.all(slow)) assert.equal(reply.status, null);
+});
+
 test('who cannot be reached, or cuts the response, has no status', async (t) => {
   const gone = await startReceiver(t);
   await gone.stop();
