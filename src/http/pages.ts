@@ -37,6 +37,8 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
 }
 
 /** Pages for people are no calls of the API: its description leaves them out. */
+const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
+
 export function pageRoutes(): readonly Route[] {
   const page = once(() => readFileSync(new URL('index.html', folder), 'utf8'));
   const files = once(() => new Map(readdirSync(folder).map((name) => [name, fileReply(name)])));
@@ -44,7 +46,7 @@ export function pageRoutes(): readonly Route[] {
     route('GET', '/docs', {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
     route('GET', '/docs/:file', {}, (_, name) => files().get(`${name}.gz`) ?? notFound()),
     route('GET', '/', {}, ({ head }) => {
-      if (head.header('accept')?.includes('text/html') !== true) return notFound();
+      if (!acceptsHtml.test(head.header('accept') ?? '')) return notFound();
       return { status: 302, body: '', headers: { Location: '/docs' } };
     }),
   ];

@@ -6,11 +6,11 @@ import type { RouteName } from './routes.js';
 export const description = `Rules that hold for every call.
 
 **Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
-and sets goals, \`read\` asks about learners and skills, \`admin\` sets skills, exports and erases. \`x-scope\` names the one that
-a call needs; a call without it needs no key.
+and sets goals, \`read\` asks about learners and skills, \`admin\` sets skills, manages webhooks,
+maps xAPI, exports and erases. \`x-scope\` names the one that a call needs; a call without it needs no key.
 
 **Errors** are \`{"success":false,"error":{"code","message","details"}}\`. \`x-retry\` says for each code whether sending the same
-request again is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Below /api/v1 an unknown path is
+request again is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Calls of xAPI have its own statuses, and the error alone as a body. Below /api/v1 an unknown path is
 401 without a key and 404 NOT_FOUND with one; another method of a known path is 405 METHOD_NOT_ALLOWED. HEAD is answered as GET.
 
 **Rate limits** hold for each key, in windows of 60 s that open with its first request, for all calls with a key together; a
