@@ -221,7 +221,8 @@ class Draft {
       itemGeneration: loaded.learner?.items.generation ?? 0,
       items: changedOf(work.itemIds, loaded.items, this.items),
       importLine: this.importLine,
-      ...this.notices,
+      events: this.notices.events,
+      goalCheckAt: this.notices.goalCheckAt,
     };
   }
 }
