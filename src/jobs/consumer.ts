@@ -113,7 +113,7 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
  * Removes what keeps jobs from running: a paused queue, a lock that never ends, and a job in a state in which no worker looks
  * for it (failed, far ahead, in no list), which would swallow every later one of its id. A job that waits or runs stays.
  */
-export async function freeJobs<Data, Result>(
+async function freeJobs<Data, Result>(
   { queue, connection }: Pick<Consumer<Data, Result>, 'queue' | 'connection'>,
   ids: readonly string[],
 ): Promise<void> {
@@ -125,6 +125,22 @@ export async function freeJobs<Data, Result>(
     const state = await queue.getJobState(id);
     if (state !== 'active' && state !== 'waiting') await queue.remove(id);
   }
+}
+
+/** Starts the worker when its jobs are freed (`freeJobs`), and all the same where they cannot be. @param ids of the jobs */
+export function runWorker<Data, Result>(
+  consumer: Pick<Consumer<Data, Result>, 'queue' | 'connection' | 'worker' | 'stopping'>,
+  ids: Promise<readonly string[]>,
+  logger: Logger,
+): void {
+  const { queue, worker, stopping } = consumer;
+  const freed = ids.then((some) => freeJobs(consumer, some));
+  freed
+    .catch((err: unknown) => {
+      if (!stopping.aborted) logger.warn({ err }, `the jobs of ${queue.name} could not be freed`);
+    })
+    .then(() => worker.run())
+    .catch((err: unknown) => logger.debug({ err }, `${queue.name} worker`));
 }
 
 export type WatchedConsumer = ReturnType<typeof startWatched>;

@@ -7,7 +7,7 @@ import type { Deliver } from '../services/webhooks/deliver.js';
 import type { HandOut } from '../services/webhooks/hand-out.js';
 import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
-import { freeJobs, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
+import { openConsumer, openQueue, runWorker, startWatched, type WatchedConsumer } from './consumer.js';
 
 /** The job of a dead worker is found within these two together; its endpoint waits so long. */
 const lockMs = 10_000;
@@ -72,13 +72,9 @@ function startConsumer(options: DeliveriesOptions, isRestart: boolean, moved: ()
     moved();
     logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated');
   });
-  const begin = async (): Promise<void> => {
-    const due = isRestart ? await endpointsDue(Date.now(), maxArmed) : [];
-    const jobs = due.map(({ id }) => deliveryJobId(id));
-    await freeJobs(consumer, jobs);
-    await worker.run();
-  };
-  begin().catch((err: unknown) => logger.debug({ err }, 'worker of webhooks'));
+  const freed = async () =>
+    isRestart ? (await endpointsDue(Date.now(), maxArmed)).map(({ id }) => deliveryJobId(id)) : [];
+  runWorker(consumer, freed(), logger);
   return {
     close: (closeMs: number) => {
       clearInterval(timer);

@@ -15,9 +15,9 @@ import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import {
   type Consumer,
-  freeJobs,
   openConsumer,
   openQueue,
+  runWorker,
   startWatched,
   type WatchedConsumer,
 } from './consumer.js';
@@ -119,16 +119,9 @@ function startConsumer(
     ended();
     logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
   });
-  const begin = async (): Promise<void> => {
-    // What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
-    const ids = isRestart ? indices(drainShards).map(drainJobId) : [];
-    const freed = freeJobs(consumer, ids);
-    await freed.catch((err: unknown) => {
-      if (!stopping.aborted) logger.warn({ err }, 'the jobs of the pipeline could not be freed');
-    });
-    await worker.run();
-  };
-  begin().catch((err: unknown) => logger.debug({ err }, 'drain worker'));
+  // What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
+  const freed = isRestart ? indices(drainShards).map(drainJobId) : [];
+  runWorker(consumer, Promise.resolve(freed), logger);
   return {
     close: (closeMs) => {
       clearInterval(timer);
