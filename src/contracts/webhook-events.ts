@@ -3,6 +3,7 @@
  * becomes a message for each endpoint afterwards.
  */
 import { randomBytes } from 'node:crypto';
+import type { CorrectedRows } from './corrections.js';
 import { learnerHash } from './learner-name.js';
 
 export const webhookTypes = [
@@ -23,6 +24,16 @@ export interface WebhookEvent {
 
 /** The learner's hash in an event's id, by which an erasure finds it; null for an event of no learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
+
+/**
+ * Of histories that erasures have ended.
+ * @returns whether an event is of one of them, by its id and its time, in milliseconds on Redis' clock; of the millisecond of the
+ * erasure itself it is taken for one of before
+ */
+export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
+  const ends = new Map(rows.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
+  return (id, at) => at <= (ends.get(learnerHashOf(id) ?? '') ?? Number.NEGATIVE_INFINITY);
+}
 
 /**
  * @param userId null for an event of no learner

@@ -1,7 +1,6 @@
 import type { CorrectedRows } from '../../contracts/corrections.js';
-import { learnerHash } from '../../contracts/learner-name.js';
-import { learnerHashOf } from '../../contracts/webhook-events.js';
-import { groupedBy } from '../../lists.js';
+import { endedEvents } from '../../contracts/webhook-events.js';
+import { distinct } from '../../lists.js';
 import type { EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
 
@@ -14,12 +13,11 @@ export interface ForgetParts {
 export const createForgetting =
   ({ endpoints, messages }: ForgetParts) =>
   async (rows: readonly CorrectedRows[]): Promise<void> => {
-    for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
-      const ends = new Map(own.map(({ userId, below }) => [learnerHash(tenant, userId), below.ms]));
+    const isOver = endedEvents(rows);
+    for (const tenant of distinct(rows.map((one) => one.tenant)))
       for (const endpoint of await endpoints.list(tenant))
         for await (const page of messages.all(endpoint)) {
-          const over = page.filter(({ id, at }) => at <= (ends.get(learnerHashOf(id) ?? '') ?? 0));
+          const over = page.filter(({ id, at }) => isOver(id, at));
           await messages.forget(endpoint, over);
         }
-    }
   };

@@ -1,8 +1,7 @@
 /** Events of webhooks: appended in the step that decides them, read by who makes messages of them. */
 import type { CorrectedRows } from '../../contracts/corrections.js';
-import { learnerHash } from '../../contracts/learner-name.js';
 import { parseId } from '../../contracts/outbox-ids.js';
-import { eventFields, learnerHashOf, type WebhookEvent } from '../../contracts/webhook-events.js';
+import { endedEvents, eventFields, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { byPartition } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import type { CommandBytes } from './command-bytes.js';
@@ -33,13 +32,10 @@ export async function wantedEvents(client: RedisClient, tenants: readonly string
 /** Removes the learners' events of the histories that an erasure has ended. @throws ApiError UNAVAILABLE */
 export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
-    const ends = new Map(own.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
-    // Both ids are of Redis' clock. Of the millisecond of the erasure itself an event is taken for one of before.
-    const isOver = (entry: string, hash: string | null): boolean =>
-      hash !== null && parseId(entry).ms <= (ends.get(hash) ?? -1);
+    const isOver = endedEvents(own);
     for await (const page of streamPages(client, eventsKey(partition))) {
       const ids = page.flatMap(([id, fields]) =>
-        isOver(id, learnerHashOf(fieldOf(fields, 'i') ?? '')) ? [id] : [],
+        isOver(fieldOf(fields, 'i') ?? '', parseId(id).ms) ? [id] : [],
       );
       if (ids.length > 0) await whileRedisServes(client.xdel(eventsKey(partition), ...ids));
     }
