@@ -66,5 +66,8 @@ function toProblems(error: SchemaError, prefix: string): Problem[] {
   return [{ path, message: error.message }];
 }
 
+/** Absent knowledge is null. */
+export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
 /** An optional field whose `null` means the same as its absence. */
-export const orNull = <T extends TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]));
+export const orNull = <Schema extends TSchema>(schema: Schema) => Type.Optional(nullable(schema));

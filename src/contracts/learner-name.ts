@@ -9,6 +9,12 @@ export interface LearnerPlace {
 /** No two learners share it: a tenant has no colon. */
 export const learnerName = (tenant: string, userId: string): string => `${tenant}:${userId}`;
 
+/** The tenant of such a name, and what stands behind it. */
+export function partsOfName(name: string): readonly [tenant: string, rest: string] {
+  const colon = name.indexOf(':');
+  return [name.slice(0, colon), name.slice(colon + 1)];
+}
+
 export const learnerNameSql = "concat(tenant, ':', user_id)";
 
 /**

@@ -1,8 +1,8 @@
 /** Endpoints of webhooks: what callers set of them. */
-import Type, { type Static, type TSchema } from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalid } from '../errors.js';
-import { checked, orNull } from './checked.js';
+import { checked, nullable, orNull } from './checked.js';
 import { noControls } from './ids.js';
 import { parseJson } from './json.js';
 import { namesPrivateAddress } from './public-address.js';
@@ -25,20 +25,18 @@ export const Description = Type.String({ maxLength: 256, pattern: noControls, de
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-const orNone = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
-
 /** As it is kept in Redis. Times are Unix milliseconds. */
 export const StoredWebhook = Type.Object({
   v: Type.Literal(1),
   ...{ tenant: Type.String(), id: Type.String(), url: Type.String({ minLength: 1 }), eventTypes: EventTypes },
-  description: orNone(Type.String()),
+  description: nullable(Type.String()),
   /** Null: it is enabled. */
-  disabledReason: orNone(Type.Enum([...disabledReasons])),
+  disabledReason: nullable(Type.Enum([...disabledReasons])),
   createdAt: Type.Integer(),
   /** Higher with every change. */
   updatedAt: Type.Integer(),
   /** Newest first; `until`: when one that was replaced ends. */
-  secrets: Type.Array(Type.Object({ secret: Type.String(), until: orNone(Type.Integer()) })),
+  secrets: Type.Array(Type.Object({ secret: Type.String(), until: nullable(Type.Integer()) })),
 });
 export type StoredWebhook = Static<typeof StoredWebhook>;
 /** What a rebuild can restore. */

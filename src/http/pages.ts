@@ -36,9 +36,9 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
   return routes;
 }
 
-/** Pages for people are no calls of the API: its description leaves them out. */
 const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
 
+/** Pages for people are no calls of the API: its description leaves them out. */
 export function pageRoutes(): readonly Route[] {
   const page = once(() => readFileSync(new URL('index.html', folder), 'utf8'));
   const files = once(() => new Map(readdirSync(folder).map((name) => [name, fileReply(name)])));

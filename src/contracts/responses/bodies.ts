@@ -3,12 +3,10 @@ import Type, { type TProperties, type TSchema } from 'typebox';
 import { sections } from '../../domain/base/common.js';
 import { activityModel, goalModel } from '../../domain/base/params.js';
 import { type ErrorCode, errorTable } from '../../errors.js';
+import { nullable } from '../checked.js';
 import { LearningEventResult } from '../events.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
-
-/** Absent knowledge is null. */
-export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 /** Fields of one kind. */
 export const each = (schema: TSchema, ...names: string[]): TProperties =>

@@ -1,11 +1,12 @@
 /** What each route may answer: the bodies by status, and the error codes. */
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
+import { nullable } from '../checked.js';
 import { LearningEventResult } from '../events.js';
 import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
 import * as data from './bodies.js';
-import { Amount, Count, each, nullable } from './bodies.js';
+import { Amount, Count, each } from './bodies.js';
 import * as webhooks from './webhooks.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };

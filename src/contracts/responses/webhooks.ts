@@ -1,10 +1,11 @@
 /** What is told of webhooks: to those who manage them, and to receivers by the type of the event. */
 import Type, { type TObject } from 'typebox';
+import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 import { type WebhookType, webhookTypes } from '../webhook-events.js';
 import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks.js';
-import { Count, Day, each, nullable, Share, Time, TotalScore } from './bodies.js';
+import { Count, Day, each, Share, Time, TotalScore } from './bodies.js';
 
 const webhookId = { webhook_id: Type.String() };
 

@@ -1,7 +1,7 @@
 /** How a tenant's statements become answers, as the tenant has set it. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checked, orNull } from '../checked.js';
+import { checked, nullable, orNull } from '../checked.js';
 import { Id } from '../ids.js';
 import { byIri, Iri } from './statement.js';
 
@@ -10,14 +10,14 @@ const maxSkills = 10_000;
 export const maxMappingValues = maxSkills + 10;
 
 export const XapiMapping = Type.Object({
-  home_page: Type.Union([Iri, Type.Null()]),
+  home_page: nullable(Iri),
   skill_from: Type.Union([Type.Enum(['parent', 'grouping', 'category']), Type.Object({ extension: Iri })]),
   skills: Type.Refine(
     byIri(Id),
     (skills) => Object.keys(skills).length <= maxSkills,
     () => `must not have more than ${maxSkills} entries`,
   ),
-  success_threshold: Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.Null()]),
+  success_threshold: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   unmapped: Type.Enum(['reject', 'ignore'], { description: 'What becomes of an answer without a skill' }),
 });
 export type XapiMapping = Static<typeof XapiMapping>;

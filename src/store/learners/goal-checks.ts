@@ -2,7 +2,7 @@
  * Checks of goals for alerts. One that is due is claimed for a while; the step that settles it writes the alerts and their
  * events and ends the claim. A process that dies in between leaves the claim, which falls to a later run.
  */
-import { learnerName } from '../../contracts/learner-name.js';
+import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
 import { type GoalSetting, isOver } from '../../domain/score/goal.js';
@@ -67,9 +67,8 @@ export const createGoalChecks = (client: RedisClient) => ({
     const claimedUntil = now + claimMs;
     const call = claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
     return inParts(await whileRedisServes(call), 2).map(([name = '', alerts = '']) => {
-      const colon = name.indexOf(':');
-      const place = { partition, tenant: name.slice(0, colon), userId: name.slice(colon + 1) };
-      return { ...place, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
+      const [tenant, userId] = partsOfName(name);
+      return { partition, tenant, userId, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
   /** Nothing where the claim has gone to another run, or was ended by another goal or an erasure. */

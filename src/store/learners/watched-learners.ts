@@ -95,8 +95,8 @@ export class WatchedLearners {
     this.writeWatch(request, queries, partitions);
     const silent = request.count();
     request.whole('MGET', ...partitions.map((one) => markerKey(one)), ...partitions.map(outboxRowsKey));
-    for (const key of tenants === null ? [] : [catalogueRevisionsKey, wantedEventsKey])
-      request.whole('HMGET', key, ...(tenants ?? []));
+    if (tenants !== null)
+      for (const key of [catalogueRevisionsKey, wantedEventsKey]) request.whole('HMGET', key, ...tenants);
     queries.forEach((query, i) => {
       writeQuery(request, query, idFields[i] as readonly string[], importId);
     });

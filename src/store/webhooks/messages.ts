@@ -1,6 +1,8 @@
 /** Messages to endpoints in Redis: those that wait, and what became of the others (message-scripts.ts). */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { nullable } from '../../contracts/checked.js';
+import { partsOfName } from '../../contracts/learner-name.js';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endpointsKey, messagesKey, nextTriesKey } from '../redis/keys.js';
@@ -29,7 +31,7 @@ const State = Type.Object({
   /** Since it was handed to the endpoint, or sent again by hand. */
   tries: Type.Integer(),
   /** Status of the last response; null where there was none. */
-  lastStatus: Type.Union([Type.Integer(), Type.Null()]),
+  lastStatus: nullable(Type.Integer()),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
 const stateCheck = Compile(State);
@@ -94,8 +96,8 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     endpointsDue: async (now: number, atMost: number): Promise<EndpointPlace[]> => {
       const names = client.zrangebyscore(nextTriesKey, '-inf', now, 'LIMIT', 0, atMost);
       return (await whileRedisServes(names)).map((name) => {
-        const colon = name.indexOf(':');
-        return { tenant: name.slice(0, colon), id: name.slice(colon + 1) };
+        const [tenant, id] = partsOfName(name);
+        return { tenant, id };
       });
     },
     /** Messages whose next try is due, in its order. @param now Unix milliseconds */
