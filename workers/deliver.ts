@@ -1,10 +1,10 @@
-/** Piscina entry: sends a webhook once. In a thread of its own, so that thousands delay no answer. */
+/** Piscina entry: sends messages of an endpoint once. In a thread of its own, so that thousands delay no answer. */
 import { createHmac } from 'node:crypto';
 import { type LookupAddress, lookup } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import type { DeliveryReply, DeliveryTask } from '../src/contracts/delivery-tasks.js';
+import type { DeliveryReply, DeliveryTask, SentMessage } from '../src/contracts/delivery-tasks.js';
 import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
 
 /** From the look-up of the name to the end of the response. */
@@ -33,51 +33,64 @@ const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(a
 const publicAgent = new https.Agent({ ...agentOptions, lookup: lookupPublic });
 
 /** Value of the header webhook-signature. @param seconds Unix time of the try */
-function signatureOf({ id, body, secrets }: DeliveryTask, seconds: number): string {
+function signatureOf({ id, body }: SentMessage, keys: readonly Buffer[], seconds: number): string {
   const signed = `${id}.${seconds}.${body}`;
-  const keys = secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }
 
-export default async (task: DeliveryTask): Promise<DeliveryReply> => {
+/** @returns of each message, in their order */
+export default (task: DeliveryTask): Promise<DeliveryReply[]> => {
+  const keys = task.secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
+  return Promise.all(task.messages.map((message) => send(task, message, keys)));
+};
+
+async function send(
+  task: DeliveryTask,
+  message: SentMessage,
+  keys: readonly Buffer[],
+): Promise<DeliveryReply> {
   try {
-    return { status: await post(task), reason: null };
+    const request = open(task, headersOf(message, keys));
+    return { status: await exchange(request, message.body), reason: null };
   } catch (error) {
     return { status: null, reason: error instanceof Error ? error.message : String(error) };
   }
-};
+}
 
-/** @returns the status. A redirect is not followed: it may lead anywhere. @throws Error where there is no response */
-async function post(task: DeliveryTask): Promise<number> {
+/** @throws Error where nothing may be sent to */
+function open(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.ClientRequest {
   const [url, { allowPrivate }] = [new URL(task.url), task];
   const isHttps = url.protocol === 'https:';
   if (!allowPrivate && !isHttps) throw new Error('https is needed');
   // A literal address is not looked up.
   if (!allowPrivate && namesPrivateAddress(url)) throw new Error(notPublic);
   const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;
-  return exchange((isHttps ? https : http).request(url, { ...requestOptions(task), agent }), task.body);
+  return (isHttps ? https : http).request(url, { method: 'POST', headers, agent });
 }
 
-function requestOptions(task: DeliveryTask): http.RequestOptions {
+function headersOf(message: SentMessage, keys: readonly Buffer[]): http.OutgoingHttpHeaders {
   const seconds = Math.floor(Date.now() / 1000);
   return {
-    method: 'POST',
-    signal: AbortSignal.timeout(limitMs),
-    headers: {
-      'Content-Type': 'application/json',
-      'Content-Length': Buffer.byteLength(task.body),
-      'User-Agent': 'Skilltrace',
-      'webhook-id': task.id,
-      'webhook-timestamp': `${seconds}`,
-      'webhook-signature': signatureOf(task, seconds),
-    },
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(message.body),
+    'User-Agent': 'Skilltrace',
+    'webhook-id': message.id,
+    'webhook-timestamp': `${seconds}`,
+    'webhook-signature': signatureOf(message, keys, seconds),
   };
 }
 
+/** @returns the status. A redirect is not followed: it may lead anywhere. @throws Error where there is no response */
 const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
     let isAnswered = false;
+    // Not a signal: one for each request costs more than all the rest of it.
+    const timer = setTimeout(
+      () => request.destroy(new Error(`no response within ${limitMs / 1000} s`)),
+      limitMs,
+    );
     request.on('error', reject).on('close', () => {
+      clearTimeout(timer);
       // A receiver that switches protocols (101) ends the request without an error.
       if (!isAnswered) reject(new Error('the connection was closed without a response'));
     });

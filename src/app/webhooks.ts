@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import type { WatchedConsumer } from '../jobs/consumer.js';
 import { endpointsTogether, startDeliveries } from '../jobs/deliveries.js';
 import type { Figures } from '../services/read/figures.js';
-import { createDeliverer, sentTogether } from '../services/webhooks/deliver.js';
+import { createDeliverer } from '../services/webhooks/deliver.js';
 import { createHandOut } from '../services/webhooks/hand-out.js';
 import { createEventStreams } from '../store/webhooks/event-streams.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
@@ -16,7 +16,7 @@ export function startWebhooks(
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
   figures: Figures,
 ): WatchedConsumer {
-  const thread = createSendingThread(endpointsTogether * sentTogether, logger);
+  const thread = createSendingThread(endpointsTogether, logger);
   closers.add('sending of webhooks', () => thread.close());
   const messages = createMessageStore(redis);
   const streams = createEventStreams(redis, partitions);

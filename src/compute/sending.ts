@@ -7,7 +7,7 @@ const idleMs = 60_000;
 
 /**
  * The thread that sends webhooks.
- * @param together most messages in flight
+ * @param together most tasks in flight
  */
 export function createSendingThread(together: number, logger: Logger) {
   const threads = new ServingThreads(
@@ -20,8 +20,8 @@ export function createSendingThread(together: number, logger: Logger) {
     logger,
   );
   return {
-    /** @throws TaskAborted, and what is a defect; a receiver's failure is a reply */
-    send: (task: DeliveryTask) => threads.run<DeliveryReply>(task),
+    /** @returns of each message, in their order. @throws TaskAborted, and what is a defect; a receiver's failure is a reply */
+    send: (task: DeliveryTask) => threads.run<DeliveryReply[]>(task),
     /** Waits for no receiver: whoever is given a message again sends it. */
     close: () => threads.destroy(),
   };

@@ -4,6 +4,7 @@ import { after, type TestContext, test } from 'node:test';
 import { createSendingThread } from '../../src/compute/sending.js';
 import { eventFields, type WebhookType, webhookEvent } from '../../src/contracts/webhook-events.js';
 import type { WebhookSetting } from '../../src/contracts/webhooks.js';
+import { inParts } from '../../src/lists.js';
 import {
   createDeliverer,
   retryDelay,
@@ -171,6 +172,32 @@ test('an event of a newer version reaches who asks for all', async (t: TestConte
   );
 });
 
+test('messages of a moment go in waves, one message of a learner in each, and are settled together', async () => {
+  const own = await stage('https://a.example/');
+  const learners = Array.from({ length: 11 }, (_, i) => `learner-${i}`);
+  for (const userId of [...learners, 'learner-0', 'learner-0']) await own.write(userId);
+  await own.handOut();
+  const waves: string[][] = [];
+  await own.deliverBy(async ({ messages }) => {
+    waves.push(messages.map(({ body }) => JSON.parse(body).data.user_id));
+    return messages.map((_, i) => ({ status: i === 1 ? 503 : 200, reason: null }));
+  });
+  assert.deepEqual(
+    waves.map((wave) => wave.length),
+    [8, 4, 1],
+  );
+  for (const wave of waves) assert.equal(new Set(wave).size, wave.length);
+  const states = (await own.listed()).map(
+    ({ status, lastStatus, tries }) => `${status} ${lastStatus} ${tries}`,
+  );
+  assert.deepEqual(new Set(states), new Set(['delivered 200 1', 'pending 503 1']));
+  assert.equal(
+    states.filter((state) => state.startsWith('pending')).length,
+    2,
+    "each reply is its own message's",
+  );
+});
+
 test('what failed is tried again by the schedule, with its id', async (t: TestContext) => {
   const receiver = await startReceiver(t, { answer: 500 });
   const own = await stage(receiver.url);
@@ -274,7 +301,7 @@ test('messages are forgotten by their ids, also while they are sent', async (t: 
   const [ada] = (await own.messages.due(own.endpoint, Date.now(), 10)).filter((one) => one.id === id);
   assert.ok(ada);
   await own.messages.forget(own.endpoint, [{ id }]);
-  assert.equal(await own.messages.settle(own.endpoint, ada, 5000), false);
+  assert.equal(await own.messages.settle(own.endpoint, [{ message: ada, afterMs: 5000 }]), 0);
   await own.deliver();
   assert.equal(receiver.received.length, 1);
   assert.notEqual(receiver.received[0]?.id, id);
@@ -292,7 +319,7 @@ test('who hands out late leaves nothing of an endpoint that was deleted', async 
   await webhooks.remove(endpoint.tenant, endpoint.id);
   await messages.add(endpoint, [late]);
   const tried = { ...late, tries: 1, lastStatus: 500, status: 'pending' } as const;
-  assert.equal(await messages.settle(endpoint, tried, 5000), false);
+  assert.equal(await messages.settle(endpoint, [{ message: tried, afterMs: 5000 }]), 0);
   assert.deepEqual(await redis.keys(`${messagesKey(endpoint.id)}:*`), []);
   assert.equal(await redis.zscore(nextTriesKey, `${endpoint.tenant}:${endpoint.id}`), null);
 });
@@ -332,7 +359,10 @@ test('where the oldest messages wait, those that are delivered after them take n
   await messages.add(endpoint, all);
   const due = await messages.due(endpoint, Date.now() + 1000, 100);
   assert.equal(due.length, 30, 'none that waits is lost');
-  for (const one of due.slice(15)) await messages.settle(endpoint, { ...one, status: 'delivered' }, null);
+  const last = due
+    .slice(15)
+    .map((one) => ({ message: { ...one, status: 'delivered' } as const, afterMs: null }));
+  for (const wave of inParts(last, 4)) await messages.settle(endpoint, wave);
   const { messages: listed } = await messages.list(endpoint, null, 100);
   assert.deepEqual(
     listed.map(({ id }) => id).reverse(),
@@ -348,7 +378,7 @@ test('a run sends nothing more after its time, however many messages are due', a
   t.mock.method(performance, 'now', () => clock);
   await own.deliverBy(async () => {
     [clock, sent] = [clock + 4000, sent + 1];
-    return { status: 204, reason: null };
+    return [{ status: 204, reason: null }];
   });
   assert.equal(sent, 3);
   const states = (await own.listed()).map(({ status }) => status).reverse();

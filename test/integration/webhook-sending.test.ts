@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createSendingThread } from '../../src/compute/sending.js';
-import type { DeliveryTask } from '../../src/contracts/delivery-tasks.js';
+import type { DeliveryReply, DeliveryTask } from '../../src/contracts/delivery-tasks.js';
 import { createLogger } from '../../src/telemetry.js';
 import { exitAfterTests } from '../support/linger.js';
 import { startReceiver, verified } from '../support/receiver.js';
@@ -21,23 +21,48 @@ after(() => thread.close());
 const secretOf = (text: string): string => `whsec_${Buffer.from(text.padEnd(24, '.')).toString('base64')}`;
 const [secret, older] = [secretOf('new'), secretOf('old')];
 
-const task = (url: string, change: Partial<DeliveryTask> = {}): DeliveryTask => ({
-  ...{ url, id: 'msg_1', secrets: [secret], allowPrivate: true },
+const message = {
+  id: 'msg_1',
   body: '{"type":"webhook.test","timestamp":"2026-01-01T00:00:00.000Z","data":{"name":"Zoë"}}',
+};
+
+const task = (url: string, change: Partial<DeliveryTask> = {}): DeliveryTask => ({
+  ...{ url, secrets: [secret], allowPrivate: true, messages: [message] },
   ...change,
 });
+
+/** Sends a task of one message. */
+const send = async (one: DeliveryTask) => (await thread.send(one))[0] as DeliveryReply;
 
 test('a message is signed with each secret, as the public library tests it', async (t) => {
   const receiver = await startReceiver(t);
   const sent = task(receiver.url, { secrets: [secret, older] });
-  assert.deepEqual(await thread.send(sent), { status: 204, reason: null });
+  assert.deepEqual(await send(sent), { status: 204, reason: null });
   const [one] = receiver.received;
   assert.ok(one);
-  assert.equal(one.text, sent.body);
+  assert.equal(one.text, message.body);
   assert.equal(one.headers['content-type'], 'application/json');
-  for (const known of [secret, older]) assert.deepEqual(verified(one, known), JSON.parse(sent.body));
+  for (const known of [secret, older]) assert.deepEqual(verified(one, known), JSON.parse(message.body));
   assert.throws(() => verified(one, secretOf('another')));
   assert.throws(() => verified({ ...one, text: `${one.text} ` }, secret));
+});
+
+test('messages of a task go side by side, and each has its own reply', async (t) => {
+  const held: (() => void)[] = [];
+  const receiver = await startReceiver(t, {
+    answer: ({ id }, response) => {
+      held.push(() => response.writeHead(200 + Number(id)).end());
+      // In another order than they came, and none before the last is there.
+      if (held.length === 8) for (const release of held.reverse()) release();
+    },
+  });
+  const messages = Array.from({ length: 8 }, (_, i) => ({ ...message, id: `${i}` }));
+  const replies = await thread.send(task(receiver.url, { messages }));
+  assert.deepEqual(
+    replies,
+    messages.map((_, i) => ({ status: 200 + i, reason: null })),
+  );
+  for (const one of receiver.received) assert.deepEqual(verified(one, secret), JSON.parse(message.body));
 });
 
 test('a redirect is not followed, and an error is a status', async (t) => {
@@ -45,10 +70,10 @@ test('a redirect is not followed, and an error is a status', async (t) => {
   const receiver = await startReceiver(t, {
     answer: (_, response) => void response.writeHead(302, { location: target.url }).end(),
   });
-  assert.deepEqual(await thread.send(task(receiver.url)), { status: 302, reason: null });
+  assert.deepEqual(await send(task(receiver.url)), { status: 302, reason: null });
   assert.equal(target.received.length, 0);
   receiver.answerWith(503);
-  assert.deepEqual(await thread.send(task(receiver.url)), { status: 503, reason: null });
+  assert.deepEqual(await send(task(receiver.url)), { status: 503, reason: null });
 });
 
 test('of a response that never ends 64 KiB are read', async (t) => {
@@ -65,15 +90,15 @@ test('of a response that never ends 64 KiB are read', async (t) => {
       more();
     },
   });
-  assert.deepEqual(await thread.send(task(receiver.url)), { status: 200, reason: null });
+  assert.deepEqual(await send(task(receiver.url)), { status: 200, reason: null });
   assert.ok(written < 20 * 2 ** 20, `${written} bytes were taken`);
 });
 
 test('a receiver that hangs holds up nobody', async (t) => {
   const hanging = await startReceiver(t, { answer: () => undefined });
   const well = await startReceiver(t);
-  const slow = Array.from({ length: 16 }, () => thread.send(task(hanging.url)));
-  for (let i = 0; i < 3; i++) assert.equal((await thread.send(task(well.url))).status, 204);
+  const slow = Array.from({ length: 16 }, () => send(task(hanging.url)));
+  for (let i = 0; i < 3; i++) assert.equal((await send(task(well.url))).status, 204);
   assert.equal(await Promise.race([...slow, Promise.resolve('all hang')]), 'all hang');
   await hanging.stop();
   for (const reply of await Promise.all(slow)) assert.equal(reply.status, null);
@@ -82,16 +107,16 @@ test('a receiver that hangs holds up nobody', async (t) => {
 test('who cannot be reached, or cuts the response, has no status', async (t) => {
   const gone = await startReceiver(t);
   await gone.stop();
-  assert.match(String((await thread.send(task(gone.url))).reason), /ECONNREFUSED/);
+  assert.match(String((await send(task(gone.url))).reason), /ECONNREFUSED/);
   const cut = await startReceiver(t, { answer: (_, response) => void response.destroy() });
-  assert.equal((await thread.send(task(cut.url))).status, null);
+  assert.equal((await send(task(cut.url))).status, null);
 });
 
 test('a receiver that asks for another protocol has confirmed nothing', async (t) => {
   const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
   const receiver = await startReceiver(t, { answer: (_, { socket }) => void socket?.end(head) });
   const reason = 'the connection was closed without a response';
-  assert.deepEqual(await thread.send(task(receiver.url)), { status: null, reason });
+  assert.deepEqual(await send(task(receiver.url)), { status: null, reason });
 });
 
 test('a stop does not wait for a receiver that hangs', async (t) => {
@@ -107,11 +132,11 @@ test('nothing is sent without TLS, or to an address that is not public, whatever
   const { port } = receiver;
   const hosts = ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '169.254.169.254', '10.0.0.1', '0'];
   for (const host of hosts) {
-    const reply = await thread.send(task(`https://${host}:${port}/`, { allowPrivate: false }));
+    const reply = await send(task(`https://${host}:${port}/`, { allowPrivate: false }));
     assert.equal(reply.status, null);
     assert.match(String(reply.reason), /not a public one/, host);
   }
-  const plain = await thread.send(task('http://example.org/', { allowPrivate: false }));
+  const plain = await send(task('http://example.org/', { allowPrivate: false }));
   assert.equal(plain.reason, 'https is needed');
   assert.equal(receiver.received.length, 0);
 });
@@ -123,7 +148,7 @@ test('a certificate that nobody has signed is refused', async (t) => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const reply = await thread.send(task(`https://localhost:${port}/`));
+  const reply = await send(task(`https://localhost:${port}/`));
   assert.equal(reply.status, null);
   assert.match(String(reply.reason), /self-signed certificate/);
 });

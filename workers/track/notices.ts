@@ -18,21 +18,20 @@ export type Notices = Pick<LearnerCommit, 'events' | 'goalCheckAt'>;
 export const noNotices: Notices = { events: [], goalCheckAt: null };
 
 /** What was to be noticed so far, and one more answer. @param wanted types that the tenant's endpoints ask for */
-export const noticesOf = (
+export function noticesOf(
   { events }: Notices,
   event: TrackEvent,
   before: SkillState,
   after: SkillState,
   wanted: string,
-): Notices => ({
-  events: [
-    ...events,
-    ...changesOf(before, after).flatMap((type) =>
-      isWanted(wanted, type) ? [skillEvent(type, event, after)] : [],
-    ),
-  ],
-  goalCheckAt: wantsGoals(wanted) ? event.receivedAt + checkAfterMs : null,
-});
+): Notices {
+  const changes = changesOf(before, after).filter((type) => isWanted(wanted, type));
+  const own = changes.map((type) => skillEvent(type, event, after));
+  return {
+    events: own.length === 0 ? events : [...events, ...own],
+    goalCheckAt: wantsGoals(wanted) ? event.receivedAt + checkAfterMs : null,
+  };
+}
 
 function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillState): WebhookEvent {
   const { tenant, userId, skillId, eventId, occurredAt, receivedAt } = event;

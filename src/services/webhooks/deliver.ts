@@ -1,16 +1,20 @@
 /**
- * Sends an endpoint's messages: those of one learner one after the other, so that they arrive in their order where none fails,
- * those of different learners side by side. A message is sent until the endpoint has confirmed it, by the schedule of
+ * Sends an endpoint's messages in waves: a wave is sent side by side and settled together, and has one message of a learner, so
+ * that a learner's arrive in their order where none fails. A message is sent until the endpoint has confirmed it, by the schedule of
  * standardwebhooks.com; what was sent when a process died is sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allEnded } from '../../concurrency.js';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
 import { learnerHashOf } from '../../contracts/webhook-events.js';
-import { groupedBy } from '../../lists.js';
 import { keepRecent } from '../../store/redis/recent.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
-import type { EndpointPlace, Message, MessageStore } from '../../store/webhooks/messages.js';
+import type {
+  EndpointPlace,
+  Message,
+  MessageState,
+  MessageStore,
+  TriedMessage,
+} from '../../store/webhooks/messages.js';
 import type { Logger } from '../../telemetry.js';
 
 /** Seconds between a failed try and the next one; a message has one try more than there are pauses. */
@@ -41,7 +45,7 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
   return { failures: failures + 1, pauses: pauses + 1, until: now + pauseMs };
 }
 
-/** Of one endpoint at a time; side by side. */
+/** Messages of a wave. */
 export const sentTogether = 8;
 const pageMessages = 64;
 /** A full page takes no less, 250 messages a second: thousands of one moment leave the cores to answers. */
@@ -60,14 +64,14 @@ export type DeliveryCounts = Record<'delivered' | 'failed' | 'given_up', number>
 export interface DeliveryParts {
   readonly endpoints: Pick<EndpointStore, 'find' | 'disable'>;
   readonly messages: MessageStore;
-  /** Sends once. */
-  readonly send: (task: DeliveryTask) => Promise<DeliveryReply>;
+  /** Sends each once. Replies in the order of the messages. */
+  readonly send: (task: DeliveryTask) => Promise<DeliveryReply[]>;
   readonly allowPrivate: boolean;
   readonly counts: DeliveryCounts;
   readonly logger: Logger;
 }
 
-/** Sends what is due of an endpoint, for a while. `moved` is called after each message. @throws what Redis does: the next run goes on */
+/** Sends what is due of an endpoint, for a while. `moved` is called after each wave. @throws what Redis does: the next run goes on */
 export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
 
 export function createDeliverer(parts: DeliveryParts): Deliver {
@@ -77,8 +81,8 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
   const pauseOf = ({ id }: EndpointPlace): number =>
     Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
 
-  /** One alone finds out whether a receiver that failed is there again. */
-  const senders = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : sentTogether);
+  /** One message alone finds out whether a receiver that failed is there again. */
+  const waveOf = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : sentTogether);
 
   return async (place, signal, moved) => {
     const until = performance.now() + runMs;
@@ -89,66 +93,79 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
       const due = await messages.due(endpoint, Date.now(), pageMessages);
       if (due.length === 0) break;
       const paced = due.length === pageMessages ? sleep(pageMs) : undefined;
-      await sendAll(due, senders(endpoint), isOver, (message) => sendOne(endpoint, message).then(moved));
+      for (const wave of wavesOf(due, waveOf(endpoint))) {
+        if (isOver()) break;
+        await sendWave(endpoint, wave);
+        moved();
+      }
       await paced;
     }
     await messages.rest(place, pauseOf(place));
   };
 
-  async function sendOne(endpoint: Endpoint, message: Message): Promise<void> {
+  async function sendWave(endpoint: Endpoint, wave: readonly Message[]): Promise<void> {
     const { url, secrets } = endpoint;
-    const { id, body } = message;
-    const reply = await parts.send({ url, secrets, id, body, allowPrivate: parts.allowPrivate });
-    const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status };
-    const isConfirmed = reply.status !== null && reply.status >= 200 && reply.status < 300;
-    if (!isConfirmed) return noteFailure(endpoint, tried, reply);
-    counts.delivered += 1;
-    troubles.delete(endpoint.id);
-    await messages.settle(endpoint, { ...tried, status: 'delivered' }, null);
+    const sent = wave.map(({ id, body }) => ({ id, body }));
+    const replies = await parts.send({ url, secrets, allowPrivate: parts.allowPrivate, messages: sent });
+    const tries = wave.map((message, i) => outcomeOf(endpoint, message, replies[i] as DeliveryReply));
+    await messages.settle(endpoint, tries);
+    const failed = tries.map(({ message }) => message).filter(({ status }) => status === 'failed');
+    if (failed.length > 0) await giveUp(endpoint, failed);
   }
 
-  async function noteFailure(endpoint: Endpoint, message: Message, reply: DeliveryReply): Promise<void> {
+  function outcomeOf(endpoint: Endpoint, message: Message, reply: DeliveryReply): TriedMessage {
+    const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status };
+    const isConfirmed = reply.status !== null && reply.status >= 200 && reply.status < 300;
+    if (!isConfirmed) return failureOf(endpoint, tried, reply);
+    counts.delivered += 1;
+    troubles.delete(endpoint.id);
+    return { message: { ...tried, status: 'delivered' }, afterMs: null };
+  }
+
+  function failureOf(
+    { tenant, id: webhook }: Endpoint,
+    message: MessageState,
+    reply: DeliveryReply,
+  ): TriedMessage {
     counts.failed += 1;
-    const { tenant, id: webhook } = endpoint;
     const trouble = troubleAfter(troubles.get(webhook), performance.now());
     keepRecent(troubles, webhook, trouble, maxTroubles);
-    const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
     logger.debug(
       { tenant, webhook, message: message.id, tries: message.tries, ...reply },
       'a webhook failed',
     );
-    await messages.settle(endpoint, { ...message, status: afterMs === null ? 'failed' : 'pending' }, afterMs);
-    if (afterMs === null) await giveUp(endpoint, message, reply);
+    const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
+    return { message: { ...message, status: afterMs === null ? 'failed' : 'pending' }, afterMs };
   }
 
   /** An endpoint that is gone, or confirmed nothing for as long as the schedule of a message lasts, is disabled. */
-  async function giveUp(endpoint: Endpoint, message: Message, { status }: DeliveryReply): Promise<void> {
-    counts.given_up += 1;
-    if (status !== gone && (await messages.lastDelivery(endpoint)) > message.at) return;
+  async function giveUp(endpoint: Endpoint, failed: readonly MessageState[]): Promise<void> {
+    counts.given_up += failed.length;
+    const isGone = failed.some(({ lastStatus }) => lastStatus === gone);
+    const newest = Math.max(...failed.map(({ at }) => at));
+    if (!isGone && (await messages.lastDelivery(endpoint)) > newest) return;
     const { tenant, id } = endpoint;
-    await endpoints.disable(tenant, id, status === gone ? 'gone' : 'failing');
+    await endpoints.disable(tenant, id, isGone ? 'gone' : 'failing');
     // Ends the run, whose other messages would fail for good. Whoever enables the endpoint finds it without trouble.
     troubles.set(id, { failures: 0, pauses: 0, until: performance.now() + firstPauseMs });
-    const reason = status === gone ? 'it answered 410 Gone' : 'it has failed for days';
+    const reason = isGone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
   }
 }
 
-/** Messages of one learner one after the other. @throws what failed first, when what was begun has ended */
-async function sendAll(
-  due: readonly Message[],
-  senders: number,
-  isOver: () => boolean,
-  send: (message: Message) => Promise<void>,
-): Promise<void> {
-  // One iterator for all who send: each takes the learner that is next.
-  const learners = groupedBy(due, ({ id }) => learnerHashOf(id) ?? id).values();
-  const sendNext = async (): Promise<void> => {
-    for (const own of learners)
-      for (const message of own) {
-        if (isOver()) return;
-        await send(message);
-      }
-  };
-  await allEnded(Array.from({ length: senders }, sendNext));
+/** Waves in the messages' order; those of a learner are in different ones. */
+function wavesOf(due: readonly Message[], atMost: number): Message[][] {
+  const waves: Message[][] = [];
+  /** By learner, the first wave after the one that has the last message. */
+  const next = new Map<string, number>();
+  for (const message of due) {
+    const learner = learnerHashOf(message.id) ?? message.id;
+    let place = next.get(learner) ?? 0;
+    while ((waves[place]?.length ?? 0) >= atMost) place += 1;
+    const wave = waves[place];
+    if (wave) wave.push(message);
+    else waves.push([message]);
+    next.set(learner, place + 1);
+  }
+  return waves;
 }

@@ -76,28 +76,32 @@ return refused
 `);
 
 /**
- * Notes what became of a try; nothing for a message that was forgotten meanwhile.
- * ARGV, on: id, state, milliseconds until the next try or '' for none. Result: 1 if the message is there.
+ * Notes what became of tries; nothing for a message that was forgotten meanwhile.
+ * ARGV, on: of each its id, state, and milliseconds until the next try or '' for none. Result: how many of them are there.
  */
-export const settleMessage = defineScript(3)<
-  [...own: Own, message: string, state: string, after: number | ''],
-  number
->(`
+export const settleMessages = defineScript(3)<[...own: Own, ...tries: readonly (string | number)[]], number>(`
 ${ownLua}
-local id, state, after = ARGV[4], ARGV[5], tonumber(ARGV[6])
-if redis.call('HEXISTS', states, id) == 0 then return 0 end
-redis.call('HSET', states, id, state)
-if after then
-  redis.call('ZADD', due, string.format('%.0f', 1000 * (millis + after)), id)
-  redis.call('ZADD', next, 'LT', millis + after, name)
-  keep()
-  return 1
+local there, again, delivered = 0, false, false
+for i = 4, #ARGV, 3 do
+  local id, state, after = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
+  if redis.call('HEXISTS', states, id) == 1 then
+    there = there + 1
+    redis.call('HSET', states, id, state)
+    if after then
+      again = true
+      redis.call('ZADD', due, string.format('%.0f', 1000 * (millis + after)), id)
+      redis.call('ZADD', next, 'LT', millis + after, name)
+    else
+      redis.call('ZREM', due, id)
+      delivered = delivered or cjson.decode(state).status == 'delivered'
+      -- The oldest may all wait, and leave what came after them no room.
+      if redis.call('ZCARD', log) > listed then forget(id) end
+    end
+  end
 end
-redis.call('ZREM', due, id)
-if cjson.decode(state).status == 'delivered' then redis.call('SET', last, millis, 'PX', ${keptMs}) end
--- The oldest may all wait, and leave what came after them no room.
-if redis.call('ZCARD', log) > listed then forget(id) end
-return 1
+if again then keep() end
+if delivered then redis.call('SET', last, millis, 'PX', ${keptMs}) end
+return there
 `);
 
 /**

@@ -14,7 +14,7 @@ import {
   forgetMessages,
   keptMs,
   restEndpoint,
-  settleMessage,
+  settleMessages,
 } from './message-scripts.js';
 
 export interface EndpointPlace {
@@ -36,12 +36,19 @@ const State = Type.Object({
 });
 const stateCheck = Compile(State);
 
-interface MessageState extends Omit<Static<typeof State>, 'v'> {
+export interface MessageState extends Omit<Static<typeof State>, 'v'> {
   readonly id: string;
 }
 
 export interface Message extends MessageState {
   readonly body: string;
+}
+
+/** A message after a try. */
+export interface TriedMessage {
+  readonly message: MessageState;
+  /** Milliseconds until the next one; null: there is none. */
+  readonly afterMs: number | null;
 }
 
 export type NewMessage = Pick<Message, 'id' | 'type' | 'at' | 'body'>;
@@ -72,10 +79,10 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
   const own = ({ tenant, id }: EndpointPlace) =>
     [messagesKey(id), nextTriesKey, endpointsKey(tenant), `${tenant}:${id}`, id, listed] as const;
 
-  /** Notes what became of a try. @param afterMs until the next; null: there is none @returns false where it is forgotten */
-  const settle = async (endpoint: EndpointPlace, message: MessageState, afterMs: number | null) => {
-    const call = settleMessage(client, ...own(endpoint), message.id, encode(message), afterMs ?? '');
-    return (await whileRedisServes(call)) === 1;
+  /** Notes what became of tries. @returns how many of the messages are there: others are forgotten */
+  const settle = (endpoint: EndpointPlace, tries: readonly TriedMessage[]): Promise<number> => {
+    const texts = tries.flatMap(({ message, afterMs }) => [message.id, encode(message), afterMs ?? '']);
+    return whileRedisServes(settleMessages(client, ...own(endpoint), ...texts));
   };
 
   return {
@@ -142,7 +149,8 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     again: async (endpoint: EndpointPlace, messageId: string): Promise<boolean> => {
       const state = await whileRedisServes(client.hget(`${messagesKey(endpoint.id)}:s`, messageId));
       if (state === null) return false;
-      return settle(endpoint, { ...decode(messageId, state), tries: 0, status: 'pending' }, 0);
+      const message = { ...decode(messageId, state), tries: 0, status: 'pending' } as const;
+      return (await settle(endpoint, [{ message, afterMs: 0 }])) === 1;
     },
     forget: async (endpoint: EndpointPlace, messages: readonly Pick<Message, 'id'>[]): Promise<void> => {
       for (const part of inParts(messages, chunk)) {
