@@ -46,7 +46,7 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
 }
 
 /** Messages of a wave. */
-export const sentTogether = 8;
+export const sentTogether = 16;
 const pageMessages = 64;
 /** A full page takes no less, 250 messages a second: thousands of one moment leave the cores to answers. */
 const pageMs = 256;

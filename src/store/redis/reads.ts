@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { byPartition, inParts } from '../../lists.js';
-import { isCluster, type RedisClient, whileRedisServes } from './client.js';
+import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 
 /** One call for all items on a single node; on a Cluster, where a script may touch one slot, one per partition. */
 export async function perCall<Item extends { readonly partition: number }, Result>(
@@ -34,8 +34,28 @@ export async function* scanKeys(
   }
 }
 
+/** A command's name and arguments. */
+type CommandLine = [name: string, ...args: (string | number)[]];
+
+/**
+ * Replies to commands, in their order. They go in one write, which costs more than most commands do; on a Cluster, where each may
+ * be another node's, one by one.
+ */
+export async function repliesTo<Reply>(
+  redis: RedisClient,
+  commands: readonly CommandLine[],
+): Promise<Reply[]> {
+  const replies = isCluster(redis)
+    ? Promise.all(commands.map(([name, ...args]) => redis.call(name, ...args)))
+    : resultsOf(redis.pipeline([...commands]));
+  return (await replies) as Reply[];
+}
+
 export const streamLengths = (redis: RedisClient, keys: readonly string[]): Promise<number[]> =>
-  Promise.all(keys.map((key) => redis.xlen(key)));
+  repliesTo(
+    redis,
+    keys.map((key) => ['xlen', key]),
+  );
 
 /** In one command; on a Cluster, where each key may have another slot, one by one. */
 export const textsOf = (redis: RedisClient, keys: readonly string[]): Promise<(string | null)[]> =>

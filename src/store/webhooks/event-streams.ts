@@ -3,8 +3,8 @@ import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { groupedBy, indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { eventsKey, modelEventsKey } from '../redis/keys.js';
-import { fieldOf, streamLengths, type TextEntry } from '../redis/reads.js';
+import { endedKey, eventsKey, modelEventsKey } from '../redis/keys.js';
+import { fieldOf, repliesTo, streamLengths, type TextEntry } from '../redis/reads.js';
 import type { NewMessage } from './messages.js';
 
 export interface WaitingEvent extends NewMessage {
@@ -29,21 +29,31 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   ];
   const streams = sources.map(({ source }) => source);
 
-  const pageOf = async ({ source, partition }: (typeof sources)[number]): Promise<WaitingEvent[]> => {
-    const page = await whileRedisServes(client.xrange(source, '-', '+', 'COUNT', pageEvents));
-    return page.map((entry) => readEvent(source, partition, entry));
-  };
+  const replies = <Reply>(commands: Parameters<typeof repliesTo>[1]): Promise<Reply[]> =>
+    whileRedisServes(repliesTo<Reply>(client, commands));
 
   return {
     /** The oldest events of every stream, each stream's in their order. */
-    next: async (): Promise<WaitingEvent[]> => (await Promise.all(sources.map(pageOf))).flat(),
+    next: async (): Promise<WaitingEvent[]> => {
+      const pages = await replies<TextEntry[]>(
+        streams.map((source) => ['xrange', source, '-', '+', 'COUNT', pageEvents]),
+      );
+      return sources.flatMap(({ source, partition }, i) =>
+        (pages[i] ?? []).map((entry) => readEvent(source, partition, entry)),
+      );
+    },
     /** How many wait. */
     waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
     /** Events of learners who were erased after them. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
+      const byPartition = [...groupedBy(events, (event) => event.partition)];
+      const places = byPartition.flatMap(([partition]) => (partition === null ? [] : [partition]));
+      // Of most partitions nobody was erased.
+      const have = await replies<number>(places.map((partition) => ['exists', endedKey(partition)]));
+      const asked = new Set(places.filter((_, i) => have[i] === 1));
       const late: WaitingEvent[] = [];
-      for (const [partition, own] of groupedBy(events, (event) => event.partition)) {
-        if (partition === null) continue;
+      for (const [partition, own] of byPartition) {
+        if (partition === null || !asked.has(partition)) continue;
         const hashes = own.map(({ id }) => learnerHashOf(id) ?? '');
         const erased = await findErased(client, partition, hashes);
         late.push(...own.filter(({ at }, i) => at <= (erased[i]?.at ?? 0)));
@@ -51,8 +61,8 @@ export function createEventStreams(client: RedisClient, partitions: number) {
       return late;
     },
     remove: async (events: readonly WaitingEvent[]): Promise<void> => {
-      for (const [source, own] of groupedBy(events, (event) => event.source))
-        await whileRedisServes(client.xdel(source, ...own.map(({ entry }) => entry)));
+      const bySource = [...groupedBy(events, (event) => event.source)];
+      await replies(bySource.map(([source, own]) => ['xdel', source, ...own.map(({ entry }) => entry)]));
     },
   };
 }
