@@ -1,4 +1,5 @@
 /** Webhooks: one job for each endpoint of which messages are due, started again and again while there are some. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import { singleFlight } from '../concurrency.js';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
@@ -13,6 +14,8 @@ import { openConsumer, openQueue, runWorker, startWatched, type WatchedConsumer 
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
 const sweepMs = 1000;
+/** Between pages of events: thousands of one moment leave the cores to the answers that led to them. */
+const pageRestMs = 250;
 /** Endpoints of a look. */
 const maxArmed = 1000;
 /** Endpoints that are sent to side by side: one whose receiver hangs holds its place for 15 s. */
@@ -56,7 +59,7 @@ function startConsumer(options: DeliveriesOptions, isRestart: boolean, moved: ()
   };
   const sweep = singleFlight(async () => {
     // Armed after each page: events may come as fast as they are handed out, and some tenant's may be unreadable.
-    for (let hasMore = true; hasMore && !stopping.aborted; ) hasMore = await handOut().finally(arm);
+    while (await handOut().finally(arm)) await sleep(pageRestMs, undefined, { signal: stopping });
   });
   const look = (): Promise<void> =>
     sweep().catch((err: unknown) => {

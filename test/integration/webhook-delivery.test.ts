@@ -62,8 +62,13 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
     webhookEvent(type, tenant, userId, Date.now(), { user_id: userId, place });
   return {
     ...{ endpoint, messages, counts, event },
-    write: async (userId: string, one = event(userId)) => {
-      await redis.xadd(eventsKey(partitionOf(tenant, userId, partitions)), '*', ...eventFields(one));
+    placeOf: (userId: string) => partitionOf(tenant, userId, partitions),
+    write: async (
+      userId: string,
+      one = event(userId),
+      partition = partitionOf(tenant, userId, partitions),
+    ) => {
+      await redis.xadd(eventsKey(partition), '*', ...eventFields(one));
       return one;
     },
     handOut: async () => {
@@ -142,8 +147,10 @@ test('a tenant whose endpoints cannot be read waits alone', async () => {
   const key = endpointsKey(broken.endpoint.tenant);
   const value = (await redis.hget(key, broken.endpoint.id)) ?? '';
   await redis.hset(key, broken.endpoint.id, value.replace('"v":1', '"v":2'));
-  await broken.write('ada');
+  // In ada's own stream, and more than a page of it.
+  for (let i = 0; i < 300; i++) await broken.write('ada', broken.event('ada'), own.placeOf('ada'));
   const { id } = await own.write('ada');
+  await assert.rejects(own.handOut(), /not known to this version/);
   await assert.rejects(own.handOut(), /not known to this version/);
   assert.deepEqual(
     (await own.listed()).map((one) => one.id),
@@ -151,7 +158,7 @@ test('a tenant whose endpoints cannot be read waits alone', async () => {
   );
   await redis.hset(key, broken.endpoint.id, value);
   await own.handOut();
-  assert.equal((await broken.listed()).length, 1);
+  assert.equal((await broken.listed()).length, 300);
 });
 
 test('an event of a newer version reaches who asks for all', async (t: TestContext) => {

@@ -87,6 +87,11 @@ test('an import tells nobody and asks for no check, but what it reached is no ne
   const { json } = await caller.track({ user_id: 'imported', skill_id: 'a', is_correct: true });
   assert.ok(json.data.mastery_after > 0.95);
   assert.deepEqual(await eventsOf('imported'), []);
+  assert.equal(await check(), null, 'without a goal there is nothing to check');
+  const goal = { method: 'PUT', path: '/api/v1/goals/imported', body: '{"target_score":1400}' } as const;
+  assert.equal((await caller.call(goal)).status, 200);
+  await redis.zrem(goalChecksKey(partition), 'default:imported');
+  await caller.track({ user_id: 'imported', skill_id: 'a', is_correct: true });
   const due = Number(await check()) - Date.now();
   assert.ok(due > 0 && due <= 60_000, `${due}`);
   await want(...skillTypes);

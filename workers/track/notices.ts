@@ -1,5 +1,4 @@
 /** What is to be noticed of a learner's answers: events of their skills, and a check of the goal. */
-
 import { sharedStart } from '../../src/concurrency.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { isWanted, type WebhookEvent, webhookEvent } from '../../src/contracts/webhook-events.js';
@@ -8,30 +7,25 @@ import { round4 } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';
 import { ApiError } from '../../src/errors.js';
 import { checkAfterMs, wantsGoals } from '../../src/store/learners/goal-checks.js';
-import type { LearnerCommit } from '../../src/store/learners/learner-commands.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { wantedEvents } from '../../src/store/redis/event-stream.js';
 import { keepRecent } from '../../src/store/redis/recent.js';
+import type { LearnerWork } from './read-events.js';
 
-export type Notices = Pick<LearnerCommit, 'events' | 'goalCheckAt'>;
-
-export const noNotices: Notices = { events: [], goalCheckAt: null };
-
-/** What was to be noticed so far, and one more answer. @param wanted types that the tenant's endpoints ask for */
-export function noticesOf(
-  { events }: Notices,
+/** What an answer changes of its skill, as events. @param wanted types that the tenant's endpoints ask for */
+export const eventsOf = (
   event: TrackEvent,
   before: SkillState,
   after: SkillState,
   wanted: string,
-): Notices {
-  const changes = changesOf(before, after).filter((type) => isWanted(wanted, type));
-  const own = changes.map((type) => skillEvent(type, event, after));
-  return {
-    events: own.length === 0 ? events : [...events, ...own],
-    goalCheckAt: wantsGoals(wanted) ? event.receivedAt + checkAfterMs : null,
-  };
-}
+): WebhookEvent[] =>
+  changesOf(before, after).flatMap((type) =>
+    isWanted(wanted, type) ? [skillEvent(type, event, after)] : [],
+  );
+
+/** When the learner's goal is to be checked after answers, in Unix milliseconds; null: nobody asks for it. */
+export const goalCheckOf = ({ events }: LearnerWork, hasGoal: boolean, wanted: string): number | null =>
+  hasGoal && wantsGoals(wanted) ? (events.at(-1)?.event.receivedAt ?? 0) + checkAfterMs : null;
 
 function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillState): WebhookEvent {
   const { tenant, userId, skillId, eventId, occurredAt, receivedAt } = event;

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { EventOutcome, TrackEvent } from '../../src/contracts/tasks.js';
+import type { WebhookEvent } from '../../src/contracts/webhook-events.js';
 import { adviseOn } from '../../src/domain/advice/answer-advice.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
@@ -34,7 +35,7 @@ import {
 import type { LearnerCommit, LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
 import type { NewSkill } from './known-skills.js';
-import { noNotices, noticesOf } from './notices.js';
+import { eventsOf, goalCheckOf } from './notices.js';
 import type { LearnerWork, PlannedEvent } from './read-events.js';
 import { figuresOf, resultOf, rowFigures } from './results.js';
 
@@ -104,13 +105,13 @@ class Draft {
   readonly rows: string[] = [];
   readonly newSkills: NewSkill[] = [];
   readonly itemAnswers: ItemDelta[] = [];
+  private readonly events: WebhookEvent[] = [];
   private readonly skills: (SkillState | null)[];
   private readonly items: LoadedLearner['items'][number][];
   private readonly ids;
   private readonly arrivalDays: number[] = [];
   private learner: LearnerState;
   private importLine = 0;
-  private notices = noNotices;
   /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
   private practised: Map<string, PractisedSkill> | null = null;
 
@@ -162,7 +163,7 @@ class Draft {
     const advice = adviseOn(before.skill, effect, event, conditions);
     if (!this.skills[skill]) this.newSkills.push({ tenant, userId, skillId });
     this.skills[skill] = effect.skill;
-    if (wanted !== '') this.notices = noticesOf(this.notices, event, before.skill, effect.skill, wanted);
+    if (wanted !== '') this.events.push(...eventsOf(event, before.skill, effect.skill, wanted));
     if (this.practised) practise(this.practised, skillId, effect.skill, model);
     if (item >= 0 && effect.item) this.items[item] = effect.item;
     this.learner = this.withBaseline(effect.learner, event);
@@ -221,8 +222,8 @@ class Draft {
       itemGeneration: loaded.learner?.items.generation ?? 0,
       items: changedOf(work.itemIds, loaded.items, this.items),
       importLine: this.importLine,
-      events: this.notices.events,
-      goalCheckAt: this.notices.goalCheckAt,
+      events: this.events,
+      goalCheckAt: goalCheckOf(work, loaded.hasGoal, this.context.wanted),
     };
   }
 }

@@ -18,18 +18,26 @@ export interface HandOutParts {
 
 /**
  * Hands out a page of each stream.
- * @returns whether there were events
+ * @returns whether there may be more events
  * @throws what failed first, when all other tenants' events are handed out: the next run repeats
  */
 export type HandOut = () => Promise<boolean>;
 
+/** Events of a page: some 50 ms of processor time. */
+const pageEvents = 1000;
+/** After a failure: behind what cannot be handed out there may be more of other tenants. */
+const farPageEvents = 32_000;
+
 export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts): HandOut {
+  let atMost = pageEvents;
   return async () => {
-    const events = await streams.next();
+    const { events, hasMore } = await streams.next(atMost);
+    atMost = farPageEvents;
     const ofTenants = [...groupedBy(events, (event) => event.tenant)];
     // Events of a tenant whose endpoints cannot be read wait alone.
     await allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
-    return events.length > 0;
+    atMost = pageEvents;
+    return hasMore;
   };
 
   async function handOut(tenant: string, events: readonly WaitingEvent[]): Promise<void> {

@@ -20,8 +20,7 @@ import {
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { dailyCheck, wantsGoals } from './goal-checks.js';
-
-export const goalField = 'G';
+import { goalField } from './learner-codec.js';
 
 /** Without a target score the goal was removed. */
 const storedCheck = Compile(

@@ -236,8 +236,9 @@ export function decodeItem(stored: Buffer): ItemTrace {
   };
 }
 
-/** Fields of the learner hash: the learner's own record, and of each skill; goals.ts has the goal's. */
+/** Fields of the learner hash: the learner's own record, the goal (goals.ts), and of each skill. */
 export const learnerField = 'L';
+export const goalField = 'G';
 export const skillField = (skillId: string): string => `s${skillId}`;
 
 /** The part of a field's value that rows alone decide: `reached` of a record that an earlier version began is not. */

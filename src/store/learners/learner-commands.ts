@@ -28,6 +28,7 @@ import {
   encodeItem,
   encodeLearner,
   encodeSkill,
+  goalField,
   learnerField,
   skillField,
 } from './learner-codec.js';
@@ -52,6 +53,8 @@ export interface LearnerQuery extends Placed {
 /** The result of a query, in its order; null where there is none. */
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
+  /** Perhaps one that was removed. */
+  readonly hasGoal: boolean;
   readonly skills: readonly (SkillState | null)[];
   readonly ids: StoredIds;
   /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
@@ -88,9 +91,10 @@ export function writeQuery(
   importId: string | null,
 ): void {
   const key = learnerKey(partition, tenant, userId);
-  request.command(3 + skillIds.length, 'HMGET');
+  request.command(4 + skillIds.length, 'HMGET');
   request.text(key);
   request.text(learnerField);
+  request.text(goalField);
   for (const skillId of skillIds) request.text(skillField(skillId));
   if (importId !== null) request.whole('HMGET', importMarksKey(partition, importId), key);
   if (idFields.length > 0) request.whole('HMGET', eventIdsKey(partition, tenant, userId), ...idFields);
@@ -109,7 +113,7 @@ export function readLearner(
   idFields: readonly string[],
   importId: string | null,
 ): LoadedLearner {
-  const [own, ...skills] = replies.list();
+  const [own, goal, ...skills] = replies.list();
   const mark = importId === null ? null : replies.list()[0];
   const ids = storedIds(idFields, idFields.length > 0 ? replies.list() : []);
   const [even, odd] = itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
@@ -119,6 +123,7 @@ export function readLearner(
   const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
   return {
     learner,
+    hasGoal: goal !== null,
     skills: skills.map((skill) => skill && decodeSkill(skill)),
     ids,
     items: itemIds.map(

@@ -18,8 +18,8 @@ import {
   openIds,
   storedIds,
 } from './event-ids.js';
-import { decodeGoal, goalField } from './goals.js';
-import { decodeItem, decodeLearner, decodeSkill, learnerField } from './learner-codec.js';
+import { decodeGoal } from './goals.js';
+import { decodeItem, decodeLearner, decodeSkill, goalField, learnerField } from './learner-codec.js';
 import { type Placed, placeOf } from './learner-commands.js';
 
 /**

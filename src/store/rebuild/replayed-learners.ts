@@ -2,12 +2,12 @@
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
-import { goalField } from '../learners/goals.js';
 import {
   decidedByRows,
   decodeLearner,
   dumpOf,
   type Fields,
+  goalField,
   type LearnerDump,
   learnerField,
 } from '../learners/learner-codec.js';

@@ -35,7 +35,7 @@ export async function* scanKeys(
 }
 
 /** A command's name and arguments. */
-type CommandLine = [name: string, ...args: (string | number)[]];
+type CommandLine = readonly [name: string, ...args: (string | number)[]];
 
 /**
  * Replies to commands, in their order. They go in one write, which costs more than most commands do; on a Cluster, where each may
@@ -47,7 +47,7 @@ export async function repliesTo<Reply>(
 ): Promise<Reply[]> {
   const replies = isCluster(redis)
     ? Promise.all(commands.map(([name, ...args]) => redis.call(name, ...args)))
-    : resultsOf(redis.pipeline([...commands]));
+    : resultsOf(redis.pipeline(commands.map((line) => [...line])));
   return (await replies) as Reply[];
 }
 

@@ -16,9 +16,6 @@ export interface WaitingEvent extends NewMessage {
   readonly partition: number | null;
 }
 
-/** Of one stream: a fraction of a millisecond of Redis. */
-const pageEvents = 500;
-
 export type EventStreams = ReturnType<typeof createEventStreams>;
 
 /** Its functions throw ApiError UNAVAILABLE. */
@@ -33,14 +30,15 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     whileRedisServes(repliesTo<Reply>(client, commands));
 
   return {
-    /** The oldest events of every stream, each stream's in their order. */
-    next: async (): Promise<WaitingEvent[]> => {
-      const pages = await replies<TextEntry[]>(
-        streams.map((source) => ['xrange', source, '-', '+', 'COUNT', pageEvents]),
-      );
-      return sources.flatMap(({ source, partition }, i) =>
+    /** The oldest events of every stream, each stream's in their order, and whether there may be more. */
+    next: async (atMost: number): Promise<{ events: WaitingEvent[]; hasMore: boolean }> => {
+      const ofStream = Math.ceil(atMost / streams.length);
+      const asked = streams.map((source) => ['xrange', source, '-', '+', 'COUNT', ofStream] as const);
+      const pages = await replies<TextEntry[]>(asked);
+      const events = sources.flatMap(({ source, partition }, i) =>
         (pages[i] ?? []).map((entry) => readEvent(source, partition, entry)),
       );
+      return { events, hasMore: pages.some(({ length }) => length === ofStream) };
     },
     /** How many wait. */
     waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
