@@ -1,4 +1,4 @@
-/** Why a server cannot be spoken to, in words that say what to do: of Redis and of ClickHouse alike. */
+/** Why a server cannot be spoken to, in words that say what to do: of Redis, of ClickHouse and of receivers of webhooks alike. */
 
 /** What is wrong between this process and a server. */
 export interface Trouble {

@@ -4,6 +4,7 @@ import { type LookupAddress, lookup } from 'node:dns';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import type { LookupFunction } from 'node:net';
+import { troubleOf } from '../src/connection-trouble.js';
 import type { DeliveryReply, DeliveryTask, SentMessage } from '../src/contracts/delivery-tasks.js';
 import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
 
@@ -53,7 +54,7 @@ async function send(
     const request = open(task, headersOf(message, keys));
     return { status: await exchange(request, message.body), reason: null };
   } catch (error) {
-    return { status: null, reason: error instanceof Error ? error.message : String(error) };
+    return { status: null, reason: troubleOf(error).text };
   }
 }
 

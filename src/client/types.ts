@@ -658,6 +658,8 @@ export type Delivery = {
   readonly status: 'pending' | 'delivered' | 'failed';
   readonly tries: number;
   readonly last_status: number | null;
+  /** Why the last try had no response */
+  readonly last_error: string | null;
   /** RFC 3339, UTC */
   readonly next_try_at: string | null;
   /** RFC 3339, UTC */

@@ -159,7 +159,10 @@ suite('messages', { concurrency: true }, () => {
       cursor = data.next_cursor;
     }
     assert.deepEqual(pages, [sent.slice(0, 2), sent.slice(2, 4), sent.slice(4)]);
-    const told = { type: 'webhook.test', status: 'delivered', tries: 1, last_status: 204, next_try_at: null };
+    const told = {
+      ...{ type: 'webhook.test', status: 'delivered', tries: 1 },
+      ...{ last_status: 204, last_error: null, next_try_at: null },
+    };
     for (const { message_id, created_at, ...rest } of await own.deliveries()) {
       assert.deepEqual(rest, told);
       assert.ok(sent.includes(message_id) && Math.abs(Date.parse(created_at) - Date.now()) < 120_000);

@@ -34,6 +34,7 @@ export const Delivery = Type.Object({
   status: Type.Enum(['pending', 'delivered', 'failed']),
   tries: Count,
   last_status: nullable(Type.Integer()),
+  last_error: nullable(Type.String({ description: 'Why the last try had no response' })),
   next_try_at: nullable(Time),
   created_at: Time,
 });

@@ -114,7 +114,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
   }
 
   function outcomeOf(endpoint: Endpoint, message: Message, reply: DeliveryReply): TriedMessage {
-    const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status };
+    const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status, lastError: reply.reason };
     const isConfirmed = reply.status !== null && reply.status >= 200 && reply.status < 300;
     if (!isConfirmed) return failureOf(endpoint, tried, reply);
     counts.delivered += 1;

@@ -42,10 +42,20 @@ const cursors = createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? 
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
-const describe = ({ id, type, status, tries, lastStatus, nextTryAt, at }: ListedMessage): object => ({
+const describe = ({
+  id,
+  type,
+  status,
+  tries,
+  lastStatus,
+  lastError,
+  nextTryAt,
+  at,
+}: ListedMessage): object => ({
   message_id: id,
   ...{ type, status, tries },
   last_status: lastStatus,
+  last_error: lastError ?? null,
   next_try_at: nextTryAt === null ? null : timeOf(nextTryAt),
   created_at: timeOf(at),
 });

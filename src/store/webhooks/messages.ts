@@ -32,6 +32,8 @@ const State = Type.Object({
   tries: Type.Integer(),
   /** Status of the last response; null where there was none. */
   lastStatus: nullable(Type.Integer()),
+  /** Why there was none. Absent before the first try, and in what earlier versions wrote. */
+  lastError: Type.Optional(nullable(Type.String())),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
 const stateCheck = Compile(State);
@@ -58,8 +60,8 @@ export interface ListedMessage extends MessageState {
   readonly nextTryAt: number | null;
 }
 
-const encode = ({ type, at, tries, lastStatus, status }: Omit<MessageState, 'id'>): string =>
-  JSON.stringify({ v: 1, type, at, tries, lastStatus, status });
+const encode = ({ type, at, tries, lastStatus, lastError, status }: Omit<MessageState, 'id'>): string =>
+  JSON.stringify({ v: 1, type, at, tries, lastStatus, lastError, status });
 
 /** @throws Error for what this version of the service cannot read */
 function decode(id: string, text: string): MessageState {
