@@ -27,8 +27,11 @@ const lookupPublic: LookupFunction = (host, options, found) =>
     else found(null, first.address, first.family);
   });
 
-/** Idle connections are closed sooner than by most servers, or the next message would meet one that is just closed. */
-const agentOptions = { keepAlive: true, maxSockets: 64, timeout: 4000 };
+/**
+ * Idle connections are closed sooner than by most servers, or the next message would meet one that is just closed. Each message in
+ * flight may have its own: those of a hundred tenants at one host must not spend their time in a queue for it.
+ */
+const agentOptions = { keepAlive: true, timeout: 4000 };
 const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
 /** Has connections of its own: those of the others may lead to private addresses. */
 const publicAgent = new https.Agent({ ...agentOptions, lookup: lookupPublic });
