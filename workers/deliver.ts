@@ -1,9 +1,11 @@
 /** Piscina entry: sends messages of an endpoint once. In a thread of its own, so that thousands delay no answer. */
 import { createHmac } from 'node:crypto';
-import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import { lookup, Resolver } from 'node:dns/promises';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import { singleFlights } from '../src/concurrency.js';
 import { troubleOf } from '../src/connection-trouble.js';
 import type { DeliveryReply, DeliveryTask, SentMessage } from '../src/contracts/delivery-tasks.js';
 import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
@@ -12,29 +14,45 @@ import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-ad
 const limitMs = 15_000;
 /** Of a response, of which only the status counts. */
 const maxResponseBytes = 64 * 1024;
-const notPublic = 'the address is not a public one';
+const notPublic = 'there is no public address';
+
+/** Not `lookup`, of which the process makes two at a time: names whose server hangs would hold up all others. */
+const resolver = new Resolver({ timeout: 3000, tries: 2 });
 
 /**
  * The check is that of the addresses which are connected to: a name may have had another one when the endpoint was made
- * (DNS rebinding). Addresses that are not public are passed over.
+ * (DNS rebinding). Addresses that are not public are passed over, in words that do not tell which names there are inside.
  */
-const lookupPublic: LookupFunction = (host, options, found) =>
-  lookup(host, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
-    const allowed = error ? [] : addresses.filter(({ address }) => isPublicAddress(address));
-    const [first] = allowed;
-    if (error || first === undefined) return found(error ?? new Error(`${host}: ${notPublic}`), []);
-    if (options.all === true) found(null, allowed);
-    else found(null, first.address, first.family);
-  });
+const publicAddresses = singleFlights(async (host: string): Promise<LookupAddress[]> => {
+  const both = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+  const found = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  const some = found.filter(isPublicAddress);
+  if (some.length > 0) return some.map((address) => ({ address, family: isIP(address) }));
+  const codes = both.map((one) => (one.status === 'rejected' ? String(one.reason.code) : ''));
+  const trouble = codes.find((code) => !['', 'ENOTFOUND', 'ENODATA'].includes(code));
+  throw new Error(trouble === undefined ? notPublic : `${notPublic} (${trouble})`);
+});
+const allAddresses = singleFlights((host: string) => lookup(host, { all: true }));
+
+const lookUpBy =
+  (addressesOf: typeof allAddresses): LookupFunction =>
+  (host, { all }, found) => {
+    const done = (addresses: LookupAddress[]): void => {
+      const [first] = addresses;
+      if (all === true || first === undefined) found(null, addresses);
+      else found(null, first.address, first.family);
+    };
+    addressesOf(host).then(done, (error) => found(error, []));
+  };
 
 /**
  * Idle connections are closed sooner than by most servers, or the next message would meet one that is just closed. Each message in
- * flight may have its own: those of a hundred tenants at one host must not spend their time in a queue for it.
+ * flight may have its own: what hangs at a host, of ten endpoints perhaps, holds up no other of that host.
  */
-const agentOptions = { keepAlive: true, timeout: 4000 };
+const agentOptions = { keepAlive: true, timeout: 4000, lookup: lookUpBy(allAddresses) };
 const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
 /** Has connections of its own: those of the others may lead to private addresses. */
-const publicAgent = new https.Agent({ ...agentOptions, lookup: lookupPublic });
+const publicAgent = new https.Agent({ ...agentOptions, lookup: lookUpBy(publicAddresses) });
 
 /** Value of the header webhook-signature. @param seconds Unix time of the try */
 function signatureOf({ id, body }: SentMessage, keys: readonly Buffer[], seconds: number): string {

@@ -7,7 +7,7 @@ const idleMs = 60_000;
 
 /**
  * The thread that sends webhooks.
- * @param together most tasks in flight
+ * @param together most tasks that are in flight at a time
  */
 export function createSendingThread(together: number, logger: Logger) {
   const threads = new ServingThreads(

@@ -205,6 +205,19 @@ test('messages of a moment go in waves, one message of a learner in each, and ar
   );
 });
 
+test('after a failure one message finds out whether the receiver is there, and the others go in waves again', async () => {
+  const own = await stage('https://a.example/');
+  for (let i = 0; i < 82; i++) await own.write(`learner-${i}`);
+  await own.handOut();
+  const waves: number[] = [];
+  await own.deliverBy(async ({ messages }) => {
+    waves.push(messages.length);
+    const isLastOfPage = waves.length === 4;
+    return messages.map((_, i) => ({ status: isLastOfPage && i === 15 ? 503 : 204, reason: null }));
+  });
+  assert.deepEqual(waves, [...Array(4).fill(sentTogether), 1, sentTogether, 1]);
+});
+
 test('what failed is tried again by the schedule, with its id', async (t: TestContext) => {
   const receiver = await startReceiver(t, { answer: 500 });
   const own = await stage(receiver.url);

@@ -82,7 +82,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
 
   /** One message alone finds out whether a receiver that failed is there again. */
-  const waveOf = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : sentTogether);
+  const pageOf = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : pageMessages);
 
   return async (place, signal, moved) => {
     const until = performance.now() + runMs;
@@ -90,10 +90,10 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     while (!isOver()) {
       const endpoint = await endpoints.find(place.tenant, place.id);
       if (!endpoint?.enabled) return void (await messages.rest(place, disabledRestMs));
-      const due = await messages.due(endpoint, Date.now(), pageMessages);
+      const due = await messages.due(endpoint, Date.now(), pageOf(place));
       if (due.length === 0) break;
       const paced = due.length === pageMessages ? sleep(pageMs) : undefined;
-      for (const wave of wavesOf(due, waveOf(endpoint))) {
+      for (const wave of wavesOf(due)) {
         if (isOver()) break;
         await sendWave(endpoint, wave);
         moved();
@@ -154,14 +154,14 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
 }
 
 /** Waves in the messages' order; those of a learner are in different ones. */
-function wavesOf(due: readonly Message[], atMost: number): Message[][] {
+function wavesOf(due: readonly Message[]): Message[][] {
   const waves: Message[][] = [];
   /** By learner, the first wave after the one that has the last message. */
   const next = new Map<string, number>();
   for (const message of due) {
     const learner = learnerHashOf(message.id) ?? message.id;
     let place = next.get(learner) ?? 0;
-    while ((waves[place]?.length ?? 0) >= atMost) place += 1;
+    while ((waves[place]?.length ?? 0) >= sentTogether) place += 1;
     const wave = waves[place];
     if (wave) wave.push(message);
     else waves.push([message]);

@@ -3,6 +3,7 @@
  * leaves them there, and the next run finds the messages by their ids.
  */
 import { allEnded } from '../../concurrency.js';
+import { ApiError } from '../../errors.js';
 import { groupedBy } from '../../lists.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { EventStreams, WaitingEvent } from '../../store/webhooks/event-streams.js';
@@ -23,20 +24,22 @@ export interface HandOutParts {
  */
 export type HandOut = () => Promise<boolean>;
 
-/** Events of a page: some 50 ms of processor time. */
-const pageEvents = 1000;
-/** After a failure: behind what cannot be handed out there may be more of other tenants. */
-const farPageEvents = 32_000;
+/** Events of a first page, some 50 ms of processor time, and of the largest. */
+const [firstPage, largestPage] = [1000, 8000];
 
 export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts): HandOut {
-  let atMost = pageEvents;
+  let atMost = firstPage;
   return async () => {
     const { events, hasMore } = await streams.next(atMost);
-    atMost = farPageEvents;
     const ofTenants = [...groupedBy(events, (event) => event.tenant)];
     // Events of a tenant whose endpoints cannot be read wait alone.
-    await allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
-    atMost = pageEvents;
+    const ended = allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
+    await ended.catch((error: unknown) => {
+      // Behind what cannot be handed out there may be more of other tenants.
+      if (!(error instanceof ApiError)) atMost = largestPage;
+      throw error;
+    });
+    atMost = hasMore ? Math.min(2 * atMost, largestPage) : firstPage;
     return hasMore;
   };
 

@@ -95,7 +95,7 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LI
   redis.call('ZREM', checks, name)
   if not claimed[name] then
     claimed[name] = true
-    -- Most who answer have no goal: they cost no forecast.
+    -- The goal may be gone since, with the learner.
     if redis.call('HEXISTS', KEYS[1] .. ':l:' .. name, 'G') == 1 then
       redis.call('ZADD', checks, ARGV[3], '!' .. name)
       found[#found + 1] = name

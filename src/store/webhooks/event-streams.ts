@@ -44,14 +44,12 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
     /** Events of learners who were erased after them. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
-      const byPartition = [...groupedBy(events, (event) => event.partition)];
-      const places = byPartition.flatMap(([partition]) => (partition === null ? [] : [partition]));
+      const ofLearners = events.filter(({ partition }) => partition !== null);
+      const byPartition = [...groupedBy(ofLearners, ({ partition }) => Number(partition))];
       // Of most partitions nobody was erased.
-      const have = await replies<number>(places.map((partition) => ['exists', endedKey(partition)]));
-      const asked = new Set(places.filter((_, i) => have[i] === 1));
+      const have = await replies<number>(byPartition.map(([partition]) => ['exists', endedKey(partition)]));
       const late: WaitingEvent[] = [];
-      for (const [partition, own] of byPartition) {
-        if (partition === null || !asked.has(partition)) continue;
+      for (const [partition, own] of byPartition.filter((_, i) => have[i] === 1)) {
         const hashes = own.map(({ id }) => learnerHashOf(id) ?? '');
         const erased = await findErased(client, partition, hashes);
         late.push(...own.filter(({ at }, i) => at <= (erased[i]?.at ?? 0)));

@@ -81,14 +81,13 @@ return refused
  */
 export const settleMessages = defineScript(3)<[...own: Own, ...tries: readonly (string | number)[]], number>(`
 ${ownLua}
-local there, again, delivered = 0, false, false
+local there, delivered = 0, false
 for i = 4, #ARGV, 3 do
   local id, state, after = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
   if redis.call('HEXISTS', states, id) == 1 then
     there = there + 1
     redis.call('HSET', states, id, state)
     if after then
-      again = true
       redis.call('ZADD', due, string.format('%.0f', 1000 * (millis + after)), id)
       redis.call('ZADD', next, 'LT', millis + after, name)
     else
@@ -99,7 +98,7 @@ for i = 4, #ARGV, 3 do
     end
   end
 end
-if again then keep() end
+keep()
 if delivered then redis.call('SET', last, millis, 'PX', ${keptMs}) end
 return there
 `);
