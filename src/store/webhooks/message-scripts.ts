@@ -53,23 +53,23 @@ ${ownLua}
 if redis.call('HEXISTS', endpoints, endpoint) == 0 then return 0 end
 local newest = tonumber(redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')[2] or 0)
 local room = tonumber(ARGV[4]) - redis.call('ZCARD', due)
-local refused = 0
+local refused, added = 0, false
 for i = 5, #ARGV, 3 do
   local id = ARGV[i]
   local isNew = redis.call('HEXISTS', states, id) == 0
   if isNew and room <= 0 then
     refused = refused + 1
   elseif isNew then
-    room = room - 1
+    room, added = room - 1, true
     newest = math.max(micros, newest + 1)
     local time = string.format('%.0f', newest)
     redis.call('HSET', states, id, ARGV[i + 1])
     redis.call('HSET', bodies, id, ARGV[i + 2])
     redis.call('ZADD', log, time, id)
     redis.call('ZADD', due, time, id)
-    redis.call('ZADD', next, 'LT', millis, name)
   end
 end
+if added then redis.call('ZADD', next, 'LT', millis, name) end
 prune(#ARGV)
 keep()
 return refused
