@@ -38,8 +38,8 @@ export function createAuditStore(client: RedisClient, partitions: number) {
      * Older rows are no longer the learner's: most are about to be deleted.
      */
     endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
-      const hashes = userIds.map((userId) => learnerHash(tenant, userId));
-      return (await findErased(client, partition, hashes)).map((one) => one?.below ?? null);
+      const learners = userIds.map((userId) => ({ partition, hash: learnerHash(tenant, userId) }));
+      return (await findErased(client, learners)).map((one) => one?.below ?? null);
     },
     /** Redis' clock. The id changes when a server restarts: what was read before and after does not fit together. */
     epoch: () => whileRedisServes(epochOf(client)),

@@ -23,7 +23,7 @@ import {
   partitionOf,
   partitionPrefix,
 } from '../redis/keys.js';
-import { fieldOf, hashPages, streamPages } from '../redis/reads.js';
+import { fieldOf, hashPages, repliesTo, streamPages } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 
 /** Fields of one command: a fraction of a millisecond of Redis. */
@@ -64,18 +64,26 @@ function decode(partition: number, hash: string, text: string): ErasedLearner | 
   return { partition, hash, tenant, at, goalAt, looks, below: firstRowOf(correction), text };
 }
 
-/** In the order of the hashes; null for who was not erased in the last days. @throws ApiError UNAVAILABLE */
+/** In the order of the learners; null for who was not erased in the last days. @throws ApiError UNAVAILABLE */
 export async function findErased(
   client: RedisClient,
-  partition: number,
-  hashes: readonly string[],
+  learners: readonly Pick<ErasedLearner, 'partition' | 'hash'>[],
 ): Promise<(ErasedLearner | null)[]> {
-  const key = endedKey(partition);
-  if ((await whileRedisServes(client.exists(key))) === 0) return hashes.map(() => null);
-  const found: (string | null)[] = [];
-  for (const part of inParts(hashes, chunk))
-    found.push(...(await whileRedisServes(client.hmget(key, ...part))));
-  return hashes.map((hash, i) => (found[i] ? decode(partition, hash, found[i]) : null));
+  const groups = [...byPartition(learners)];
+  // Of most partitions nobody was erased.
+  const keys = groups.map(([partition]) => ['exists', endedKey(partition)] as const);
+  const have = await whileRedisServes(repliesTo<number>(client, keys));
+  const parts = groups.filter((_, i) => have[i] === 1).flatMap(([, own]) => inParts(own, chunk));
+  const asked = parts.map((part) => {
+    const [{ partition }] = part as [(typeof learners)[number]];
+    return ['hmget', endedKey(partition), ...part.map(({ hash }) => hash)] as const;
+  });
+  const texts = (await whileRedisServes(repliesTo<(string | null)[]>(client, asked))).flat();
+  const found = new Map(parts.flat().map(({ hash }, i) => [hash, texts[i]]));
+  return learners.map(({ partition, hash }) => {
+    const text = found.get(hash);
+    return text ? decode(partition, hash, text) : null;
+  });
 }
 
 async function listErased(client: RedisClient, partition: number): Promise<ErasedLearner[]> {
@@ -131,16 +139,11 @@ async function lateAmong(
     const partition = partitionOf(tenant, userId, partitions);
     return [{ entry, at, partition, hash: learnerHash(tenant, userId) }];
   });
-  const late: JournalEntry[] = [];
-  for (const [partition, own] of byPartition(ofLearners)) {
-    const hashes = own.map(({ hash }) => hash);
-    const erased = await findErased(client, partition, hashes);
-    for (const [i, { entry, at }] of own.entries()) {
-      const end = erased[i];
-      if (end && at <= lastOfEnded(entry.kind, end)) late.push(entry);
-    }
-  }
-  return late;
+  const erased = await findErased(client, ofLearners);
+  return ofLearners.flatMap(({ entry, at }, i) => {
+    const end = erased[i];
+    return end && at <= lastOfEnded(entry.kind, end) ? [entry] : [];
+  });
 }
 
 async function removeWaiting(

@@ -150,8 +150,10 @@ async function removeErased(redis: RedisClient, stream: string, page: readonly T
   const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
   if (partition === undefined) return 0;
   const rows = page.map(readParked);
-  const hashes = rows.map(({ tenant, userId }) => learnerHash(tenant, userId));
-  const erased = await findErased(redis, Number(partition), hashes);
+  const erased = await findErased(
+    redis,
+    rows.map(({ tenant, userId }) => ({ partition: Number(partition), hash: learnerHash(tenant, userId) })),
+  );
   const over = rows.flatMap(({ id, outboxId, field }, i) => {
     const end = erased[i];
     return end && isBefore(parseId(outboxId), end.below) ? [id, field] : [];

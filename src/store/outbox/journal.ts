@@ -5,7 +5,7 @@
 import { groupedBy, indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, parkedBound, parkedKey, sharedJournals } from '../redis/keys.js';
-import { fieldOf, streamLengths } from '../redis/reads.js';
+import { fieldOf, removeEntries, streamLengths } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
 import { parkEntry } from './parked.js';
@@ -52,7 +52,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
   async function remove(entries: readonly JournalEntry[]): Promise<void> {
     const bySource = groupedBy(entries, ({ source }) => source);
     // Not up to the last id: a Redis that was replaced meanwhile may have given lower ids since.
-    await Promise.all([...bySource].map(([source, own]) => redis.xdel(source, ...own.map(({ id }) => id))));
+    await removeEntries(redis, bySource, ({ id }) => id);
   }
 
   /** @returns the key of the stream that has the entry now; null where there is no room, and it stays */

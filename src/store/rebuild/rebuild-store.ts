@@ -4,7 +4,7 @@ import { unescapeText } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
 import { groupedBy, indices, sumOf } from '../../lists.js';
 import { learnerField } from '../learners/learner-codec.js';
-import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import type { OtherVersion } from '../redis/deployment.js';
 import {
   apiKeysKey,
@@ -22,7 +22,7 @@ import {
   wantedEventsKey,
   xapiMappingsKey,
 } from '../redis/keys.js';
-import { fieldOf, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
+import { fieldOf, repliesTo, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
 import { createFactsRestore } from './restored-facts.js';
 
 /** JSON of the `Checkpoint`, while a rebuild runs. */
@@ -119,7 +119,10 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
   const outboxes = partitions.map(outboxKey);
   const journals = [...partitions.map(journalKey), ...sharedJournals];
   const erasures = await whileRedisServes(
-    Promise.all(partitions.map((partition) => client.hlen(erasuresKey(partition)))),
+    repliesTo<number>(
+      client,
+      partitions.map((partition) => ['hlen', erasuresKey(partition)]),
+    ),
   );
   const found: readonly (readonly [number, string])[] = [
     [await entriesOf(outboxes), 'in outboxes'],
@@ -137,9 +140,8 @@ const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 /** Learners with answers, piece by piece: one with a goal alone has none. One that is written meanwhile may come twice. */
 async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
-    const commands = node.pipeline();
-    for (const key of keys) commands.hexists(key, learnerField);
-    const found = await whileRedisServes(resultsOf(commands));
+    const asked = keys.map((key) => ['hexists', key, learnerField] as const);
+    const found = await whileRedisServes(repliesTo<number>(node, asked));
     yield keys.flatMap((key, i) => {
       const [, tenant, userId] = namePattern.exec(key) ?? [];
       const isLearner = found[i] === 1 && tenant !== undefined && userId !== undefined;

@@ -3,6 +3,7 @@ import type { DeploymentFacts } from '../../contracts/access.js';
 import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { keptNow, markerKey, metaKey } from './keys.js';
+import { repliesTo } from './reads.js';
 
 /** Partitions of a new deployment; stored at the first start and fixed from then on. */
 export const defaultPartitions = 16;
@@ -49,7 +50,8 @@ export async function openDeployment(
   }
   const [known, id] = await client.hmget(metaKey, 'partitions', 'deployment_id');
   const partitions = Number(known ?? defaultPartitions);
-  const marks = await Promise.all(indices(partitions).map((one) => client.exists(markerKey(one))));
+  const marked = indices(partitions).map((one) => ['exists', markerKey(one)] as const);
+  const marks = await repliesTo<number>(client, marked);
   if (!isNew && marks.includes(0)) return { state: 'lost' };
   return { state: 'ready', partitions, id: id ?? '' };
 }

@@ -57,6 +57,17 @@ export const streamLengths = (redis: RedisClient, keys: readonly string[]): Prom
     keys.map((key) => ['xlen', key]),
   );
 
+/** Removes entries of streams. @param idOf an entry's id */
+export const removeEntries = <Entry>(
+  redis: RedisClient,
+  byStream: ReadonlyMap<string, readonly Entry[]>,
+  idOf: (entry: Entry) => string,
+): Promise<unknown> =>
+  repliesTo(
+    redis,
+    [...byStream].map(([stream, own]) => ['xdel', stream, ...own.map(idOf)]),
+  );
+
 /** In one command; on a Cluster, where each key may have another slot, one by one. */
 export const textsOf = (redis: RedisClient, keys: readonly string[]): Promise<(string | null)[]> =>
   isCluster(redis) ? Promise.all(keys.map((key) => redis.get(key))) : redis.mget(...keys);

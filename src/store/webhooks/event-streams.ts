@@ -3,8 +3,8 @@ import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { groupedBy, indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { endedKey, eventsKey, modelEventsKey } from '../redis/keys.js';
-import { fieldOf, repliesTo, streamLengths, type TextEntry } from '../redis/reads.js';
+import { eventsKey, modelEventsKey } from '../redis/keys.js';
+import { fieldOf, removeEntries, repliesTo, streamLengths, type TextEntry } from '../redis/reads.js';
 import type { NewMessage } from './messages.js';
 
 export interface WaitingEvent extends NewMessage {
@@ -26,15 +26,12 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   ];
   const streams = sources.map(({ source }) => source);
 
-  const replies = <Reply>(commands: Parameters<typeof repliesTo>[1]): Promise<Reply[]> =>
-    whileRedisServes(repliesTo<Reply>(client, commands));
-
   return {
     /** The oldest events of every stream, each stream's in their order, and whether there may be more. */
     next: async (atMost: number): Promise<{ events: WaitingEvent[]; hasMore: boolean }> => {
       const ofStream = Math.ceil(atMost / streams.length);
       const asked = streams.map((source) => ['xrange', source, '-', '+', 'COUNT', ofStream] as const);
-      const pages = await replies<TextEntry[]>(asked);
+      const pages = await whileRedisServes(repliesTo<TextEntry[]>(client, asked));
       const events = sources.flatMap(({ source, partition }, i) =>
         (pages[i] ?? []).map((entry) => readEvent(source, partition, entry)),
       );
@@ -44,21 +41,16 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
     /** Events of learners who were erased after them. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
-      const ofLearners = events.filter(({ partition }) => partition !== null);
-      const byPartition = [...groupedBy(ofLearners, ({ partition }) => Number(partition))];
-      // Of most partitions nobody was erased.
-      const have = await replies<number>(byPartition.map(([partition]) => ['exists', endedKey(partition)]));
-      const late: WaitingEvent[] = [];
-      for (const [partition, own] of byPartition.filter((_, i) => have[i] === 1)) {
-        const hashes = own.map(({ id }) => learnerHashOf(id) ?? '');
-        const erased = await findErased(client, partition, hashes);
-        late.push(...own.filter(({ at }, i) => at <= (erased[i]?.at ?? 0)));
-      }
-      return late;
+      const ofLearners = events.flatMap((event) => {
+        const [{ partition }, hash] = [event, learnerHashOf(event.id)];
+        return partition === null || hash === null ? [] : [{ event, partition, hash }];
+      });
+      const erased = await findErased(client, ofLearners);
+      return ofLearners.flatMap(({ event }, i) => (event.at <= (erased[i]?.at ?? 0) ? [event] : []));
     },
     remove: async (events: readonly WaitingEvent[]): Promise<void> => {
-      const bySource = [...groupedBy(events, (event) => event.source)];
-      await replies(bySource.map(([source, own]) => ['xdel', source, ...own.map(({ entry }) => entry)]));
+      const ids = groupedBy(events, ({ source }) => source);
+      await whileRedisServes(removeEntries(client, ids, ({ entry }) => entry));
     },
   };
 }
