@@ -22,6 +22,7 @@ import { createMessageStore } from '../store/webhooks/messages.js';
 import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
+import { createModelQuality } from '../warehouse/reads/model-quality.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { type Engine, whileUsable } from './engine.js';
@@ -146,9 +147,9 @@ function routePortsOf(
     limit: createLimiter(retractionLimits),
   };
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
+  const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
-    ...{ learners, models, now, logger },
-    sourceLagSeconds: () => oldestPendingSeconds().catch(() => null),
+    ...{ learners, models, now, logger, sourceLagSeconds },
     // They can do without ClickHouse.
     history: createSkillHistory(clickhouse, createReadGuard(limit)),
   };
@@ -178,6 +179,7 @@ function routePortsOf(
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
+    model: { quality: createModelQuality(clickhouse, limit), sourceLagSeconds, now },
     health,
     metrics: singleFlight(metrics),
   };

@@ -108,6 +108,11 @@ export type VelocityQuery = {
   readonly days?: number | undefined;
 };
 
+export type ReliabilityQuery = {
+  readonly skill_id?: Id | undefined;
+  readonly days?: number | undefined;
+};
+
 export type PageQuery = {
   /** Most entries of a page; absent: 100, of mastery all */
   readonly limit?: number | undefined;
@@ -780,6 +785,48 @@ export type WebhookMessage =
         readonly webhook_id: string;
       };
     };
+
+export type Reliability = {
+  readonly days: number;
+  readonly skill_id: Id | null;
+  readonly answers: number;
+  readonly accuracy: number | null;
+  readonly mean_p_correct: number | null;
+  readonly brier: number | null;
+  readonly log_loss: number | null;
+  /** Tenths of p_correct with answers; low and high: 95 % interval of accuracy */
+  readonly bins: readonly {
+    readonly from: number;
+    readonly to: number;
+    readonly p_correct: number;
+    readonly accuracy: number;
+    readonly low: number;
+    readonly high: number;
+    readonly answers: number;
+  }[];
+  readonly source_lag_seconds: number | null;
+};
+
+export type Coverage = {
+  readonly bands: readonly {
+    readonly forecast_days: number;
+    readonly history_from: number;
+    readonly history_to: number | null;
+    readonly cases: number;
+    readonly learners: number;
+    readonly answers: number;
+    readonly coverage_50: number;
+    readonly coverage_80: number;
+    readonly coverage_95: number;
+    readonly mean_width_50: number;
+    readonly mean_width_80: number;
+    readonly mean_width_95: number;
+    readonly expected_share: number;
+    readonly observed_share: number;
+    readonly mean_squared_error: number;
+    readonly brier: number;
+  }[];
+};
 
 export type XapiMapping = {
   readonly home_page: string | null;

@@ -20,6 +20,7 @@ import type { AttemptRecorder } from '../services/record/record-attempts.js';
 import type { WebhookPorts } from '../services/webhooks/manage.js';
 import type { MappingPorts } from '../services/xapi/mappings.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
+import { type ModelPorts, modelRoutes } from './model-routes.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
 import { type Reply, type Route, route } from './route.js';
 import { administers, bodyOf, json, largeBytes, parseLarge, reads, smallBody, writes } from './rules.js';
@@ -39,6 +40,7 @@ export interface RoutePorts {
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
   readonly webhooks: WebhookPorts;
+  readonly model: ModelPorts;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
@@ -142,6 +144,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
+  ...modelRoutes(ports.model),
   ...webhookRoutes(ports.webhooks),
   ...xapiRoutes(ports.xapi),
   route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),

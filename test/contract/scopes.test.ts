@@ -48,6 +48,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /^POST \/api\/v1\/predictions/,
     /^GET .*\/(predictions|mastery|velocity|goals|skills)/,
     /^GET .*\/attempts$/,
+    /^GET .*\/model\//,
   ],
 };
 

@@ -4,6 +4,7 @@ import { LearningEvent, LearningEventResult } from '../../src/contracts/events.j
 import { GoalBody } from '../../src/contracts/goals.js';
 import { Id } from '../../src/contracts/ids.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
+import * as models from '../../src/contracts/responses/models.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
 import * as webhooks from '../../src/contracts/responses/webhooks.js';
 import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
@@ -11,6 +12,7 @@ import { webhookTypes } from '../../src/contracts/webhook-events.js';
 import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
+import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
 import { PageQuery } from '../../src/services/read/pages.js';
 import { VelocityQuery } from '../../src/services/read/velocity.js';
 
@@ -65,6 +67,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   XapiMappingSetting: MappingRequest,
   PredictionQuery: query(PredictionQuery),
   VelocityQuery: query(VelocityQuery),
+  ReliabilityQuery: query(ReliabilityQuery),
   PageQuery: query(PageQuery),
 };
 
@@ -102,6 +105,8 @@ const received: Readonly<Record<string, TSchema>> = {
   WebhookMessage: Type.Union(webhookTypes.map(webhooks.webhookMessage), {
     description: 'What endpoints are sent; later versions may send other types and fields',
   }),
+  Reliability: models.Reliability,
+  Coverage: models.Coverage,
   XapiMapping,
   Health,
   Liveness: probe('GET /livez'),

@@ -83,6 +83,8 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     path: `/api/v1/learners/${user(ids)}/attempts/${encodeURIComponent(ids.eventId)}`,
   }),
   'DELETE /api/v1/learners/:user_id': (ids) => ({ path: `/api/v1/learners/${user(ids)}` }),
+  'GET /api/v1/model/reliability': (ids) => ({ path: `/api/v1/model/reliability?skill_id=${skill(ids)}` }),
+  'GET /api/v1/model/coverage': () => ({ path: '/api/v1/model/coverage' }),
   'POST /api/v1/webhooks': () => ({
     path: '/api/v1/webhooks',
     ...sends({ url: 'https://hooks.example.org/', event_types: ['*'] }),

@@ -72,6 +72,11 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/learners/:user_id/export': ['exportLearner', 'All that is stored of the learner, as NDJSON'],
   'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase the learner everywhere'],
   'GET /api/v1/erasures/:erasure_id': ['erasure', 'How far an erasure is, with its proof'],
+  'GET /api/v1/model/reliability': [
+    'reliability',
+    'How often answers were right that were given a probability',
+  ],
+  'GET /api/v1/model/coverage': ['coverage', 'How often the intervals of served forecasts held'],
   'POST /api/v1/webhooks': ['createWebhook', 'Have events sent to a URL; tells the secret that signs them'],
   'GET /api/v1/webhooks': ['webhooks', 'Endpoints of the tenant'],
   'GET /api/v1/webhooks/:webhook_id': ['webhook', 'One endpoint'],

@@ -7,6 +7,7 @@ import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
 import * as data from './bodies.js';
 import { Amount, Count, each } from './bodies.js';
+import * as models from './models.js';
 import * as webhooks from './webhooks.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };
@@ -101,6 +102,8 @@ const answers = {
   'GET /api/v1/learners/:user_id/export': plain({ 200: data.ExportLines }, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id': accepted(data.BegunErasure, 'USER_NOT_FOUND'),
   'GET /api/v1/erasures/:erasure_id': ok(data.Erasure, 'NOT_FOUND'),
+  'GET /api/v1/model/reliability': ok(models.Reliability),
+  'GET /api/v1/model/coverage': ok(models.Coverage),
   'POST /api/v1/webhooks': created(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED'),
   'GET /api/v1/webhooks': ok(webhooks.WebhookPage),
   'GET /api/v1/webhooks/:webhook_id': ok(webhooks.Webhook, 'WEBHOOK_NOT_FOUND'),

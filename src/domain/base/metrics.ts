@@ -1,5 +1,7 @@
 /** How well probabilities of a right answer predict the answers: discrimination, error and calibration. */
 
+import { normalQuantile } from './normal.js';
+
 /** Least probability that the log loss takes for what happened, so that one answer costs 13.8 nats at most. */
 export const logLossClip = 1e-6;
 
@@ -35,6 +37,19 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
 }
 
 const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
+
+/**
+ * Interval of a share by as many answers (Wilson 1927), which stays within 0 and 1 and has a width with all or none right.
+ * @param answers at least one @param level probability that it holds
+ */
+export function shareInterval(correct: number, answers: number, level = 0.95) {
+  const z = normalQuantile((1 + level) / 2);
+  const share = correct / answers;
+  const middle = share + (z * z) / (2 * answers);
+  const reach = z * Math.sqrt((share * (1 - share)) / answers + (z / (2 * answers)) ** 2);
+  const whole = 1 + (z * z) / answers;
+  return { low: Math.max(0, (middle - reach) / whole), high: Math.min(1, (middle + reach) / whole) };
+}
 
 /** Log loss of one answer. @param correct 1 for a right answer, 0 for a wrong one */
 export const answerLoss = (pCorrect: number, correct: number): number =>

@@ -1,0 +1,78 @@
+/** How good the tenant's predictions are, by what came out. */
+import Type, { type Static } from 'typebox';
+import { Id } from '../../contracts/ids.js';
+import { dayMs, round4 } from '../../domain/base/common.js';
+import { shareInterval } from '../../domain/base/metrics.js';
+import { unavailable } from '../../errors.js';
+import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
+
+export const ReliabilityQuery = Type.Object({
+  skill_id: Type.Optional(Id),
+  days: Type.Integer({ minimum: 1, maximum: 365, default: 28 }),
+});
+export type ReliabilityQuery = Static<typeof ReliabilityQuery>;
+
+export interface QualityPorts {
+  readonly quality: ModelQuality;
+  /** Age of the oldest answer that is not stored yet; null where that is not known. */
+  readonly sourceLagSeconds: () => Promise<number | null>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+/** @throws ApiError UNAVAILABLE where the read fails */
+const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
+  found.catch((error: unknown) => {
+    throw unavailable('What is stored cannot be read right now; try again later', error);
+  });
+
+/** Data of GET /api/v1/model/reliability, of the last `days` times 24 hours. @throws ApiError UNAVAILABLE */
+export async function readReliability(
+  { quality, sourceLagSeconds, now }: QualityPorts,
+  tenant: string,
+  { skill_id, days }: ReliabilityQuery,
+): Promise<object> {
+  const lag = await sourceLagSeconds();
+  const skillId = skill_id ?? null;
+  const query = { tenant, skillId, since: now() - days * dayMs };
+  const bins = await orUnavailable(quality.reliability(query));
+  const sumOf = (field: keyof ReliabilityBin): number => bins.reduce((sum, bin) => sum + bin[field], 0);
+  const answers = sumOf('answers');
+  const mean = (field: keyof ReliabilityBin): number | null =>
+    answers === 0 ? null : round4(sumOf(field) / answers);
+  return {
+    days,
+    skill_id: skillId,
+    answers,
+    accuracy: mean('correct'),
+    mean_p_correct: mean('predicted'),
+    log_loss: mean('nats'),
+    brier: mean('squares'),
+    bins: bins.map(describeBin),
+    source_lag_seconds: lag,
+  };
+}
+
+function describeBin({ tenth, answers, correct, predicted }: ReliabilityBin): object {
+  const { low, high } = shareInterval(correct, answers);
+  return {
+    from: tenth / 10,
+    to: (tenth + 1) / 10,
+    answers,
+    p_correct: round4(predicted / answers),
+    accuracy: round4(correct / answers),
+    low: round4(low),
+    high: round4(high),
+  };
+}
+
+/** Data of GET /api/v1/model/coverage. @throws ApiError UNAVAILABLE */
+export async function readCoverage({ quality }: QualityPorts, tenant: string): Promise<object> {
+  const bands = await orUnavailable(quality.coverage(tenant));
+  const rounded = (value: number | null) => value && round4(value);
+  return {
+    bands: bands.map((band) =>
+      Object.fromEntries(Object.entries(band).map(([name, value]) => [name, rounded(value)])),
+    ),
+  };
+}
