@@ -32,8 +32,9 @@ function configOrExit([argument]: readonly string[]): Config | null {
   }
 }
 
-function greeting({ host, role }: Config, { port, keyNote }: Started): string {
+function greeting({ host, role }: Config, { port, keyNote, dashboard }: Started): string {
   if (port === null) return `Skilltrace ${role} runs`;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return `Skilltrace listens on ${address}${keyNote === null ? '' : ` (${keyNote})`}`;
+  const listens = `Skilltrace listens on ${address}${keyNote === null ? '' : ` (${keyNote})`}`;
+  return dashboard === null ? listens : `${listens}\nDashboard: ${dashboard}`;
 }

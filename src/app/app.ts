@@ -11,6 +11,8 @@ export interface Started {
   readonly port: number | null;
   /** What the user is to know of API keys, or null. */
   readonly keyNote: string | null;
+  /** A link to the dashboard that brings the development key along, or null. */
+  readonly dashboard: string | null;
 }
 
 /** Starts everything that the role asks for. @throws StartError for what the user can mend */

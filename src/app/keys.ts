@@ -1,46 +1,62 @@
 /** The API keys at a start: those of the configuration, and the development key. */
+import { rmSync } from 'node:fs';
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant } from '../contracts/access.js';
-import { developmentKeyFile, makeDevelopmentKey, readDevelopmentKey } from '../embedded/data-dir.js';
+import {
+  demoKeyFile,
+  developmentKeyFile,
+  makeDevelopmentKey,
+  readDevelopmentKey,
+} from '../embedded/data-dir.js';
 import { hashKey, shortHash } from '../http/auth.js';
 import { isLoopbackHost } from '../http/gate.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
+/** What a start says about keys. */
+export interface KeyNote {
+  /** A line for the user, or null. */
+  readonly text: string | null;
+  /** The development key where the line tells it. */
+  readonly developmentKey: string | null;
+}
+
+export const noKeyNote: KeyNote = { text: null, developmentKey: null };
+
 /**
  * Adds the configured keys. Without any live key in store a development key is made, where nobody but this machine can
  * reach it. What was revoked stays revoked.
  *
  * @param redis with its keys: one that came back empty cannot say which of them were revoked
- * @returns a line about the development key for the user, or null
  */
-export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger) {
+export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {
   let unreadable = 0;
   const store = createKeyStore(redis, (error) => {
     unreadable += 1;
     logger.error({ err: error }, 'an API key in store cannot be read: it is refused until it can be');
   });
   for (const setting of config.apiKeys) await addConfigured(store, setting, logger);
-  const made = readDevelopmentKey(config.dataDir);
+  const file = developmentKeyFile(config.dataDir);
+  const made = readDevelopmentKey(file);
   const keys = await store.all();
   const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
   if (made !== null && known?.revokedAt === null) {
     // Somebody may have put it into API_KEYS, too.
-    if (!known.development) await store.put(developmentGrant(made));
-    return config.apiKeys.length === 0 ? noteOf(made, config) : null;
+    if (!known.development) await store.put(developmentGrant(made, defaultTenant));
+    return config.apiKeys.length === 0 ? noteOf(made, config) : noKeyNote;
   }
   // A key that cannot be read may be in force: then nobody is let in by a key that nobody asked for.
-  const isLast = unreadable === 0 && keys.every(({ revokedAt }) => revokedAt !== null);
+  const isLast = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isOfDemo(key));
   const isWanted = isLast && isLoopbackHost(config.host);
   if (known !== undefined) {
     const then = isWanted ? 'a fresh one takes its place' : 'delete its file';
-    const file = developmentKeyFile(config.dataDir);
     logger.warn({ file }, `the development key was revoked and stays so: ${then}`);
   }
-  if (!isWanted) return isLast ? 'no API key is in store; make one: npm run keys -- create' : null;
-  const key = made === null || known !== undefined ? makeDevelopmentKey(config.dataDir, made) : made;
-  await store.put(developmentGrant(key));
+  const advice = 'no API key is in store; make one: npm run keys -- create';
+  if (!isWanted) return isLast ? { ...noKeyNote, text: advice } : noKeyNote;
+  const key = made === null || known !== undefined ? makeDevelopmentKey(file, made) : made;
+  await store.put(developmentGrant(key, defaultTenant));
   return noteOf(key, config);
 }
 
@@ -64,16 +80,46 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
   }
 }
 
-const developmentGrant = (key: string): Grant => ({
+/**
+ * Makes the development key of a tenant's demo, or finds the one in force.
+ * @returns null where others can reach the service, who must not find a key that nobody asked for
+ */
+export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClient, tenant: string) {
+  if (!isLoopbackHost(host)) return null;
+  const store = createKeyStore(redis);
+  const file = demoKeyFile(dataDir, tenant);
+  const made = readDevelopmentKey(file);
+  if (made !== null && (await store.find(hashKey(made))) !== null) return made;
+  const key = makeDevelopmentKey(file, made);
+  await store.put(developmentGrant(key, tenant));
+  return key;
+}
+
+/** Ends the key of a tenant's demo, where there is one. */
+export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, tenant: string): Promise<void> {
+  const file = demoKeyFile(dataDir, tenant);
+  const made = readDevelopmentKey(file);
+  if (made === null) return;
+  await createKeyStore(redis).revoke(hashKey(made));
+  rmSync(file, { force: true });
+}
+
+const defaultTenant = 'default';
+/** It reaches the demo alone: the first start after it still needs a key. */
+const isOfDemo = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
+
+const developmentGrant = (key: string, tenant: string): Grant => ({
   keyHash: hashKey(key),
-  tenant: 'default',
+  tenant,
   requestsPerMinute: null,
   scopes: allScopes,
   development: true,
 });
 
 /** Who listens for others has to know that the key is not for them. */
-const noteOf = (key: string, { host }: Config): string =>
-  isLoopbackHost(host)
-    ? `development API key: ${key}`
-    : `development API key, on this machine only: ${key}; for others: npm run keys -- create`;
+const noteOf = (developmentKey: string, { host }: Config): KeyNote => ({
+  developmentKey,
+  text: isLoopbackHost(host)
+    ? `development API key: ${developmentKey}`
+    : `development API key, on this machine only: ${developmentKey}; for others: npm run keys -- create`,
+});

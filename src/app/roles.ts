@@ -1,6 +1,6 @@
 /** Puts the parts of one process together, by its role. */
 import type { Config } from '../config.js';
-import type { Endpoints } from '../embedded/data-dir.js';
+import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.js';
 import type { ClickhouseEnds } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
 import { redisWarnings } from '../store/redis/server-info.js';
@@ -9,8 +9,9 @@ import { portTaken, startApi } from './api.js';
 import { findPort, startApiProcesses } from './api-processes.js';
 import type { Started } from './app.js';
 import { startConsumers } from './consumers.js';
+import { dashboardLink, localAddress } from './dashboard-link.js';
 import { connectState, type Engine, startEngine } from './engine.js';
-import { prepareKeys } from './keys.js';
+import { type KeyNote, noKeyNote, prepareKeys } from './keys.js';
 import { addAuditFigures } from './maintenance.js';
 import {
   addClickhouseEnds,
@@ -51,15 +52,23 @@ export async function startRole(
   addStallFigures(metrics, consumers);
   const reasons = () => Object.values(consumers).map((consumer) => consumer.stalled());
   const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;
-  if (role === 'pipeline')
-    return { port: config.portIsSet ? await serve(engine, config, metrics, stalled) : null, keyNote: null };
-  const keyNote = await keepKeys(engine, config);
+  if (role === 'pipeline') {
+    const port = config.portIsSet ? await serve(engine, config, metrics, stalled) : null;
+    return { port, keyNote: null, dashboard: null };
+  }
+  const { text, developmentKey } = await keepKeys(engine, config);
   if (skills !== null) await setSkills(skills, engine, config);
-  return { port: await serve(engine, config, metrics, stalled), keyNote };
+  const port = await serve(engine, config, metrics, stalled);
+  const address = localAddress(config.host, port);
+  if (role === 'all') {
+    writeApiUrl(config.dataDir, address);
+    closers.add('api.json', () => removeApiUrl(config.dataDir));
+  }
+  return { port, keyNote: text, dashboard: developmentKey && dashboardLink(address, developmentKey) };
 }
 
-/** Adds the configured keys, now and whenever the state can be used again. @returns a line for the user, or null */
-async function keepKeys(engine: Engine, config: Config): Promise<string | null> {
+/** Adds the configured keys, now and whenever the state can be used again. */
+async function keepKeys(engine: Engine, config: Config): Promise<KeyNote> {
   const { redis, logger } = engine;
   const prepare = () => prepareKeys(config, redis, logger);
   // First, for the state may change while keys are added.
@@ -69,7 +78,7 @@ async function keepKeys(engine: Engine, config: Config): Promise<string | null> 
       logger.error({ err: error }, 'keys are missing until the next start'),
     );
   });
-  return engine.blocked() === null ? prepare() : null;
+  return engine.blocked() === null ? prepare() : noKeyNote;
 }
 
 async function setSkills(skills: SkillsFile, engine: Engine, { skillLimits }: Config): Promise<void> {

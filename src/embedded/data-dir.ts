@@ -1,7 +1,7 @@
 /** The data folder: who owns it, its secrets, where its servers are, and its development key. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
@@ -16,6 +16,7 @@ const storedEndpoints = Type.Object({
   clickhouse_cluster: Type.Optional(Type.String()),
   analyst_url: Type.Union([Type.String(), Type.Null()]),
 });
+const storedApi = Type.Object({ url: Type.String({ minLength: 1 }) });
 const secret = Type.String({ minLength: 1 });
 const storedSecrets = Type.Object({ redis: secret, clickhouse: secret, analyst: secret });
 const processIdentity = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
@@ -92,12 +93,22 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   };
 }
 
-export const developmentKeyFile = (path: string): string => join(path, 'api-key');
+/** Publishes the address of the API, for commands that name it to people. */
+export const writeApiUrl = (path: string, url: string): void => writePrivate(apiFile(path), { url });
+export const removeApiUrl = (path: string): void => rmSync(apiFile(path), { force: true });
 
-/** The development key of a data folder, or null if none was made there. */
-export function readDevelopmentKey(path: string): string | null {
+/** The published address of the API, or null. It may be that of a service that died. */
+export const readApiUrl = (path: string): string | null => readChecked(apiFile(path), storedApi)?.url ?? null;
+
+/** Development keys have a file each: `api-key` that of a start, another one that of a tenant's demo. */
+export const developmentKeyFile = (path: string): string => join(path, 'api-key');
+export const demoKeyFile = (path: string, tenant: string): string =>
+  join(path, tenant === 'demo' ? 'demo-key' : `demo-key-${tenant}`);
+
+/** The development key in a file, or null if none was made there. */
+export function readDevelopmentKey(file: string): string | null {
   try {
-    return readFileSync(developmentKeyFile(path), 'utf8').trim();
+    return readFileSync(file, 'utf8').trim();
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return null;
     throw error;
@@ -108,22 +119,23 @@ export function readDevelopmentKey(path: string): string | null {
  * Makes the development key, readable by its owner only; of several processes at once the first one's counts.
  * @param revoked the key that is in the file, for the fresh one to replace; null where there is none
  */
-export function makeDevelopmentKey(path: string, revoked: string | null): string {
-  makeFolder(path);
+export function makeDevelopmentKey(file: string, revoked: string | null): string {
+  makeFolder(dirname(file));
   // Asked again, for another process may have replaced it meanwhile.
-  if (revoked !== null && readDevelopmentKey(path) === revoked) rmSync(developmentKeyFile(path));
+  if (revoked !== null && readDevelopmentKey(file) === revoked) rmSync(file);
   const key = `dev-${randomBytes(18).toString('base64url')}`;
   try {
-    writeFileSync(developmentKeyFile(path), `${key}\n`, { mode: 0o600, flag: 'wx' });
+    writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
     return key;
   } catch (error) {
-    const made = hasCode(error, 'EEXIST') ? readDevelopmentKey(path) : null;
+    const made = hasCode(error, 'EEXIST') ? readDevelopmentKey(file) : null;
     if (made === null) throw error;
     return made;
   }
 }
 
 const endpointsFile = (path: string): string => join(path, 'endpoints.json');
+const apiFile = (path: string): string => join(path, 'api.json');
 const serversFile = (path: string): string => join(path, 'servers.json');
 
 const inUse = (path: string, by: string): StartError =>

@@ -5,6 +5,7 @@ import { chmodSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readApiUrl } from '../../src/embedded/data-dir.js';
 import { type Caller, callerOf, event } from '../support/http.js';
 import { dataFolder } from '../support/service.js';
 import { environment, serviceProgram } from '../support/service-process.js';
@@ -71,7 +72,7 @@ async function start(settings: Settings, key?: string): Promise<Service> {
     return running.out().includes('\n');
   });
   const [, port, made] =
-    /^Skilltrace listens on http:\/\/127\.0\.0\.1:(\d+)(?: \(development API key: (\S+)\))?\n$/.exec(
+    /^Skilltrace listens on http:\/\/127\.0\.0\.1:(\d+)(?: \(development API key: (\S+)\)\nDashboard: http:\/\/127\.0\.0\.1:\1\/dashboard#key=\2)?\n$/.exec(
       running.out(),
     ) ?? [];
   assert.ok(port !== undefined, running.out());
@@ -132,7 +133,8 @@ test('start, post, read, query ClickHouse, SIGTERM', async (t) => {
   const DATA_DIR = await folderOf(t);
   const service = await start({ DATA_DIR });
   assert.equal(readFileSync(join(DATA_DIR, 'api-key'), 'utf8').trim(), service.key);
-  for (const name of ['api-key', 'endpoints.json'])
+  assert.equal(readApiUrl(DATA_DIR), `http://127.0.0.1:${service.port}`);
+  for (const name of ['api-key', 'endpoints.json', 'api.json'])
     assert.equal(statSync(join(DATA_DIR, name)).mode & 0o777, 0o600);
   assert.equal((await service.caller.track(event({ user_id: 'ada' }))).status, 200);
   assert.equal((await service.caller.trackAll([event(), event()])).status, 200);
@@ -147,6 +149,7 @@ test('start, post, read, query ClickHouse, SIGTERM', async (t) => {
   assert.ok(performance.now() - since < 10_000);
   assert.ok(allDead(servers));
   assert.equal(service.errors(), '', 'nothing to warn of');
+  assert.equal(readApiUrl(DATA_DIR), null);
 });
 
 /** Milliseconds from the first signal until a second one forced the end, by the service's own log; null without. */

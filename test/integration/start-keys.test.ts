@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { prepareKeys } from '../../src/app/keys.js';
+import { prepareDemoKey, prepareKeys, removeDemoKey } from '../../src/app/keys.js';
 import { loadConfig } from '../../src/config.js';
 import { allScopes, defaultScopes } from '../../src/contracts/access.js';
 import { hashKey } from '../../src/http/auth.js';
@@ -31,8 +31,12 @@ async function stage(t: TestContext) {
     file,
     keyInFile: () => readFileSync(file, 'utf8').trim(),
     /** What the user is told. */
-    start: (settings: Record<string, string> = {}) =>
-      prepareKeys(loadConfig({ DATA_DIR, ...settings }), redis, logger),
+    start: async (settings: Record<string, string> = {}) =>
+      (await prepareKeys(loadConfig({ DATA_DIR, ...settings }), redis, logger)).text,
+    demoKey: (tenant: string, settings: Record<string, string> = {}) =>
+      prepareDemoKey(loadConfig({ DATA_DIR, ...settings }), redis, tenant),
+    removeDemoKey: (tenant: string) => removeDemoKey(loadConfig({ DATA_DIR }), redis, tenant),
+    demoFile: join(DATA_DIR, 'demo-key'),
     command: (...args: string[]) => runCommand('keys', { REDIS_URL: redisUrl, DATA_DIR }, ...args),
   };
 }
@@ -118,11 +122,37 @@ test(
   },
 );
 
+test(
+  'the key of a demo is of its tenant, ends with it, and leaves the first start its own',
+  LIMIT,
+  async (t) => {
+    const { start, store, demoKey, removeDemoKey, demoFile, keyInFile } = await stage(t);
+    const key = (await demoKey('demo')) ?? '';
+    assert.equal(readFileSync(demoFile, 'utf8').trim(), key);
+    assert.equal(statSync(demoFile).mode & 0o777, 0o600);
+    const stored = await store.find(hashKey(key));
+    assert.deepEqual(stored && [stored.tenant, stored.development, stored.scopes], ['demo', true, allScopes]);
+    assert.equal(await demoKey('demo'), key, 'once');
+    const other = (await demoKey('school')) ?? '';
+    assert.equal((await store.find(hashKey(other)))?.tenant, 'school');
+    assert.equal(await start(), `development API key: ${keyInFile()}`);
+    assert.notEqual(keyInFile(), key);
+    await removeDemoKey('demo');
+    await removeDemoKey('demo');
+    assert.deepEqual([existsSync(demoFile), await store.find(hashKey(key))], [false, null]);
+    assert.notEqual(await store.find(hashKey(other)), null);
+    const fresh = (await demoKey('demo')) ?? '';
+    await store.revoke(hashKey(fresh));
+    assert.notEqual(await demoKey('demo'), fresh, 'a revoked one is replaced');
+  },
+);
+
 test('where others can reach the service no development key is made', LIMIT, async (t) => {
-  const { start, store, file, keyInFile } = await stage(t);
+  const { start, store, demoKey, file, demoFile, keyInFile } = await stage(t);
   for (const HOST of ['0.0.0.0', '::', '192.0.2.1', 'example.org'])
     assert.match((await start({ HOST })) ?? '', /^no API key is in store; .*npm run keys -- create/);
-  assert.deepEqual([existsSync(file), await store.all()], [false, []]);
+  assert.equal(await demoKey('demo', { HOST: '0.0.0.0' }), null);
+  assert.deepEqual([existsSync(file), existsSync(demoFile), await store.all()], [false, false, []]);
   for (const HOST of ['localhost', '::1']) await start({ HOST });
   const note = await start({ HOST: '0.0.0.0' });
   assert.equal(

@@ -1,7 +1,7 @@
 /** Records in Redis that cannot be read: who asks for many gets the others, and is told. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { prepareKeys } from '../../src/app/keys.js';
+import { noKeyNote, prepareKeys } from '../../src/app/keys.js';
 import { loadConfig } from '../../src/config.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
@@ -39,7 +39,7 @@ test('an API key that cannot be read hides no other, and stops no start', async 
   const config = loadConfig({ DATA_DIR: await tempDir(t) });
   const lines: string[] = [];
   const logger = createLogger('error', 'test', { write: (line) => lines.push(line) });
-  assert.equal(await prepareKeys(config, redis, logger), null, 'it may be in force');
+  assert.deepEqual(await prepareKeys(config, redis, logger), noKeyNote, 'it may be in force');
   assert.equal(lines.filter((line) => line.includes('cannot be read')).length, 2);
 });
 
