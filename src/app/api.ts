@@ -22,6 +22,7 @@ import { createMessageStore } from '../store/webhooks/messages.js';
 import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
+import { createLearnerList } from '../warehouse/reads/learner-list.js';
 import { createModelQuality } from '../warehouse/reads/model-quality.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
@@ -141,6 +142,8 @@ function routePortsOf(
   const stored = createStoredRows(clickhouse, limit);
   const waiting = createWaitingAttempts(redis, partitions);
   const records = createLearnerRecords(redis, partitions);
+  const erasures = createErasureStore(redis, partitions);
+  const { erasedAmong } = whileUsable(blocked, { erasedAmong: erasures.erasedAmong });
   const recorder = createAttemptRecorder(compute, tally, now);
   const retraction = {
     ...{ learners, models, now, waiting, stored, rewriter: compute },
@@ -163,6 +166,7 @@ function routePortsOf(
     forecaster: compute,
     mastery: history,
     velocity: history,
+    learners: { ...history, list: createLearnerList(clickhouse, limit), erasedAmong },
     goals: { goals, now },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
@@ -171,7 +175,7 @@ function routePortsOf(
     attempts: { learners, waiting, stored },
     retraction,
     erasures: {
-      erasures: createErasureStore(redis, partitions),
+      erasures,
       receipts: { find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)) },
     },
     exportLearner: createLearnerExports({

@@ -77,6 +77,11 @@ export class LearnerCalls extends Operations {
     return this.remove(path`/api/v1/goals/${userId}`, options);
   }
 
+  /** A page of the learners whose ids begin with `prefix`; of all without one. */
+  async learners(query: Api.LearnersQuery & CallOptions = {}): Promise<Api.LearnerPage> {
+    return this.get('/api/v1/learners', query);
+  }
+
   /** A page of the learner's answers, newest first. */
   async attempts(userId: string, query: Api.PageQuery & CallOptions = {}): Promise<Api.AttemptPage> {
     return this.get(path`/api/v1/learners/${userId}/attempts`, query);

@@ -113,6 +113,15 @@ export type ReliabilityQuery = {
   readonly days?: number | undefined;
 };
 
+export type LearnersQuery = {
+  /** Most entries of a page; absent: 100, of mastery all */
+  readonly limit?: number | undefined;
+  /** next_cursor of the page before */
+  readonly cursor?: string | undefined;
+  /** What the ids begin with, byte for byte; absent: all learners */
+  readonly prefix?: string | undefined;
+};
+
 export type PageQuery = {
   /** Most entries of a page; absent: 100, of mastery all */
   readonly limit?: number | undefined;
@@ -507,6 +516,21 @@ export type SkillPage = {
 export type DeletedSkill = {
   readonly skill_id: Id;
   readonly answers: number;
+};
+
+export type ListedLearner = {
+  readonly user_id: Id;
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
+  readonly skills: number;
+  /** YYYY-MM-DD, a UTC day */
+  readonly last_day: string;
+};
+
+export type LearnerPage = {
+  readonly learners: readonly ListedLearner[];
+  readonly next_cursor: string | null;
+  readonly source_lag_seconds: number | null;
 };
 
 export type Attempt = {

@@ -12,6 +12,7 @@ import * as forecasts from '../services/read/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
 import { type AttemptPorts, listAttempts } from '../services/read/list-attempts.js';
+import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
 import { PageQuery } from '../services/read/pages.js';
 import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
@@ -32,6 +33,7 @@ export interface RoutePorts {
   readonly forecaster: Parameters<typeof forecasts.forecastScores>[0];
   readonly mastery: mastery.ExplainPorts;
   readonly velocity: VelocityPorts;
+  readonly learners: LearnerListPorts;
   readonly goals: GoalPorts;
   readonly skills: SkillDeletePorts;
   readonly attempts: AttemptPorts;
@@ -126,6 +128,9 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   ),
   route('DELETE', '/api/v1/skills/:skill_id', administers(), async ({ tenant, ifMatch }, skillId) =>
     ok(await deleteSkill(ports.skills, tenant, skillId, ifMatch), 'Skill deleted'),
+  ),
+  route('GET', '/api/v1/learners', reads(LearnersQuery), async ({ tenant, query }) =>
+    ok(await listLearners(ports.learners, tenant, query)),
   ),
   route('GET', '/api/v1/learners/:user_id/attempts', reads(PageQuery), async ({ tenant, query }, userId) =>
     ok(await listAttempts(ports.attempts, tenant, userId, query)),

@@ -12,6 +12,7 @@ import { webhookTypes } from '../../src/contracts/webhook-events.js';
 import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
+import { LearnersQuery } from '../../src/services/read/list-learners.js';
 import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
 import { PageQuery } from '../../src/services/read/pages.js';
 import { VelocityQuery } from '../../src/services/read/velocity.js';
@@ -68,6 +69,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   PredictionQuery: query(PredictionQuery),
   VelocityQuery: query(VelocityQuery),
   ReliabilityQuery: query(ReliabilityQuery),
+  LearnersQuery: query(LearnersQuery),
   PageQuery: query(PageQuery),
 };
 
@@ -87,6 +89,8 @@ const received: Readonly<Record<string, TSchema>> = {
   Skill: bodies.Skill,
   SkillPage: bodies.SkillPage,
   DeletedSkill: bodies.DeletedSkill,
+  ListedLearner: bodies.ListedLearner,
+  LearnerPage: bodies.LearnerPage,
   Attempt: bodies.Attempt,
   AttemptPage: bodies.AttemptPage,
   TakenBack: bodies.TakenBack,

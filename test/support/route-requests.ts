@@ -76,6 +76,9 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     ...sends({ name: 'Set' }),
   }),
   'DELETE /api/v1/skills/:skill_id': (ids) => ({ path: `/api/v1/skills/${skill(ids)}` }),
+  'GET /api/v1/learners': ({ userId }) => ({
+    path: `/api/v1/learners?prefix=${encodeURIComponent(userId.slice(0, 1))}`,
+  }),
   'GET /api/v1/learners/:user_id/attempts': (ids) => ({ path: `/api/v1/learners/${user(ids)}/attempts` }),
   'GET /api/v1/learners/:user_id/export': (ids) => ({ path: `/api/v1/learners/${user(ids)}/export` }),
   'GET /api/v1/erasures/:erasure_id': ({ erasureId }) => ({ path: `/api/v1/erasures/${erasureId}` }),

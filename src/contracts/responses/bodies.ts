@@ -151,6 +151,17 @@ export const Velocity = Type.Object({
   series: nullable(Type.Array(SeriesDay)),
 });
 
+export const ListedLearner = Type.Object({
+  user_id: Id,
+  ...each(Count, 'total_attempts', 'correct_attempts', 'skills'),
+  last_day: Day,
+});
+export const LearnerPage = Type.Object({
+  learners: Type.Array(ListedLearner),
+  next_cursor: Text,
+  source_lag_seconds: nullable(Amount),
+});
+
 const goal = { user_id: Id, updated_at: Time };
 export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
 export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });

@@ -95,6 +95,7 @@ const answers = {
   'DELETE /api/v1/skills/:skill_id': ok(
     ...([data.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
+  'GET /api/v1/learners': ok(data.LearnerPage),
   'GET /api/v1/learners/:user_id/attempts': ok(data.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
     ...([data.TakenBack, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),

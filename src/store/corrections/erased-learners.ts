@@ -104,6 +104,15 @@ if ARGV[3] == '' then redis.call('HDEL', erased, ARGV[1]) else redis.call('HSET'
 export const createErasedLearners = (client: RedisClient, partitions: number) => ({
   erased: async (): Promise<ErasedLearner[]> =>
     (await Promise.all(indices(partitions).map((partition) => listErased(client, partition)))).flat(),
+  /** As `findErased`. */
+  erasedAmong: (tenant: string, userIds: readonly string[]) =>
+    findErased(
+      client,
+      userIds.map((userId) => ({
+        partition: partitionOf(tenant, userId, partitions),
+        hash: learnerHash(tenant, userId),
+      })),
+    ),
   /** Notes that ClickHouse was asked, or forgets the learner. One who was erased again meanwhile stays as they are. */
   noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
     const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
