@@ -12,7 +12,7 @@ import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
-import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
+import { createKeyRing, createKeyStore, createQuotaCounter } from '../store/access/api-keys.js';
 import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
@@ -149,6 +149,9 @@ function routePortsOf(
     ...{ learners, models, now, waiting, stored, rewriter: compute },
     limit: createLimiter(retractionLimits),
   };
+  const keys = createKeyStore(redis, (error) =>
+    logger.error({ err: error }, 'an API key in store cannot be read: it is refused, and not listed'),
+  );
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
@@ -182,6 +185,7 @@ function routePortsOf(
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
+    operator: { keys: whileUsable(blocked, keys) },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     model: { quality: createModelQuality(clickhouse, limit), sourceLagSeconds, now },
     health,

@@ -1,14 +1,13 @@
 /** The API keys at a start: those of the configuration, and the development key. */
 import { rmSync } from 'node:fs';
 import type { ApiKeySetting, Config } from '../config.js';
-import { allScopes, defaultScopes, type Grant } from '../contracts/access.js';
+import { allScopes, defaultScopes, type Grant, hashKey, shortHash } from '../contracts/access.js';
 import {
   demoKeyFile,
   developmentKeyFile,
   makeDevelopmentKey,
   readDevelopmentKey,
 } from '../embedded/data-dir.js';
-import { hashKey, shortHash } from '../http/auth.js';
 import { isLoopbackHost } from '../http/gate.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';

@@ -1,10 +1,18 @@
 /** Creates, lists and revokes API keys. */
-import { randomBytes } from 'node:crypto';
-import { allScopes, defaultScopes, type Grant, type Scope } from '../contracts/access.js';
+import {
+  allScopes,
+  defaultQuota,
+  defaultScopes,
+  type Grant,
+  hashKey,
+  maxQuota,
+  type Scope,
+  shortHash,
+} from '../contracts/access.js';
 import { plainName } from '../contracts/ids.js';
-import { hashKey, shortHash } from '../http/auth.js';
 import { tableLines } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
+import { addKey, makeKey } from '../services/access/manage-keys.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import {
   argumentsOf,
@@ -19,11 +27,9 @@ import {
 import { commandOf } from './command.js';
 import { openStore } from './servers.js';
 
-const defaultQuota = 100;
-
 const options = {
   tenant: tenantOption(`whose answers the key reaches (default: ${defaultTenant})`),
-  'requests-per-minute': integerOption(1, 1_000_000_000, `quota, 1 to 1000000000 (default: ${defaultQuota})`),
+  'requests-per-minute': integerOption(1, maxQuota, `quota, 1 to ${maxQuota} (default: ${defaultQuota})`),
   unlimited: flag('no quota'),
   scopes: option(
     'LIST',
@@ -85,7 +91,7 @@ function create(values: Values<typeof options>): Action {
   const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
   if (unlimited && quota !== null)
     throw new Misuse('--unlimited and --requests-per-minute exclude each other');
-  const key = values.key ?? `sk-${randomBytes(24).toString('base64url')}`;
+  const key = values.key ?? makeKey();
   const grant: Grant = {
     keyHash: hashKey(key),
     tenant: tenant ?? defaultTenant,
@@ -96,8 +102,7 @@ function create(values: Values<typeof options>): Action {
   return async (store) => {
     const stored = await store.find(grant.keyHash);
     if (stored !== null) checkSame(stored, grant);
-    if ((await store.put(grant)) === 'revoked')
-      throw new StartError('This key was revoked and stays so: create another one');
+    await addKey(store, grant);
     return key;
   };
 }

@@ -1,10 +1,10 @@
-import { ModelCalls } from './model-calls.js';
 import { path, type Tagged, type WriteOptions } from './operations.js';
+import { OperatorCalls } from './operator-calls.js';
 import type { CallOptions } from './transport.js';
 import type * as Api from './types.js';
 
 /** All operations of the API, by their names; statements of xAPI are for its own clients. All reject with a SkilltraceError. */
-export class Calls extends ModelCalls {
+export class Calls extends OperatorCalls {
   /** A page of the skills that were set or answered. */
   async skills(query: Api.PageQuery & CallOptions = {}): Promise<Api.SkillPage> {
     return this.get('/api/v1/skills', query);

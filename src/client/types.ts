@@ -75,6 +75,23 @@ export type SecretRotation = {
   readonly revoke_old?: boolean | null | undefined;
 };
 
+export type KeySetting = {
+  readonly scopes?: readonly ('read' | 'write' | 'admin' | 'operator')[] | null | undefined;
+  /** Quota of requests */
+  readonly requests_per_minute?: number | null | undefined;
+  /** True: no quota */
+  readonly unlimited?: boolean | null | undefined;
+  /** Of A-Za-z0-9._~- */
+  readonly tenant?: string | null | undefined;
+};
+
+export type KeyChange = {
+  /** Quota of requests */
+  readonly requests_per_minute?: number | null | undefined;
+  /** True: no quota */
+  readonly unlimited?: boolean | null | undefined;
+};
+
 export type XapiMappingSetting = {
   readonly home_page?: string | null | undefined;
   readonly skill_from?:
@@ -127,6 +144,15 @@ export type PageQuery = {
   readonly limit?: number | undefined;
   /** next_cursor of the page before */
   readonly cursor?: string | undefined;
+};
+
+export type KeyQuery = {
+  /** Most entries of a page; absent: 100, of mastery all */
+  readonly limit?: number | undefined;
+  /** next_cursor of the page before */
+  readonly cursor?: string | undefined;
+  /** Of A-Za-z0-9._~- */
+  readonly tenant?: string | undefined;
 };
 
 /** Identifier: 1 to 128 characters without control characters, compared byte for byte */
@@ -631,6 +657,56 @@ export type EventTypes = readonly (
   | 'erasure.completed'
   | '*'
 )[];
+
+export type OwnKey = {
+  /** The first 12 characters of its SHA-256 */
+  readonly key_id: string;
+  /** Of A-Za-z0-9._~- */
+  readonly tenant: string;
+  readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
+  readonly requests_per_minute: number | null;
+  /** Works on the machine of the service only */
+  readonly development: boolean;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+};
+
+export type Key = {
+  /** The first 12 characters of its SHA-256 */
+  readonly key_id: string;
+  /** Of A-Za-z0-9._~- */
+  readonly tenant: string;
+  readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
+  readonly requests_per_minute: number | null;
+  /** Works on the machine of the service only */
+  readonly development: boolean;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+  /** RFC 3339, UTC */
+  readonly revoked_at: string | null;
+};
+
+export type CreatedKey = {
+  /** The first 12 characters of its SHA-256 */
+  readonly key_id: string;
+  /** Of A-Za-z0-9._~- */
+  readonly tenant: string;
+  readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
+  readonly requests_per_minute: number | null;
+  /** Works on the machine of the service only */
+  readonly development: boolean;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+  /** RFC 3339, UTC */
+  readonly revoked_at: string | null;
+  /** Shown here and nowhere else */
+  readonly key: string;
+};
+
+export type KeyPage = {
+  readonly keys: readonly Key[];
+  readonly next_cursor: string | null;
+};
 
 export type Webhook = {
   readonly webhook_id: string;

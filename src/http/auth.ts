@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import { singleFlights } from '../concurrency.js';
-import type { Grant } from '../contracts/access.js';
+import { type Grant, hashKey } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
 
 /** A revoked key works at most this long. */
@@ -85,12 +85,6 @@ function granted(grant: Grant | null): Grant {
   if (grant === null) throw unauthorized('The API key is not known');
   return grant;
 }
-
-/** Name under which a key is stored; the key itself never is. */
-export const hashKey = (key: string): string => hash('sha256', key);
-
-/** What people are shown of it. */
-export const shortHash = (keyHash: string): string => keyHash.slice(0, 12);
 
 export const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

@@ -1,7 +1,7 @@
 /** Admission: the key, its quota, and what else the head of a request says. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlights } from '../concurrency.js';
-import type { Grant } from '../contracts/access.js';
+import type { Grant, NeededScope } from '../contracts/access.js';
 import { parseIfMatch } from '../contracts/preconditions.js';
 import { ApiError } from '../errors.js';
 import { type Authenticator, unauthorized } from './auth.js';
@@ -62,8 +62,11 @@ function routeOf({ route, allow }: Match): Route {
 
 function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted {
   const { scope } = route;
-  if (grant !== null && scope !== null && !grant.scopes.includes(scope))
-    throw new ApiError('FORBIDDEN', `The scope of this key does not allow it: it needs ${scope}`);
+  if (grant !== null && scope !== null && !opens(grant, scope))
+    throw new ApiError(
+      'FORBIDDEN',
+      `The scope of this key does not allow it: it needs ${[scope].flat().join(' or ')}`,
+    );
   if (grant !== null) route.protocol?.check(exchange);
   if (route.body === null || (route.body.optional && sendsNothing(exchange)))
     return { route, grant, mediaType: '', gzip: false };
@@ -72,22 +75,29 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted 
   return { route, grant, mediaType, gzip };
 }
 
+const opens = ({ scopes }: Grant, needed: NeededScope): boolean =>
+  typeof needed === 'string' ? scopes.includes(needed) : needed.some((one) => scopes.includes(one));
+
 /** Neither a body nor what it would be. */
 const sendsNothing = (exchange: Exchange): boolean =>
   exchange.header('content-type') === null &&
   exchange.header('transfer-encoding') === null &&
   Number(exchange.header('content-length')) === 0;
 
+/** Who comes without a key. */
+const nobody: Grant = { keyHash: '', tenant: '', requestsPerMinute: null, scopes: [], development: false };
+
 /** What the handler gets to see, with the last checks. @throws ApiError */
 export function callOf(
   exchange: Exchange,
-  { route, grant, mediaType }: Admitted,
+  { route, grant: known, mediaType }: Admitted,
   body: Buffer,
   respond: (reply: Reply) => void,
 ): Call {
   const replaces = route.method === 'PUT' || route.method === 'DELETE';
+  const grant = known ?? nobody;
   return {
-    tenant: grant?.tenant ?? '',
+    ...{ grant, tenant: grant.tenant },
     body,
     mediaType,
     query: route.query?.read(exchange.query),

@@ -145,7 +145,7 @@ function operationOf(route: Route) {
   return {
     ...{ operationId: said.id, summary: said.summary },
     tags: [scope === null ? 'service' : area],
-    ...(scope !== null && { description: `Scope: ${scope}`, 'x-scope': scope }),
+    ...(scope !== null && { description: `Scope: ${[scope].flat().join(' or ')}`, 'x-scope': scope }),
     security: security.map((scheme) => ({ [scheme]: [] })),
     parameters: parametersOf(route, said.headers),
     ...bodyOf(route),

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Scope } from '../contracts/access.js';
+import type { Grant, NeededScope } from '../contracts/access.js';
 import { checked } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
 import type { IfMatch } from '../contracts/preconditions.js';
@@ -18,7 +18,9 @@ export interface Head {
 
 /** A request that passed all checks. */
 export interface Call<Query = unknown> {
-  /** The caller's tenant; empty where the route asks for no key. */
+  /** What the caller's key allows; nothing where the route asks for no key. */
+  readonly grant: Grant;
+  /** The caller's. */
   readonly tenant: string;
   readonly query: Query;
   readonly body: Buffer;
@@ -85,7 +87,7 @@ export interface Route {
   /** As uWebSockets.js matches it: `:name` stands for one segment. */
   readonly path: string;
   /** What the key must allow; null: no key is needed. */
-  readonly scope: Scope | null;
+  readonly scope: NeededScope | null;
   readonly body: BodyRules | null;
   /** Null where the query is ignored. */
   readonly query: QueryReader | null;

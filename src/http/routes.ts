@@ -22,6 +22,7 @@ import type { WebhookPorts } from '../services/webhooks/manage.js';
 import type { MappingPorts } from '../services/xapi/mappings.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
 import { type ModelPorts, modelRoutes } from './model-routes.js';
+import { type OperatorPorts, operatorRoutes } from './operator-routes.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
 import { type Reply, type Route, route } from './route.js';
 import { administers, bodyOf, json, largeBytes, parseLarge, reads, smallBody, writes } from './rules.js';
@@ -41,6 +42,7 @@ export interface RoutePorts {
   readonly xapi: StatementPorts & MappingPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
+  readonly operator: OperatorPorts;
   readonly webhooks: WebhookPorts;
   readonly model: ModelPorts;
   readonly health: Health;
@@ -150,6 +152,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
   ...modelRoutes(ports.model),
+  ...operatorRoutes(ports.operator),
   ...webhookRoutes(ports.webhooks),
   ...xapiRoutes(ports.xapi),
   route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { allScopes } from '../../src/contracts/access.js';
 import { examples } from '../../src/contracts/responses/examples.js';
 import { pathExamples } from '../../src/contracts/responses/operations.js';
 import { assertAnswer } from '../support/answer-check.js';
@@ -19,7 +20,7 @@ import { keysOf, sharedService } from '../support/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
-const limited = await keys.add({ quota: 10_000 });
+const limited = await keys.add({ quota: 10_000, scopes: allScopes });
 
 /** What the requests below need to find something, and what has to come last. */
 const order = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'];
@@ -34,7 +35,7 @@ const ids = {
 };
 const file = join(root, 'src/contracts/responses/examples.ts');
 const recorded: Record<string, unknown> = {};
-const made = { erasureId: '', webhookId: '', messageId: '' };
+const made = { erasureId: '', keyId: '', webhookId: '', messageId: '' };
 
 /** The example of the description is what is sent. */
 function bodyOf(method: string, path: string): string | null {
@@ -59,6 +60,7 @@ for (const route of routes) {
     if (isJson && !isOwn) recorded[name] = jsonOf(answer);
     const { data } = isJson ? jsonOf(answer) : {};
     if (name === 'DELETE /api/v1/learners/:user_id') made.erasureId = data.erasure_id;
+    if (name === 'POST /api/v1/keys') made.keyId = data.key_id;
     if (name === 'POST /api/v1/webhooks') made.webhookId = data.webhook_id;
     if (name === 'POST /api/v1/webhooks/:webhook_id/test') made.messageId = data.message_id;
   });

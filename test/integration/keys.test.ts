@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { hashKey } from '../../src/http/auth.js';
+import { hashKey } from '../../src/contracts/access.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { runCommand } from '../support/command.js';

@@ -3,6 +3,8 @@ import Type, { type TProperties, type TSchema } from 'typebox';
 import { LearningEvent, LearningEventResult } from '../../src/contracts/events.js';
 import { GoalBody } from '../../src/contracts/goals.js';
 import { Id } from '../../src/contracts/ids.js';
+import { KeyChange, NewKey } from '../../src/contracts/keys.js';
+import * as access from '../../src/contracts/responses/access.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
 import * as models from '../../src/contracts/responses/models.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
@@ -11,6 +13,7 @@ import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
 import { webhookTypes } from '../../src/contracts/webhook-events.js';
 import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
+import { KeyQuery } from '../../src/services/access/manage-keys.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
 import { LearnersQuery } from '../../src/services/read/list-learners.js';
 import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
@@ -65,12 +68,15 @@ const sent: Readonly<Record<string, TSchema>> = {
   WebhookSetting: NewWebhook,
   WebhookChange,
   SecretRotation: Rotation,
+  KeySetting: NewKey,
+  KeyChange,
   XapiMappingSetting: MappingRequest,
   PredictionQuery: query(PredictionQuery),
   VelocityQuery: query(VelocityQuery),
   ReliabilityQuery: query(ReliabilityQuery),
   LearnersQuery: query(LearnersQuery),
   PageQuery: query(PageQuery),
+  KeyQuery: query(KeyQuery),
 };
 
 const received: Readonly<Record<string, TSchema>> = {
@@ -97,6 +103,10 @@ const received: Readonly<Record<string, TSchema>> = {
   BegunErasure: bodies.BegunErasure,
   Erasure: bodies.Erasure,
   EventTypes,
+  OwnKey: access.OwnKey,
+  Key: access.Key,
+  CreatedKey: access.CreatedKey,
+  KeyPage: access.KeyPage,
   Webhook: webhooks.Webhook,
   WebhookWithSecret: webhooks.WebhookWithSecret,
   WebhookPage: webhooks.WebhookPage,

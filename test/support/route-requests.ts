@@ -9,6 +9,8 @@ export interface Ids {
   readonly eventId: string;
   readonly erasureId: string;
   readonly webhookId: string;
+  /** Of an API key; absent: one that there is not. */
+  readonly keyId?: string;
   /** Of a webhook; absent: one that there is not. */
   readonly messageId?: string;
 }
@@ -22,6 +24,7 @@ const event = ({ userId, skillId, eventId }: Ids): object => ({
   is_correct: true,
 });
 const webhook = ({ webhookId }: Ids): string => `/api/v1/webhooks/${webhookId}`;
+const key = ({ keyId = '0123456789ab' }: Ids): string => `/api/v1/keys/${keyId}`;
 const sends = (body: object): Pick<RequestParts, 'body'> => ({ body: JSON.stringify(body) });
 
 /** Its name has a hash. */
@@ -88,6 +91,11 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'DELETE /api/v1/learners/:user_id': (ids) => ({ path: `/api/v1/learners/${user(ids)}` }),
   'GET /api/v1/model/reliability': (ids) => ({ path: `/api/v1/model/reliability?skill_id=${skill(ids)}` }),
   'GET /api/v1/model/coverage': () => ({ path: '/api/v1/model/coverage' }),
+  'GET /api/v1/key': () => ({ path: '/api/v1/key' }),
+  'GET /api/v1/keys': () => ({ path: '/api/v1/keys' }),
+  'POST /api/v1/keys': () => ({ path: '/api/v1/keys', ...sends({}) }),
+  'PATCH /api/v1/keys/:key_id': (ids) => ({ path: key(ids), ...sends({ requests_per_minute: 50 }) }),
+  'DELETE /api/v1/keys/:key_id': (ids) => ({ path: key(ids) }),
   'POST /api/v1/webhooks': () => ({
     path: '/api/v1/webhooks',
     ...sends({ url: 'https://hooks.example.org/', event_types: ['*'] }),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Grant } from '../../src/contracts/access.js';
-import { createAuthenticator, hashKey } from '../../src/http/auth.js';
+import { hashKey } from '../../src/contracts/access.js';
+import { createAuthenticator } from '../../src/http/auth.js';
 
 const grant: Grant = {
   keyHash: 'hash',

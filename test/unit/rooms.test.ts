@@ -56,6 +56,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
       'retention',
       'rebuild',
       'webhooks',
+      'access',
     ],
   ],
   'src/lab': ['report', 'evaluate', 'backtest', 'demo'],

@@ -7,7 +7,9 @@ export const description = `Rules that hold for every call.
 
 **Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
 and sets goals, \`read\` asks about learners and skills, \`admin\` sets skills, manages webhooks,
-maps xAPI, exports and erases. \`x-scope\` names the one that a call needs; a call without it needs no key.
+maps xAPI, exports, erases, and manages the tenant's keys, none with more than it has itself; \`operator\` is for what reaches
+beyond a tenant: parked rows, audits, the deployment, keys and quotas of others. It is given by name only. \`x-scope\` names the
+scope that a call needs, or those of which one is enough; a call without it needs no key.
 
 **Errors** are \`{"success":false,"error":{"code","message","details"}}\`. \`x-retry\` says for each code whether sending the same
 request again is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Calls of xAPI have its own statuses, and the error alone as a body. Below /api/v1 an unknown path is
@@ -78,6 +80,14 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
     'How often answers were right that were given a probability',
   ],
   'GET /api/v1/model/coverage': ['coverage', 'How often the intervals of served forecasts held'],
+  'GET /api/v1/key': ['ownKey', 'What the key of the request may do'],
+  'GET /api/v1/keys': [
+    'keys',
+    'API keys of the tenant, for operators of all, newest first, revoked ones included',
+  ],
+  'POST /api/v1/keys': ['createKey', 'Make an API key, which is told here only'],
+  'PATCH /api/v1/keys/:key_id': ['changeKey', 'Set the quota of a key'],
+  'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key, also the own one; within 5 s it is refused'],
   'POST /api/v1/webhooks': ['createWebhook', 'Have events sent to a URL; tells the secret that signs them'],
   'GET /api/v1/webhooks': ['webhooks', 'Endpoints of the tenant'],
   'GET /api/v1/webhooks/:webhook_id': ['webhook', 'One endpoint'],
@@ -131,13 +141,13 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   WEBHOOK_NOT_FOUND: 'The tenant has no webhook of this id',
   METHOD_NOT_ALLOWED: 'The path takes other methods',
   CONFLICT:
-    'The first request with this event_id still runs; the skill has too many answers to be forgotten; or the webhook is disabled or has no secret',
+    'The first request with this event_id still runs; the skill has too many answers to be forgotten; the webhook is disabled or has no secret; or the key was revoked',
   PRECONDITION_FAILED: 'The state has none of the tags in If-Match',
   PAYLOAD_TOO_LARGE: 'The body is larger than the limit, unpacked',
   UNSUPPORTED_MEDIA_TYPE: 'Content-Type or Content-Encoding is none of those that are taken',
   IDEMPOTENCY_KEY_REUSED: 'This event_id came with another event of the learner',
   LIMIT_EXCEEDED:
-    'There are as many skills of the learner or in the tenant, webhooks or secrets, as are allowed',
+    'There are as many skills of the learner or in the tenant, webhooks, secrets or keys, as are allowed',
   TOO_LATE: 'The answer is archived and cannot be taken back any more',
   RATE_LIMITED: 'The quota of the key is spent',
   INTERNAL: 'A defect, which the log has under the X-Request-Id',

@@ -5,6 +5,7 @@ import { nullable } from '../checked.js';
 import { LearningEventResult } from '../events.js';
 import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
+import * as access from './access.js';
 import * as data from './bodies.js';
 import { Amount, Count, each } from './bodies.js';
 import * as models from './models.js';
@@ -105,6 +106,11 @@ const answers = {
   'GET /api/v1/erasures/:erasure_id': ok(data.Erasure, 'NOT_FOUND'),
   'GET /api/v1/model/reliability': ok(models.Reliability),
   'GET /api/v1/model/coverage': ok(models.Coverage),
+  'GET /api/v1/key': ok(access.OwnKey),
+  'GET /api/v1/keys': ok(access.KeyPage),
+  'POST /api/v1/keys': created(access.CreatedKey, 'LIMIT_EXCEEDED'),
+  'PATCH /api/v1/keys/:key_id': ok(access.Key, 'NOT_FOUND', 'CONFLICT'),
+  'DELETE /api/v1/keys/:key_id': ok(access.Key, 'NOT_FOUND'),
   'POST /api/v1/webhooks': created(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED'),
   'GET /api/v1/webhooks': ok(webhooks.WebhookPage),
   'GET /api/v1/webhooks/:webhook_id': ok(webhooks.Webhook, 'WEBHOOK_NOT_FOUND'),

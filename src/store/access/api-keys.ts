@@ -76,6 +76,7 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
       if ((await whileRedisServes(replace)) === 1) return stored;
     }
   };
+  const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
   /** Revoked ones included, by the time of their creation. */
   const all = async (): Promise<StoredKey[]> => {
     const keys = decodeEach(await whileRedisServes(client.hgetall(apiKeysKey)), decode, onUnreadable);
@@ -84,9 +85,11 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
   return {
     /** Null for a key that is unknown or revoked. */
     find: async (keyHash: string): Promise<StoredKey | null> => {
-      const stored = await change(keyHash, () => null);
+      const stored = await get(keyHash);
       return stored?.revokedAt === null ? stored : null;
     },
+    /** A revoked one, too; null for an unknown key. */
+    get,
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
     /** Adds a key, or gives the stored one a new quota, and where it is the development key new scopes. */
@@ -99,6 +102,11 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
       });
       if (stored === null) return 'added';
       return stored.revokedAt === null ? 'updated' : 'revoked';
+    },
+    /** @returns the key as it is now, where it was revoked without the quota; null if there is none */
+    setQuota: async (keyHash: string, requestsPerMinute: number | null): Promise<StoredKey | null> => {
+      await change(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
+      return get(keyHash);
     },
     /** Stores a key as it was, unless it is there; a revocation counts in any case. */
     restore: (key: StoredKey) =>

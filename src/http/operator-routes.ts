@@ -1,0 +1,37 @@
+/** API keys, and what those who run the deployment look at and do. */
+import { allScopes } from '../contracts/access.js';
+import { parseJson } from '../contracts/json.js';
+import { KeyChange, NewKey } from '../contracts/keys.js';
+import * as keys from '../services/access/manage-keys.js';
+import { ok } from './replies.js';
+import { type Route, route } from './route.js';
+import { smallBody } from './rules.js';
+
+export interface OperatorPorts {
+  readonly keys: keys.KeyPorts;
+}
+
+/** An operator's key need not be its tenant's administrator. */
+const keepers = ['admin', 'operator'] as const;
+
+export const operatorRoutes = (ports: OperatorPorts): readonly Route[] => [
+  route('GET', '/api/v1/key', { scope: allScopes }, async ({ grant }) =>
+    ok(await keys.readOwnKey(ports.keys, grant)),
+  ),
+  route('GET', '/api/v1/keys', { scope: keepers, query: keys.KeyQuery }, async ({ grant, query }) =>
+    ok(await keys.listKeys(ports.keys, grant, query)),
+  ),
+  route('POST', '/api/v1/keys', { scope: keepers, body: smallBody(NewKey) }, async ({ grant, body }) =>
+    ok(await keys.createKey(ports.keys, grant, parseJson(body)), 'Key created', 201),
+  ),
+  route(
+    'PATCH',
+    '/api/v1/keys/:key_id',
+    { scope: keepers, body: smallBody(KeyChange) },
+    async ({ grant, body }, id) =>
+      ok(await keys.changeQuota(ports.keys, grant, id, parseJson(body)), 'Quota set'),
+  ),
+  route('DELETE', '/api/v1/keys/:key_id', { scope: keepers }, async ({ grant }, id) =>
+    ok(await keys.revokeKey(ports.keys, grant, id), 'Key revoked'),
+  ),
+];

@@ -1,0 +1,145 @@
+/** API keys: what they may do with each other, for the API and the command. All throw ApiError UNAVAILABLE. */
+import { randomBytes } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import {
+  defaultQuota,
+  defaultScopes,
+  type Grant,
+  hashKey,
+  type StoredKey,
+  shortHash,
+} from '../../contracts/access.js';
+import { type Quota, readKeyChange, readNewKey, refuseKey, Tenant } from '../../contracts/keys.js';
+import { ApiError, unavailable } from '../../errors.js';
+import type { KeyStore } from '../../store/access/api-keys.js';
+import { createCursors, listJson, PageQuery, pageLimit } from '../read/pages.js';
+
+export type KeyPorts = Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'>;
+
+/** Of a tenant, revoked ones included: all keys are read together. Operators make more. */
+const maxKeys = 1000;
+
+const isOperator = ({ scopes }: Grant): boolean => scopes.includes('operator');
+const reaches = (caller: Grant, tenant: string): boolean => isOperator(caller) || caller.tenant === tenant;
+
+const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', message);
+
+/** A key that nobody can guess. */
+export const makeKey = (): string => `sk-${randomBytes(24).toString('base64url')}`;
+
+/** Stores a key, or gives the stored one the quota. @throws ApiError CONFLICT for one that was revoked */
+export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise<void> {
+  if ((await keys.put(grant)) === 'revoked')
+    throw new ApiError('CONFLICT', 'This key was revoked and stays so: create another one');
+}
+
+/** Data of GET /api/v1/key. */
+export async function readOwnKey(keys: KeyPorts, caller: Grant): Promise<object> {
+  const { revoked_at: _, ...own } = describe(still(await keys.get(caller.keyHash)));
+  return own;
+}
+
+/** Of a key that was there. */
+function still(found: StoredKey | null): StoredKey {
+  if (found !== null) return found;
+  throw unavailable('The API key cannot be looked up right now');
+}
+
+export const KeyQuery = Type.Object({
+  ...PageQuery.properties,
+  tenant: Type.Optional(Tenant),
+});
+
+const placeOf = ({ createdAt, keyHash }: StoredKey): string => `${createdAt} ${shortHash(keyHash)}`;
+const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) ? text : null));
+
+/** JSON of GET /api/v1/keys, newest first. @throws ApiError INVALID_REQUEST, FORBIDDEN */
+export async function listKeys(
+  keys: KeyPorts,
+  caller: Grant,
+  query: Static<typeof KeyQuery>,
+): Promise<string> {
+  const { tenant, limit = pageLimit } = query;
+  if (tenant !== undefined && !reaches(caller, tenant))
+    throw forbidden('Only operators see keys of other tenants');
+  const after = cursors.decode(query.cursor) ?? '~';
+  const left = (await keys.all())
+    .filter((key) => reaches(caller, key.tenant) && key.tenant === (tenant ?? key.tenant))
+    .filter((key) => placeOf(key) < after)
+    .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
+  const items = left.slice(0, limit);
+  const last = left.length > limit ? items.at(-1) : undefined;
+  const next_cursor = last === undefined ? null : cursors.encode(placeOf(last));
+  return listJson({}, { name: 'keys', items, describe }, { next_cursor });
+}
+
+/** Data of POST /api/v1/keys, with the key. @throws ApiError INVALID_REQUEST, FORBIDDEN, LIMIT_EXCEEDED */
+export async function createKey(keys: KeyPorts, caller: Grant, body: unknown): Promise<object> {
+  const wanted = readNewKey(body);
+  const tenant = wanted.tenant ?? caller.tenant;
+  if (!reaches(caller, tenant)) throw forbidden('Only operators make keys of other tenants');
+  const scopes = wanted.scopes ?? defaultScopes.filter((scope) => caller.scopes.includes(scope));
+  if (scopes.length === 0) refuseKey('scopes', 'has to be given: yours has none of the standard ones');
+  if (!scopes.every((scope) => caller.scopes.includes(scope)))
+    throw forbidden('A key may have no scope that the one which makes it lacks');
+  const requestsPerMinute = wanted.quota === undefined ? standardQuota(caller) : wanted.quota;
+  refuseMore(caller, requestsPerMinute);
+  await refuseMany(keys, caller);
+  const key = makeKey();
+  const grant = { keyHash: hashKey(key), tenant, requestsPerMinute, scopes, development: false };
+  await addKey(keys, grant);
+  return { ...describe(still(await keys.get(grant.keyHash))), key };
+}
+
+const standardQuota = (caller: Grant): number =>
+  isOperator(caller) ? defaultQuota : Math.min(defaultQuota, caller.requestsPerMinute ?? defaultQuota);
+
+/** @throws ApiError FORBIDDEN for more than the caller has */
+function refuseMore(caller: Grant, quota: Quota): void {
+  const most = isOperator(caller) ? null : caller.requestsPerMinute;
+  if (most !== null && (quota === null || quota > most))
+    throw forbidden(`This key may make ${most} requests a minute, and give no more`);
+}
+
+async function refuseMany(keys: KeyPorts, caller: Grant): Promise<void> {
+  if (isOperator(caller)) return;
+  const own = (await keys.all()).filter(({ tenant }) => tenant === caller.tenant);
+  if (own.length >= maxKeys)
+    throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxKeys} keys, revoked ones included`);
+}
+
+/** Data of PATCH /api/v1/keys/{key_id}. @throws ApiError INVALID_REQUEST, NOT_FOUND, FORBIDDEN, CONFLICT */
+export async function changeQuota(keys: KeyPorts, caller: Grant, id: string, body: unknown): Promise<object> {
+  const quota = readKeyChange(body);
+  const found = await manageable(keys, caller, id);
+  refuseMore(caller, quota);
+  const changed = still(await keys.setQuota(found.keyHash, quota));
+  if (changed.revokedAt !== null) throw new ApiError('CONFLICT', 'This key was revoked and stays so');
+  return describe(changed);
+}
+
+/** Data of DELETE /api/v1/keys/{key_id}; the caller's own key may be revoked. @throws ApiError NOT_FOUND, FORBIDDEN */
+export async function revokeKey(keys: KeyPorts, caller: Grant, id: string): Promise<object> {
+  const { keyHash } = await manageable(keys, caller, id);
+  await keys.revoke(keyHash);
+  return describe(still(await keys.get(keyHash)));
+}
+
+/** The key of this id, if the caller may change it. @throws ApiError NOT_FOUND, FORBIDDEN */
+async function manageable(keys: KeyPorts, caller: Grant, id: string): Promise<StoredKey> {
+  const all = await keys.all();
+  const found = all.find(({ keyHash, tenant }) => shortHash(keyHash) === id && reaches(caller, tenant));
+  if (found === undefined) throw new ApiError('NOT_FOUND', 'There is no key of this id');
+  if (isOperator(caller) || found.scopes.every((scope) => caller.scopes.includes(scope))) return found;
+  throw forbidden('This key has scopes that yours lacks');
+}
+
+const describe = (key: StoredKey) => ({
+  key_id: shortHash(key.keyHash),
+  tenant: key.tenant,
+  scopes: key.scopes,
+  requests_per_minute: key.requestsPerMinute,
+  development: key.development,
+  created_at: key.createdAt,
+  revoked_at: key.revokedAt,
+});
