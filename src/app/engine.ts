@@ -11,7 +11,7 @@ import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/k
 import { serveModels } from '../store/catalogue/served-models.js';
 import { createGoalStore } from '../store/learners/goals.js';
 import { placeOf } from '../store/learners/learner-commands.js';
-import { readLearner, readOwnRecord } from '../store/learners/learner-reads.js';
+import { readLearner, readOwnRecord, readPacked } from '../store/learners/learner-reads.js';
 import { createJournal } from '../store/outbox/journal.js';
 import { createOutbox } from '../store/outbox/outbox.js';
 import type { RedisClient } from '../store/redis/client.js';
@@ -72,6 +72,11 @@ export async function startEngine(
     compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf }) },
     learners: whileUsable(blocked, {
       read: (tenant: string, userId: string) => readLearner(redis, placeOf(tenant, userId, partitions)),
+      packed: (tenant: string, userIds: readonly string[]) =>
+        readPacked(
+          redis,
+          userIds.map((userId) => placeOf(tenant, userId, partitions)),
+        ),
       own: (tenant: string, userId: string) => readOwnRecord(redis, placeOf(tenant, userId, partitions)),
     }),
     skills: whileUsable(blocked, {

@@ -51,6 +51,11 @@ export class LearnerCalls extends Operations {
     return this.get(path`/api/v1/mastery/${userId}`, query);
   }
 
+  /** Mastery of up to 500 learners, each with a result of its own. */
+  async classMastery(request: Api.ClassMasteryRequest, options: CallOptions = {}): Promise<Api.ClassMastery> {
+    return this.post('/api/v1/mastery', request, options);
+  }
+
   /** Mastery of one skill, and with `explain` why. */
   async skillMastery(userId: string, skillId: string, query: ExplainOptions = {}): Promise<Api.SkillMastery> {
     return this.get(path`/api/v1/mastery/${userId}/${skillId}`, query);

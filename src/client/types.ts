@@ -47,6 +47,11 @@ export type ClassRequest = {
   readonly locale?: 'en' | null | undefined;
 };
 
+export type ClassMasteryRequest = {
+  readonly user_ids: readonly Id[];
+  readonly skill_ids?: readonly Id[] | null | undefined;
+};
+
 export type Plan = {
   readonly answers_per_day: number;
   readonly skills?: readonly Id[] | null | undefined;
@@ -370,6 +375,37 @@ export type Mastery = {
     readonly last_attempt_at: string;
   }[];
   readonly next_cursor: string | null;
+};
+
+export type ClassMastery = {
+  readonly found: number;
+  readonly missing: number;
+  readonly failed: number;
+  readonly results: readonly (
+    | {
+        readonly index: number;
+        readonly user_id: Id;
+        readonly status: 200;
+        readonly data: {
+          readonly total_attempts: number;
+          readonly correct_attempts: number;
+          readonly mastered: number;
+          /** RFC 3339, UTC */
+          readonly last_attempt_at: string | null;
+          readonly plateaus: readonly Id[];
+          /** By skill_id */
+          readonly mastery: {
+            readonly [field: string]: number;
+          };
+        };
+      }
+    | {
+        readonly index: number;
+        readonly user_id: Id;
+        readonly status: 404 | 500;
+        readonly error: ErrorObject;
+      }
+  )[];
 };
 
 export type SkillMastery = {

@@ -1,7 +1,7 @@
 /** Replies in the two envelopes of the API, for success and for errors. */
 import { type Tagged, tagHeader } from '../contracts/preconditions.js';
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
-import type { ClassForecast } from '../services/read/forecast-scores.js';
+import type { ClassResult } from '../services/read/forecast-scores.js';
 import type { EventResult } from '../services/record/record-attempts.js';
 import { mapInSlices } from '../slices.js';
 import type { Reply } from './route.js';
@@ -60,12 +60,12 @@ const entryOf = (names: string, result: string | ApiError): string =>
     : `{${names},"status":200,"data":${result}}`;
 
 /** The answer for a class: 200, each learner with a result or an error of its own. */
-export function classReply(forecasts: readonly ClassForecast[]): Reply {
-  const results = forecasts.map(({ result }) => result);
+export function classReply(learners: readonly ClassResult[]): Reply {
+  const results = learners.map(({ result }) => result);
   const defects = defectsAmong(results);
   const found = results.filter((result) => !(result instanceof ApiError)).length;
   const missing = results.length - found - defects.length;
-  const entries = forecasts.map(({ userId, result }, i) =>
+  const entries = learners.map(({ userId, result }, i) =>
     entryOf(`"index":${i},"user_id":${JSON.stringify(userId)}`, result),
   );
   const data = `{"found":${found},"missing":${missing},"failed":${defects.length},"results":[${entries.join()}]}`;

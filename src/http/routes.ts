@@ -7,6 +7,7 @@ import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
 import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
+import { type ClassMasteryPorts, ClassMasteryRequest, classMastery } from '../services/read/class-mastery.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
 import * as forecasts from '../services/read/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
@@ -32,7 +33,7 @@ import { xapiRoutes } from './xapi.js';
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
   readonly forecaster: Parameters<typeof forecasts.forecastScores>[0];
-  readonly mastery: mastery.ExplainPorts;
+  readonly mastery: mastery.ExplainPorts & ClassMasteryPorts;
   readonly velocity: VelocityPorts;
   readonly learners: LearnerListPorts;
   readonly goals: GoalPorts;
@@ -57,7 +58,8 @@ const eventBatch = bodyOf(
 );
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest = bodyOf(largeBytes, { [json]: forecasts.ClassRequest });
-/** Far more than the ids of a class and its options. */
+const classMasteryRequest = bodyOf(largeBytes, { [json]: ClassMasteryRequest });
+/** Far more than the ids of a class and its skills or options. */
 const maxClassValues = 5000;
 
 export const routesOf = (ports: RoutePorts): readonly Route[] => [
@@ -89,6 +91,10 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/mastery/:user_id', reads(PageQuery), async ({ tenant, query }, userId) =>
     ok(await mastery.readMastery(ports.mastery, tenant, userId, query)),
   ),
+  route('POST', '/api/v1/mastery', { scope: 'read', body: classMasteryRequest }, async (call) => {
+    const body = await parseLarge(call.body, maxClassValues);
+    return classReply(await classMastery(ports.mastery, call.tenant, body, call.stillWanted));
+  }),
   route(
     'GET',
     '/api/v1/mastery/:user_id/:skill_id',

@@ -14,6 +14,7 @@ import { webhookTypes } from '../../src/contracts/webhook-events.js';
 import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { KeyQuery } from '../../src/services/access/manage-keys.js';
+import { ClassMasteryRequest } from '../../src/services/read/class-mastery.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
 import { LearnersQuery } from '../../src/services/read/list-learners.js';
 import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
@@ -64,6 +65,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   GoalSetting: GoalBody,
   SkillSetting,
   ClassRequest: ClassRequest,
+  ClassMasteryRequest,
   Plan: PlanRequest,
   WebhookSetting: NewWebhook,
   WebhookChange,
@@ -88,6 +90,7 @@ const received: Readonly<Record<string, TSchema>> = {
   ClassPredictions: bodies.ClassPredictions,
   WhatIf: bodies.WhatIf,
   Mastery: bodies.Mastery,
+  ClassMastery: bodies.ClassMastery,
   SkillMastery: bodies.SkillMastery,
   Velocity: bodies.Velocity,
   Goal: bodies.Goal,

@@ -60,6 +60,10 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     ...sends({ answers_per_day: 10, skills: [ids.skillId] }),
   }),
   'GET /api/v1/mastery/:user_id': (ids) => ({ path: `/api/v1/mastery/${user(ids)}` }),
+  'POST /api/v1/mastery': ({ userId, skillId }) => ({
+    path: '/api/v1/mastery',
+    ...sends({ user_ids: [userId], skill_ids: [skillId] }),
+  }),
   'GET /api/v1/mastery/:user_id/:skill_id': (ids) => ({
     path: `/api/v1/mastery/${user(ids)}/${skill(ids)}?explain=true`,
   }),

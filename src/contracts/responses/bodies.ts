@@ -282,16 +282,26 @@ export const Prediction = Type.Object(
 
 const learner = { index: Count, user_id: Id };
 const missing = { status: Type.Union([Type.Literal(404), Type.Literal(500)]), error: ErrorObject };
+const ofClass = (found: TSchema) =>
+  Type.Object({
+    ...each(Count, 'found', 'missing', 'failed'),
+    results: Type.Array(
+      Type.Union([
+        Type.Object({ ...learner, status: Type.Literal(200), data: found }),
+        Type.Object({ ...learner, ...missing }),
+      ]),
+    ),
+  });
 
-export const ClassPredictions = Type.Object({
-  ...each(Count, 'found', 'missing', 'failed'),
-  results: Type.Array(
-    Type.Union([
-      Type.Object({ ...learner, status: Type.Literal(200), data: Prediction }),
-      Type.Object({ ...learner, ...missing }),
-    ]),
-  ),
-});
+export const ClassPredictions = ofClass(Prediction);
+export const ClassMastery = ofClass(
+  Type.Object({
+    ...each(Count, 'total_attempts', 'correct_attempts', 'mastered'),
+    last_attempt_at: nullable(Time),
+    plateaus: Type.Array(Id),
+    mastery: Type.Record(Type.String(), Share, { description: 'By skill_id' }),
+  }),
+);
 
 export const WhatIf = Type.Object(
   {

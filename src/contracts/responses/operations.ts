@@ -60,6 +60,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'POST /api/v1/predictions': ['classPredictions', 'The same for a class'],
   'POST /api/v1/predictions/:user_id/what-if': ['whatIf', 'The forecast under a plan of practice'],
   'GET /api/v1/mastery/:user_id': ['mastery', 'Mastery of every skill that the learner answered'],
+  'POST /api/v1/mastery': ['classMastery', 'Mastery of a class, of all skills or some'],
   'GET /api/v1/mastery/:user_id/:skill_id': ['skillMastery', 'Mastery of one skill, and why it is so'],
   'GET /api/v1/velocity/:user_id': ['velocity', 'How fast mastery moves; momentum, plateaus, practice'],
   'GET /api/v1/goals/:user_id': ['goal', "The learner's goal", 'ETag'],
@@ -147,7 +148,7 @@ export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
   UNSUPPORTED_MEDIA_TYPE: 'Content-Type or Content-Encoding is none of those that are taken',
   IDEMPOTENCY_KEY_REUSED: 'This event_id came with another event of the learner',
   LIMIT_EXCEEDED:
-    'There are as many skills of the learner or in the tenant, webhooks, secrets or keys, as are allowed',
+    'There are as many skills of the learner or in the tenant, webhooks, secrets or keys, as are allowed; or a class has too many masteries for one answer',
   TOO_LATE: 'The answer is archived and cannot be taken back any more',
   RATE_LIMITED: 'The quota of the key is spent',
   INTERNAL: 'A defect, which the log has under the X-Request-Id',

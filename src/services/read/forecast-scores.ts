@@ -46,7 +46,8 @@ function found(result: string | null): string {
   return result;
 }
 
-const maxLearners = 500;
+/** Of a class. */
+export const maxLearners = 500;
 /** Learners in one order: other requests get their turn in between, and nothing more is computed for a caller who left. */
 const learnersPerOrder = 8;
 
@@ -61,13 +62,14 @@ export const ClassRequest = Type.Object(
 );
 const classCheck = Compile(ClassRequest);
 
-export interface ClassForecast {
+/** What a class is told of one learner. */
+export interface ClassResult {
   readonly userId: string;
-  /** JSON of the prediction result, or why there is none. */
+  /** JSON of the data, or why there is none. */
   readonly result: string | ApiError;
 }
 
-function resultOf(forecast: ForecastResult | undefined): ClassForecast['result'] {
+function resultOf(forecast: ForecastResult | undefined): ClassResult['result'] {
   if (!(forecast instanceof Error)) return forecast ?? userNotFound();
   return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: forecast });
 }
@@ -81,14 +83,14 @@ export async function forecastClass(
   tenant: string,
   body: unknown,
   stillWanted: StillWanted,
-): Promise<ClassForecast[]> {
+): Promise<ClassResult[]> {
   const request = checked(classCheck, body, 'request');
   const options = {
     days: request.days ?? standardForecast.days,
     level: request.confidence_level ?? standardForecast.level,
     locale: request.locale ?? standardForecast.locale,
   };
-  const forecasts: ClassForecast[] = [];
+  const forecasts: ClassResult[] = [];
   for (let from = 0; from < request.user_ids.length; from += learnersPerOrder) {
     const userIds = request.user_ids.slice(from, from + learnersPerOrder);
     const results = await forecaster.forecast({ tenant, userIds, ...options }, stillWanted);

@@ -1,0 +1,110 @@
+/** Mastery of a class at once, from Redis alone. */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { checked, orNull } from '../../contracts/checked.js';
+import { Id } from '../../contracts/ids.js';
+import { round4 } from '../../domain/base/common.js';
+import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { viewSkills } from '../../domain/learner/skill-view.js';
+import { isPlateau } from '../../domain/tracing/plateau.js';
+import { isMastered } from '../../domain/tracing/states.js';
+import { ApiError } from '../../errors.js';
+import { inParts, sumOf } from '../../lists.js';
+import { mapInSlices } from '../../slices.js';
+import type { PackedLearner } from '../../store/learners/learner-reads.js';
+import { type ClassResult, maxLearners } from './forecast-scores.js';
+import { sortedAfter } from './pages.js';
+import { type MasteryPorts, userNotFound } from './read-mastery.js';
+
+export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
+  readonly learners: {
+    /** In their order, each as of one moment. @throws ApiError UNAVAILABLE */
+    packed(tenant: string, userIds: readonly string[]): Promise<PackedLearner[]>;
+  };
+}
+
+export const ClassMasteryRequest = Type.Object(
+  {
+    user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
+    skill_ids: orNull(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
+  },
+  { examples: [{ user_ids: ['ada', 'ben'], skill_ids: ['linear-equations'] }] },
+);
+const requestCheck = Compile(ClassMasteryRequest);
+
+/** About 8 MB of an answer. */
+export const maxMasteries = 200_000;
+/** What is read together is kept until it is described: each of them may have 2,000 skills. */
+const learnersTogether = 25;
+
+const tooMany = () =>
+  new ApiError(
+    'LIMIT_EXCEEDED',
+    `These are more than ${maxMasteries} masteries: name fewer learners, or skill_ids`,
+  );
+
+/**
+ * Up to 500 learners, in the order of the request; one that is not known or cannot be read stops no other. With `skill_ids`
+ * all figures are of these skills.
+ * @param stillWanted throws for a caller who left
+ * @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED, UNAVAILABLE
+ */
+export async function classMastery(
+  { learners, models, now }: ClassMasteryPorts,
+  tenant: string,
+  body: unknown,
+  stillWanted: () => void,
+): Promise<ClassResult[]> {
+  const { user_ids, skill_ids } = checked(requestCheck, body, 'request');
+  const asked = skill_ids ? new Set(skill_ids) : null;
+  const model = await models.current(tenant);
+  const at = now();
+  const results: ClassResult[] = [];
+  let masteries = 0;
+  for (const userIds of inParts(user_ids, learnersTogether)) {
+    stillWanted();
+    const packed = await learners.packed(tenant, userIds);
+    const described = await mapInSlices(packed, (one) => describeLearner(one, asked, model, at));
+    masteries += sumOf(described.map((one) => one.masteries));
+    if (masteries > maxMasteries) throw tooMany();
+    results.push(...described.map(({ result }, i) => ({ userId: userIds[i] as string, result })));
+  }
+  return results;
+}
+
+interface Described extends Pick<ClassResult, 'result'> {
+  readonly masteries: number;
+}
+
+function describeLearner(
+  packed: PackedLearner,
+  asked: ReadonlySet<string> | null,
+  model: TenantModel,
+  at: number,
+): Described {
+  try {
+    const found = packed.unpack();
+    if (found === null) return { result: userNotFound(), masteries: 0 };
+    const skills = asked === null ? found.skills : found.skills.filter(([skillId]) => asked.has(skillId));
+    return { result: figuresJson(skills, model, at), masteries: skills.length };
+  } catch (cause) {
+    const message = 'The record of this learner cannot be read by this version of the service';
+    return { result: new ApiError('INTERNAL', message, { cause }), masteries: 0 };
+  }
+}
+
+/** Written out: a skill may have the name of something that objects have. */
+function figuresJson(skills: Parameters<typeof viewSkills>[0], model: TenantModel, at: number): string {
+  const views = viewSkills(skills, model, at);
+  const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
+  const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
+  const figures = JSON.stringify({
+    total_attempts: sumOf(views.map(({ state }) => state.attempts)),
+    correct_attempts: sumOf(views.map(({ state }) => state.correct)),
+    last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
+    plateaus: sortedAfter(onPlateau, null),
+    mastered: views.filter(({ state, mastery }) => isMastered(state, mastery)).length,
+  });
+  const masteries = views.map(({ skillId, mastery }) => `${JSON.stringify(skillId)}:${round4(mastery)}`);
+  return `${figures.slice(0, -1)},"mastery":{${masteries.join()}}}`;
+}
