@@ -1,5 +1,4 @@
 /** The API keys at a start: those of the configuration, and the development key. */
-import { rmSync } from 'node:fs';
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant, hashKey, shortHash } from '../contracts/access.js';
 import {
@@ -7,6 +6,7 @@ import {
   developmentKeyFile,
   makeDevelopmentKey,
   readDevelopmentKey,
+  removeDemoFiles,
 } from '../embedded/data-dir.js';
 import { isLoopbackHost } from '../http/gate.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
@@ -86,7 +86,7 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
 export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClient, tenant: string) {
   if (!isLoopbackHost(host)) return null;
   const store = createKeyStore(redis);
-  const file = demoKeyFile(dataDir, tenant);
+  const file = keyFile(dataDir, tenant);
   const made = readDevelopmentKey(file);
   if (made !== null && (await store.find(hashKey(made))) !== null) return made;
   const key = makeDevelopmentKey(file, made);
@@ -94,16 +94,17 @@ export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClie
   return key;
 }
 
-/** Ends the key of a tenant's demo, where there is one. */
+/** Ends the key of a tenant's demo, where there is one. That of the default tenant is the key of its starts. */
 export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, tenant: string): Promise<void> {
-  const file = demoKeyFile(dataDir, tenant);
-  const made = readDevelopmentKey(file);
-  if (made === null) return;
-  await createKeyStore(redis).revoke(hashKey(made));
-  rmSync(file, { force: true });
+  if (tenant === defaultTenant) return;
+  const made = readDevelopmentKey(demoKeyFile(dataDir, tenant));
+  if (made !== null) await createKeyStore(redis).revoke(hashKey(made));
+  removeDemoFiles(dataDir, tenant);
 }
 
 const defaultTenant = 'default';
+const keyFile = (dataDir: string, tenant: string): string =>
+  tenant === defaultTenant ? developmentKeyFile(dataDir) : demoKeyFile(dataDir, tenant);
 /** It reaches the demo alone: the first start after it still needs a key. */
 const isOfDemo = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
 

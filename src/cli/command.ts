@@ -19,14 +19,16 @@ interface Output {
 export type CommandHost = Host & {
   exitCode?: number | string | null | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdout: Output;
+  readonly stdout: Output & { readonly isTTY?: boolean };
   readonly stderr: Output & { readonly isTTY?: boolean; readonly columns?: number };
 };
 
-export interface CommandContext extends Pick<CommandHost, 'stderr'> {
+export interface CommandContext extends Pick<CommandHost, 'env' | 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
+  /** Whether somebody reads what is printed, and no file or program. */
+  readonly isTerminal: boolean;
   /** Shows a text on the terminal until the next one; '' clears the line. */
   readonly showProgress: (text: string) => void;
   /** Clears the progress and writes the result to standard output. */
@@ -96,7 +98,9 @@ async function runCommand<Arguments>(
     const config = loadConfig(host.env);
     // The service's everyday lines would stand between the command's own.
     if (config.logLevel !== 'info') logger.level = config.logLevel;
-    await work({ config, logger, closers, showProgress, print, endWith, stderr }, args);
+    const isTerminal = stdout.isTTY === true;
+    const shown = { showProgress, print, endWith, stderr, isTerminal };
+    await work({ config, logger, closers, env: host.env, ...shown }, args);
     await shutdown(result);
   } catch (error) {
     // A stop ends connections whose failure is then no news.

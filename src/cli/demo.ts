@@ -1,7 +1,8 @@
 /** Fills a tenant with a made-up school, or empties it again. */
 import { createHash } from 'node:crypto';
 import { startJournal, startPipeline } from '../app/consumers.js';
-import { startEngine } from '../app/engine.js';
+import { type Engine, startEngine } from '../app/engine.js';
+import { removeDemoKey } from '../app/keys.js';
 import { prepareSchema } from '../app/schema.js';
 import { parseTime } from '../contracts/events.js';
 import { dayMs } from '../domain/base/common.js';
@@ -11,6 +12,7 @@ import { createImportStore, importLockKey } from '../store/learners/import-store
 import { demoLockKey } from '../store/redis/keys.js';
 import * as read from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
+import { dashboardText, findDashboard, openDashboard } from './dashboard.js';
 import { holdsDemo, maxLearners, removeDemo } from './demo-reset.js';
 import { runDemo } from './demo-run.js';
 import { openEngine, takeProcessLock } from './servers.js';
@@ -27,14 +29,16 @@ week, so that every table and view has what a school would have left there.`,
     learners: read.integerOption(1, maxLearners, `1 to ${maxLearners} (default: 300)`),
     reset: read.flag('remove the demo, also one that was stopped in between'),
     json: read.jsonFlag,
+    'no-open': read.flag('open no browser, as in a pipe, with --json, in CI and without a display'),
   },
   notes: `The same day, seed and number of learners give the same answers, and the same figures of them but for times of arrival,
-ids of the outbox and learner_version. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+ids of the outbox and learner_version. The dashboard's link has a key of the tenant that works on this machine only and ends
+with --reset. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   read: (values, given) => {
-    const { until, tenant, seed, learners, ...others } = read.onlyOptions(values, given);
+    const { until, tenant, seed, learners, 'no-open': noOpen, ...others } = read.onlyOptions(values, given);
     const yesterday = new Date(Date.now() - dayMs).toISOString().slice(0, 10);
     const options = { until: until ?? yesterday, seed: seed ?? 1, learners: learners ?? 300 };
-    return { ...others, ...options, tenant: tenant ?? 'demo' };
+    return { ...others, ...options, noOpen, tenant: tenant ?? 'demo' };
   },
 });
 
@@ -61,13 +65,13 @@ async function makeOrRemove(context: CommandContext, args: DemoArguments): Promi
   startPipeline(engine);
   startJournal(engine);
   const isThere = await holdsDemo(engine, tenant);
-  if (args.reset) {
-    const erased = isThere ? await removeDemo(context, engine, tenant) : 0;
-    const text = `Tenant ${tenant} has no demo any more: ${erased} learners were erased`;
-    if (erased !== null) context.print(args.json ? jsonLine({ tenant, erased }) : text);
-    return;
+  if (args.reset) return reset(context, args, engine, isThere);
+  const dashboard = () => findDashboard(context, redis, tenant);
+  if (isThere) {
+    const { link } = await dashboard();
+    const seen = link === null ? '' : ` (${link})`;
+    throw new StartError(`Tenant ${tenant} has a demo${seen}, or part of one: --reset removes it`);
   }
-  if (isThere) throw new StartError(`Tenant ${tenant} has a demo, or part of one: --reset removes it`);
   const content = createHash('sha256').update(`demo\n${tenant}`).digest('hex');
   // An erasure that comes meanwhile leaves the marks of an import that runs.
   await takeProcessLock(redis, importLockKey(content), inUse, context);
@@ -79,7 +83,19 @@ async function makeOrRemove(context: CommandContext, args: DemoArguments): Promi
   const summary = await runDemo({ context, args, engine, startAnother, importId });
   if (summary === null) return void context.stderr.write('Stopped; --reset removes what is there\n');
   await store.finish(importId, summary.answers, Date.now());
-  context.print((args.json ? jsonLine : textOf)(summary));
+  const shown = await dashboard();
+  if (args.json) return context.print(jsonLine({ ...summary, dashboard: shown.link }));
+  context.print(`${textOf(summary)}\n${dashboardText(shown)}`);
+  if (!args.noOpen) await openDashboard(context, shown);
+}
+
+async function reset(context: CommandContext, args: DemoArguments, engine: Engine, isThere: boolean) {
+  const { tenant, json } = args;
+  const erased = isThere ? await removeDemo(context, engine, tenant) : 0;
+  if (erased === null) return;
+  await removeDemoKey(context.config, engine.redis, tenant);
+  const text = `Tenant ${tenant} has no demo any more: ${erased} learners were erased`;
+  context.print(json ? jsonLine({ tenant, erased }) : text);
 }
 
 function textOf({ tenant, ...summary }: NonNullable<Awaited<ReturnType<typeof runDemo>>>): string {

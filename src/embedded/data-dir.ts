@@ -105,6 +105,22 @@ export const developmentKeyFile = (path: string): string => join(path, 'api-key'
 export const demoKeyFile = (path: string, tenant: string): string =>
   join(path, tenant === 'demo' ? 'demo-key' : `demo-key-${tenant}`);
 
+const demoPageFile = (path: string): string => join(path, 'demo.html');
+
+/** Writes a page, readable by its owner only, that leads on to a link with a key. @returns its file */
+export function writeDemoPage(path: string, link: string): string {
+  const file = demoPageFile(path);
+  rmSync(file, { force: true });
+  const head = `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=${link}">`;
+  writeFileSync(file, `${head}<title>Skilltrace</title><a href="${link}">Dashboard</a>\n`, { mode: 0o600 });
+  return file;
+}
+
+/** Removes what holds the key of a tenant's demo. */
+export function removeDemoFiles(path: string, tenant: string): void {
+  for (const file of [demoKeyFile(path, tenant), demoPageFile(path)]) rmSync(file, { force: true });
+}
+
 /** The development key in a file, or null if none was made there. */
 export function readDevelopmentKey(file: string): string | null {
   try {

@@ -15,8 +15,15 @@ type Environment = Readonly<Record<string, string>>;
 
 const entryOf = (name: string): string => import.meta.resolve(`#bundle/cli-${name}.js`);
 
-/** Runs a command line tool in this process. */
-export async function runCommand(name: string, env: Environment, ...args: string[]): Promise<Ended> {
+/** Runs a command line tool in this process, whose output is no terminal. */
+export const runCommand = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
+  runOn(false, name, env, ...args);
+
+/** The same before the eyes of somebody. */
+export const runOnTerminal = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
+  runOn(true, name, env, ...args);
+
+async function runOn(isTTY: boolean, name: string, env: Environment, ...args: string[]): Promise<Ended> {
   const { main } = (await import(entryOf(name))) as {
     main(argv: string[], host: CommandHost): Promise<void>;
   };
@@ -25,7 +32,7 @@ export async function runCommand(name: string, env: Environment, ...args: string
   const host = Object.assign(new EventEmitter(), {
     env: { ...process.env, ...env },
     exitCode: 0,
-    stdout: { write: (text: string) => (written.out += text) },
+    stdout: { isTTY, write: (text: string) => (written.out += text) },
     stderr: { write: (text: string) => (written.err += text) },
     exit: (wanted: number) => {
       code = wanted;

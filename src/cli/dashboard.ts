@@ -1,0 +1,57 @@
+/** Shows the dashboard of a tenant's demo: its link, and on a desktop the page itself. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { dashboardLink, localAddress } from '../app/dashboard-link.js';
+import { prepareDemoKey } from '../app/keys.js';
+import { readApiUrl, writeDemoPage } from '../embedded/data-dir.js';
+import type { RedisClient } from '../store/redis/client.js';
+import type { CommandContext } from './command.js';
+
+export type Dashboard = Awaited<ReturnType<typeof findDashboard>>;
+
+/** @returns the link with a key of the tenant, null where such a key is refused; and whether a service answers there now */
+export async function findDashboard({ config }: CommandContext, redis: RedisClient, tenant: string) {
+  const address = readApiUrl(config.dataDir) ?? localAddress(config.host, config.port);
+  const key = await prepareDemoKey(config, redis, tenant);
+  const link = key === null ? null : dashboardLink(address, key);
+  return { tenant, page: `${address}/dashboard`, link, runs: key !== null && (await knowsKey(address, key)) };
+}
+
+const askMs = 3000;
+
+/** Another service may listen there, or nobody: a file of one that was killed stays. */
+async function knowsKey(address: string, key: string): Promise<boolean> {
+  const options = { headers: { 'X-API-Key': key }, signal: AbortSignal.timeout(askMs) };
+  const response = await fetch(`${address}/api/v1/skills?limit=1`, options).catch(() => null);
+  return response?.ok === true;
+}
+
+export function dashboardText({ tenant, page, link, runs }: Dashboard): string {
+  if (link === null)
+    return `Dashboard: ${page}, with a key of npm run keys -- create --tenant ${tenant}, for HOST lets others in`;
+  return runs ? `Dashboard: ${link}` : `Dashboard: type npm start, then open ${link}`;
+}
+
+type Surroundings = Pick<CommandContext, 'env' | 'isTerminal'> & { readonly platform: NodeJS.Platform };
+
+/** @returns the program that opens a page where somebody looks at a screen, or null */
+export function openerOf({ env, isTerminal, platform }: Surroundings): string | null {
+  if (!isTerminal || env.CI || env.SSH_CONNECTION) return null;
+  if (platform === 'darwin') return 'open';
+  return env.DISPLAY || env.WAYLAND_DISPLAY ? 'xdg-open' : null;
+}
+
+/** Opens the dashboard in a browser where there is one. */
+export async function openDashboard(context: CommandContext, { link, runs }: Dashboard): Promise<void> {
+  const opener = openerOf({ ...context, platform: process.platform });
+  if (opener === null || link === null || !runs) return;
+  // All users of a machine see the arguments of a program, and so the key: it stays in a file of this one.
+  const page = writeDemoPage(context.config.dataDir, link);
+  const child = spawn(opener, [page], { detached: true, stdio: 'ignore', env: { ...context.env } });
+  try {
+    await once(child, 'spawn');
+    child.unref();
+  } catch (error) {
+    context.stderr.write(`No browser was opened: ${error instanceof Error ? error.message : error}\n`);
+  }
+}
