@@ -25,7 +25,9 @@ import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import { createLearnerList } from '../warehouse/reads/learner-list.js';
 import { createModelQuality } from '../warehouse/reads/model-quality.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
+import { createSkillStatistics } from '../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
+import { createTenantRead } from '../warehouse/reads/tenant-read.js';
 import { type Engine, whileUsable } from './engine.js';
 import { addAnswerFigures } from './metrics.js';
 import { connectionBound } from './open-files.js';
@@ -140,6 +142,7 @@ function routePortsOf(
   const { learners, models, skills, goals, catalogue } = engine;
   const limit = createLimiter(readLimits);
   const stored = createStoredRows(clickhouse, limit);
+  const ofTenant = createTenantRead(clickhouse, limit);
   const waiting = createWaitingAttempts(redis, partitions);
   const records = createLearnerRecords(redis, partitions);
   const erasures = createErasureStore(redis, partitions);
@@ -175,6 +178,7 @@ function routePortsOf(
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
       answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
+    statistics: { statistics: createSkillStatistics(ofTenant), sourceLagSeconds },
     attempts: { learners, waiting, stored },
     retraction,
     erasures: {
@@ -187,7 +191,7 @@ function routePortsOf(
     }),
     operator: { keys: whileUsable(blocked, keys) },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
-    model: { quality: createModelQuality(clickhouse, limit), sourceLagSeconds, now },
+    model: { quality: createModelQuality(ofTenant), sourceLagSeconds, now },
     health,
     metrics: singleFlight(metrics),
   };

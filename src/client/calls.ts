@@ -23,6 +23,11 @@ export class Calls extends OperatorCalls {
     return this.put(path`/api/v1/skills/${skillId}`, skill, options);
   }
 
+  /** How all learners do on each skill that has answers. */
+  async skillStatistics(query: Api.PageQuery & CallOptions = {}): Promise<Api.SkillStatisticsPage> {
+    return this.get('/api/v1/skill-statistics', query);
+  }
+
   /** Takes a skill that has few answers off the known ones. */
   async deleteSkill(skillId: string, options: WriteOptions = {}): Promise<Api.DeletedSkill> {
     return this.remove(path`/api/v1/skills/${skillId}`, options);

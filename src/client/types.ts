@@ -595,6 +595,22 @@ export type LearnerPage = {
   readonly source_lag_seconds: number | null;
 };
 
+export type SkillStatisticsPage = {
+  readonly skills: readonly {
+    readonly skill_id: Id;
+    readonly learners: number;
+    readonly answers: number;
+    readonly accuracy: number;
+    readonly mean_p_correct: number;
+    readonly plateau_share: number;
+    readonly velocity_per_attempt: number;
+    readonly efficiency_index: number | null;
+    readonly correct_per_minute: number | null;
+  }[];
+  readonly next_cursor: string | null;
+  readonly source_lag_seconds: number | null;
+};
+
 export type Attempt = {
   readonly learner_seq: number;
   readonly parameters_version: number;

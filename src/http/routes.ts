@@ -17,6 +17,7 @@ import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/
 import { PageQuery } from '../services/read/pages.js';
 import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
+import type { StatisticsPorts } from '../services/read/skill-statistics.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
 import type { WebhookPorts } from '../services/webhooks/manage.js';
@@ -27,6 +28,7 @@ import { type OperatorPorts, operatorRoutes } from './operator-routes.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
 import { type Reply, type Route, route } from './route.js';
 import { administers, bodyOf, json, largeBytes, parseLarge, reads, smallBody, writes } from './rules.js';
+import { statisticsRoutes } from './statistics-routes.js';
 import { webhookRoutes } from './webhook-routes.js';
 import { xapiRoutes } from './xapi.js';
 
@@ -38,6 +40,7 @@ export interface RoutePorts {
   readonly learners: LearnerListPorts;
   readonly goals: GoalPorts;
   readonly skills: SkillDeletePorts;
+  readonly statistics: StatisticsPorts;
   readonly attempts: AttemptPorts;
   readonly retraction: RetractionPorts;
   readonly xapi: StatementPorts & MappingPorts;
@@ -140,6 +143,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/learners', reads(LearnersQuery), async ({ tenant, query }) =>
     ok(await listLearners(ports.learners, tenant, query)),
   ),
+  ...statisticsRoutes(ports.statistics),
   route('GET', '/api/v1/learners/:user_id/attempts', reads(PageQuery), async ({ tenant, query }, userId) =>
     ok(await listAttempts(ports.attempts, tenant, userId, query)),
   ),

@@ -50,7 +50,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
   read: [
     anyKey,
     /^POST \/api\/v1\/predictions/,
-    /^GET .*\/(predictions|mastery|velocity|goals|skills)/,
+    /^GET .*\/(predictions|mastery|velocity|goals|skills|skill-statistics)/,
     /^GET .*\/attempts$/,
     /^GET .*\/model\//,
   ],

@@ -8,6 +8,7 @@ import * as access from '../../src/contracts/responses/access.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
 import * as models from '../../src/contracts/responses/models.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import * as statistics from '../../src/contracts/responses/statistics.js';
 import * as webhooks from '../../src/contracts/responses/webhooks.js';
 import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
 import { webhookTypes } from '../../src/contracts/webhook-events.js';
@@ -100,6 +101,7 @@ const received: Readonly<Record<string, TSchema>> = {
   DeletedSkill: bodies.DeletedSkill,
   ListedLearner: bodies.ListedLearner,
   LearnerPage: bodies.LearnerPage,
+  SkillStatisticsPage: statistics.SkillStatisticsPage,
   Attempt: bodies.Attempt,
   AttemptPage: bodies.AttemptPage,
   TakenBack: bodies.TakenBack,

@@ -86,6 +86,7 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'GET /api/v1/learners': ({ userId }) => ({
     path: `/api/v1/learners?prefix=${encodeURIComponent(userId.slice(0, 1))}`,
   }),
+  'GET /api/v1/skill-statistics': () => ({ path: '/api/v1/skill-statistics' }),
   'GET /api/v1/learners/:user_id/attempts': (ids) => ({ path: `/api/v1/learners/${user(ids)}/attempts` }),
   'GET /api/v1/learners/:user_id/export': (ids) => ({ path: `/api/v1/learners/${user(ids)}/export` }),
   'GET /api/v1/erasures/:erasure_id': ({ erasureId }) => ({ path: `/api/v1/erasures/${erasureId}` }),

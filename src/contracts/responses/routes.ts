@@ -9,6 +9,7 @@ import * as access from './access.js';
 import * as data from './bodies.js';
 import { Amount, Count, each } from './bodies.js';
 import * as models from './models.js';
+import * as statistics from './statistics.js';
 import * as webhooks from './webhooks.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };
@@ -98,6 +99,7 @@ const answers = {
     ...([data.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
   'GET /api/v1/learners': ok(data.LearnerPage),
+  'GET /api/v1/skill-statistics': ok(statistics.SkillStatisticsPage),
   'GET /api/v1/learners/:user_id/attempts': ok(data.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
     ...([data.TakenBack, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),

@@ -3,8 +3,8 @@ import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
 import { dayMs, round4 } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
-import { unavailable } from '../../errors.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
+import { orUnavailable, type StoredPorts } from './stored.js';
 
 export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),
@@ -12,19 +12,11 @@ export const ReliabilityQuery = Type.Object({
 });
 export type ReliabilityQuery = Static<typeof ReliabilityQuery>;
 
-export interface QualityPorts {
+export interface QualityPorts extends StoredPorts {
   readonly quality: ModelQuality;
-  /** Age of the oldest answer that is not stored yet; null where that is not known. */
-  readonly sourceLagSeconds: () => Promise<number | null>;
   /** Unix milliseconds. */
   readonly now: () => number;
 }
-
-/** @throws ApiError UNAVAILABLE where the read fails */
-const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
-  found.catch((error: unknown) => {
-    throw unavailable('What is stored cannot be read right now; try again later', error);
-  });
 
 /** Data of GET /api/v1/model/reliability, of the last `days` times 24 hours. @throws ApiError UNAVAILABLE */
 export async function readReliability(

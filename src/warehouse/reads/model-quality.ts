@@ -1,17 +1,9 @@
 /** How what was predicted came out, over all learners of a tenant: probabilities of answers, intervals of forecasts. */
-import type { ClickHouseClient } from '@clickhouse/client';
-import type { Limiter } from '../../concurrency.js';
 import { logLossClip } from '../../domain/base/metrics.js';
-import { selectRows, sqlTime } from '../clickhouse/client.js';
+import { sqlTime } from '../clickhouse/client.js';
 import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
-
-/** Most that a read over a whole tenant may take: seconds, and bytes. */
-const seconds = 5;
-const settings = {
-  ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },
-  output_format_json_quote_64bit_integers: 0,
-} as const;
+import type { TenantRead } from './tenant-read.js';
 
 export interface AnswersQuery {
   readonly tenant: string;
@@ -49,22 +41,12 @@ SELECT * EXCEPT (tenant) FROM ${forecastCoverage.name} WHERE tenant = {tenant:St
 
 export type ModelQuality = ReturnType<typeof createModelQuality>;
 
-/** @param limit of each read. Its functions throw where ClickHouse is unavailable or does not answer in a few seconds. */
-export function createModelQuality(client: ClickHouseClient, limit: Limiter) {
-  const read = <Row>(query: string, tenant: string, params: object = {}): Promise<Row[]> =>
-    limit(tenant, () =>
-      selectRows<Row>(client, query, {
-        ...{ params: { tenant, ...params }, settings },
-        signal: AbortSignal.timeout(1000 * seconds),
-      }),
-    );
-  return {
-    /** Tenths with answers, lowest first. */
-    reliability: ({ tenant, skillId, since }: AnswersQuery): Promise<ReliabilityBin[]> =>
-      read(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId !== null && { skillId }) }),
+/** Its functions throw what the read throws. */
+export const createModelQuality = (read: TenantRead) => ({
+  /** Tenths with answers, lowest first. */
+  reliability: ({ tenant, skillId, since }: AnswersQuery): Promise<ReliabilityBin[]> =>
+    read(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId !== null && { skillId }) }),
 
-    /** Rows of the view forecast_coverage, by horizon and history. */
-    coverage: (tenant: string): Promise<Readonly<Record<string, number | null>>[]> =>
-      read(selectBands, tenant),
-  };
-}
+  /** Rows of the view forecast_coverage, by horizon and history. */
+  coverage: (tenant: string): Promise<Readonly<Record<string, number | null>>[]> => read(selectBands, tenant),
+});

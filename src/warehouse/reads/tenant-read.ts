@@ -1,0 +1,24 @@
+import type { ClickHouseClient } from '@clickhouse/client';
+import type { Limiter } from '../../concurrency.js';
+import { selectRows } from '../clickhouse/client.js';
+
+/** Most that a read over all learners of a tenant may take: seconds, and bytes. */
+const seconds = 5;
+const settings = {
+  ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },
+  output_format_json_quote_64bit_integers: 0,
+} as const;
+
+/**
+ * Rows of a read over all learners of a tenant that a caller waits for; `{tenant:String}` is its tenant.
+ * @throws ApiError UNAVAILABLE where too many read; Error where ClickHouse is away, or the read would take too much
+ */
+export type TenantRead = <Row>(query: string, tenant: string, params?: object) => Promise<Row[]>;
+
+export const createTenantRead =
+  (client: ClickHouseClient, limit: Limiter): TenantRead =>
+  <Row>(query: string, tenant: string, params: object = {}) =>
+    limit(tenant, () => {
+      const signal = AbortSignal.timeout(1000 * seconds);
+      return selectRows<Row>(client, query, { params: { tenant, ...params }, settings, signal });
+    });
