@@ -1,10 +1,10 @@
 // Builds everything with esbuild: node src/build.mjs OUT [--bundles | --watch]. Types are checked by `tsc`, not here.
 //   OUT/bundle/*.js                  what ships, a bundle for each program: a fifth of the time that 1,400 files take
-//   OUT/bundle/docs/*                the reference page, its files packed with gzip under their contents' hashes
+//   OUT/bundle/{docs,dashboard}/*    pages, their files packed with gzip under their contents' hashes
 //   OUT/{src,workers,bench,test}/**  every module by itself, for tests and benchmarks
 //   OUT/client/index.js              the client, for Node, browsers, Deno and Bun
 //   OUT/typebox/*.js                 what they import of TypeBox: its 700 files take a quarter of a second
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -136,33 +136,48 @@ const typebox = (out) => ({
   format: 'esm',
 });
 
-const PAGE = 'src/pages/docs';
+const PAGES = { docs: 'page.js', dashboard: 'main.tsx' };
 
-/** The page names its files by their hashes, so that browsers keep them for good. */
-async function buildPage(out) {
-  if (!existsSync(join(ROOT, PAGE))) return;
-  const { outputFiles } = await build({
+/** A page names its files by their hashes, so that browsers keep them for good. */
+async function buildPage(out, name, entry) {
+  const source = join('src/pages', name);
+  if (!existsSync(join(ROOT, source))) return;
+  const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: [join(PAGE, 'page.js')],
+    entryPoints: { page: join(source, entry) },
     outdir: ROOT,
     entryNames: '[name].[hash]',
     bundle: true,
     minify: true,
     format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
     legalComments: 'none',
+    metafile: true,
     write: false,
   });
-  const folder = join(out, 'bundle', 'docs');
+  const folder = join(out, 'bundle', name);
   mkdirSync(folder, { recursive: true });
-  let page = readFileSync(join(ROOT, PAGE, 'index.html'), 'utf8');
+  let page = readFileSync(join(ROOT, source, 'index.html'), 'utf8');
   for (const { path, contents } of outputFiles) {
-    const name = basename(path);
-    page = page.replace(name.replace(/\.\w+(?=\.\w+$)/, ''), `docs/${name}`);
-    writeFileSync(join(folder, `${name}.gz`), gzipSync(contents, { level: 9 }));
+    const file = basename(path);
+    page = page.replace(file.replace(/\.\w+(?=\.\w+$)/, ''), `${name}/${file}`);
+    writeFileSync(join(folder, `${file}.gz`), gzipSync(contents, { level: 9 }));
   }
   writeFileSync(join(folder, 'index.html'), page);
-  for (const name of ['LICENSE', 'NOTICE', 'swagger-ui-es-bundle.js.LICENSE.txt'])
-    copyFileSync(join(ROOT, 'node_modules/swagger-ui-dist', name), join(folder, name));
+  writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
+}
+
+/** What the packages behind a page ask to be passed on with them. @param files names of all that is in it */
+function licencesOf(files) {
+  const folders = files.flatMap((file) => file.match(/.*node_modules\/(@[^/]+\/)?[^/]+/)?.[0] ?? []);
+  const texts = [...new Set(folders)].sort().flatMap((folder) =>
+    readdirSync(join(ROOT, folder))
+      .filter((name) => /^(licen[cs]e|notice)|license\.txt$/i.test(name))
+      .map((name) => `${folder}/${name}\n\n${readFileSync(join(ROOT, folder, name), 'utf8')}`),
+  );
+  return texts.join('\n\n');
 }
 
 async function main([out = 'dist', option]) {
@@ -172,7 +187,7 @@ async function main([out = 'dist', option]) {
     client(out),
     ...(option === '--bundles' ? [] : [modules(out), typebox(out)]),
   ];
-  await buildPage(out);
+  for (const [name, entry] of Object.entries(PAGES)) await buildPage(out, name, entry);
   if (option !== '--watch') return void (await Promise.all(all.map(build)));
   for (const one of all) await (await context(one)).watch();
 }

@@ -1,6 +1,7 @@
 /** Charts of horizontal bars: each row has its name and value above it, so that the bars have the whole width. */
 import * as Plot from '@observablehq/plot';
-import { chartFigure, colorsOf, type Series } from '../../src/lab/report/chart.js';
+import { chartFigure } from '../../src/lab/report/chart.js';
+import { colorsOf, type Series } from '../../src/lab/report/marks.js';
 
 /** A stretch of a bar. */
 export interface BarPart {

@@ -1,16 +1,19 @@
-/** The description of the API, the page that shows it, and the way there. */
+/** The description of the API, the pages for people, and the way there. */
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { ApiError } from '../errors.js';
 import { openapiOf } from './openapi.js';
 import { type Reply, type Route, route } from './route.js';
 
-/** What src/build.mjs makes of src/pages/docs: index.html, and its files packed with gzip, named by their contents' hashes. */
-const folder = new URL('.', import.meta.resolve('#bundle/docs/index.html'));
+/** What src/build.mjs makes of src/pages: index.html, and its files packed with gzip, named by their contents' hashes. */
+const folders = {
+  docs: new URL('.', import.meta.resolve('#bundle/docs/index.html')),
+  dashboard: new URL('.', import.meta.resolve('#bundle/dashboard/index.html')),
+};
 
 /**
- * Nothing from elsewhere, and no page around it. Swagger UI needs one exception: icons as `data:` in its style sheet.
- * Styles of elements, which it sets by script, are no inline styles for a policy.
+ * Nothing from elsewhere, and no page around it. One exception: icons as `data:`, which Swagger UI's style sheet has.
+ * Styles of elements, which are set by script, are no inline styles for a policy.
  */
 const policy = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"],
@@ -39,21 +42,27 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
 const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
 
 /** Pages for people are no calls of the API: its description leaves them out. */
-export function pageRoutes(): readonly Route[] {
+export const pageRoutes = (): readonly Route[] => [
+  ...routesOfPage('docs'),
+  ...routesOfPage('dashboard'),
+  route('GET', '/', {}, ({ head }) => {
+    if (!acceptsHtml.test(head.header('accept') ?? '')) return notFound();
+    return { status: 302, body: '', headers: { Location: '/dashboard' } };
+  }),
+];
+
+function routesOfPage(name: keyof typeof folders): readonly Route[] {
+  const folder = folders[name];
   const page = once(() => readFileSync(new URL('index.html', folder), 'utf8'));
-  const files = once(() => new Map(readdirSync(folder).map((name) => [name, fileReply(name)])));
+  const files = once(() => new Map(readdirSync(folder).map((file) => [file, fileReply(folder, file)])));
   return [
-    route('GET', '/docs', {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
-    route('GET', '/docs/:file', {}, (_, name) => files().get(`${name}.gz`) ?? notFound()),
-    route('GET', '/', {}, ({ head }) => {
-      if (!acceptsHtml.test(head.header('accept') ?? '')) return notFound();
-      return { status: 302, body: '', headers: { Location: '/docs' } };
-    }),
+    route('GET', `/${name}`, {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
+    route('GET', `/${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? notFound()),
   ];
 }
 
 /** A request with a gzip that nobody asked for is as good: every browser takes it, and files are for browsers only. */
-const fileReply = (packed: string): Reply => ({
+const fileReply = (folder: URL, packed: string): Reply => ({
   status: 200,
   body: readFileSync(new URL(packed, folder)),
   headers: {

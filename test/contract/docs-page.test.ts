@@ -112,7 +112,7 @@ test('the root leads browsers to the page, and nobody else', async () => {
   const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
   for (const method of ['GET', 'HEAD']) {
     const answer = await fetch(`${service.baseUrl}/`, { method, headers: html, redirect: 'manual' });
-    assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/docs']);
+    assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/dashboard']);
     const other = await fetch(`${service.baseUrl}/`, { method, headers: { Accept: '*/*' } });
     assert.equal(other.status, 404);
   }

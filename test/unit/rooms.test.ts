@@ -26,6 +26,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     ...['src/services', 'src/http', 'src/jobs', 'src/app', 'src/lab', 'src'],
   ],
   'src/client': ['src'],
+  'src/pages': ['src/lab', 'src/client', 'src'],
   workers: ['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src'],
 };
 
@@ -59,6 +60,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
       'access',
     ],
   ],
+  'src/pages': ['docs', 'dashboard/base', 'dashboard/parts', 'dashboard/pages', 'dashboard'],
   'src/lab': ['report', 'evaluate', 'backtest', 'demo'],
   workers: ['track', 'forecast', 'fit', 'rebuild', '.'],
 };
@@ -68,7 +70,7 @@ const programs = ['src/main.ts'];
 
 const sources = ['src', 'workers'].flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.c?ts$/.test(name))
+    .filter((name) => /\.(c?ts|tsx)$/.test(name))
     .map((name) => join(folder, name)),
 );
 

@@ -1,16 +1,8 @@
 /** The backtest as text, as JSON, and as a page. */
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
-import {
-  barMark,
-  type Chart,
-  chartFigure,
-  diagonalMark,
-  domainAround,
-  levelMark,
-  ratioAxis,
-  shareAxis,
-} from '../report/chart.js';
+import { type Chart, chartFigure } from '../report/chart.js';
+import { barMark, diagonalMark, domainAround, levelMark, ratioAxis, shareAxis } from '../report/marks.js';
 import { grouped, jsonLine, rangeText } from '../report/numbers.js';
 import {
   type Cell,

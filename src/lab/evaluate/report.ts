@@ -1,14 +1,7 @@
 /** The evaluation as text, as JSON, and as a page. */
 import { basename } from 'node:path';
-import {
-  type Chart,
-  type ChartPoint,
-  chartFigure,
-  diagonalMark,
-  domainAround,
-  ratioAxis,
-  shareAxis,
-} from '../report/chart.js';
+import { type Chart, chartFigure } from '../report/chart.js';
+import { type ChartPoint, diagonalMark, domainAround, ratioAxis, shareAxis } from '../report/marks.js';
 import { grouped, jsonLine, rangeText } from '../report/numbers.js';
 import {
   type Cell,

@@ -1,33 +1,11 @@
-/** Charts as SVG text, drawn by Observable Plot: the same marks serve a page in a browser (docs/adr/0008-libraries.md). */
+/** Charts as SVG text, drawn by Observable Plot: the marks of marks.ts serve the dashboard as well (docs/adr/0008-libraries.md). */
 import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
-import { compact, grouped } from './numbers.js';
+import { barMark, type ChartBar, type ChartPoint, colorsOf, type Series, seriesMarks } from './marks.js';
+import { compact } from './numbers.js';
 import { tag, textTag } from './page.js';
 
 const { document } = parseHTML('<html><body></body></html>');
-
-/** Names of series in the order of the legend, with their colours: a to e, or text, as the style of page.ts defines them. */
-export type Series = Readonly<Record<string, string>>;
-
-export interface ChartPoint {
-  readonly series: string;
-  readonly x: number;
-  readonly y: number;
-  /** Shown when the pointer rests on the dot. */
-  readonly note: string;
-  /** Interval of y, drawn as a line through the dot. */
-  readonly low?: number;
-  readonly high?: number;
-  /** Observations behind the dot; its area grows with them. */
-  readonly weight?: number;
-}
-
-export interface ChartBar {
-  readonly from: number;
-  readonly to: number;
-  readonly value: number;
-  readonly note: string;
-}
 
 export interface Chart extends Plot.PlotOptions {
   readonly title: string;
@@ -66,64 +44,4 @@ function svgOf(options: Plot.PlotOptions): string {
   const svg = drawing.querySelector('svg[aria-label]') ?? drawing;
   svg.setAttribute('role', 'img');
   return drawing.outerHTML;
-}
-
-export const barMark = (bars: readonly ChartBar[]): Plot.Markish =>
-  Plot.rect(bars, {
-    ...{ x1: 'from', x2: 'to', y1: () => 0, y2: 'value' },
-    ...{ fill: 'var(--bar)', title: 'note', inset: 0.5 },
-  });
-
-const seriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
-  Plot.line(points, { x: 'x', y: 'y', stroke: 'series', strokeWidth: 2 }),
-  Plot.ruleX(
-    points.filter(({ low }) => low !== undefined),
-    { x: 'x', y1: 'low', y2: 'high', stroke: 'series', strokeOpacity: 0.6 },
-  ),
-  Plot.dot(points, {
-    ...{ x: 'x', y: 'y', fill: 'series', stroke: 'var(--panel)' },
-    r: points.some(({ weight }) => weight !== undefined) ? 'weight' : 3,
-    title: ({ series, note }: ChartPoint) => `${series}: ${note}`,
-  }),
-];
-
-/** The scale of colours of some series, with a legend where they are several. */
-export const colorsOf = (series: Series): Plot.ScaleOptions => ({
-  domain: Object.keys(series),
-  range: Object.values(series).map((color) => `var(--${color})`),
-  legend: Object.keys(series).length > 1,
-});
-
-const dashed = { stroke: 'var(--soft)', strokeDasharray: '3 4' };
-
-export const levelMark = (levels: readonly number[]): Plot.Markish => Plot.ruleY(levels, dashed);
-
-/** A dashed line on which x and y are equal, from 0 to 1. */
-export const diagonalMark: Plot.Markish = Plot.line([0, 1], {
-  x: Plot.identity,
-  y: Plot.identity,
-  ...dashed,
-});
-
-export const shareAxis = (label: string, domain: readonly [number, number] = [0, 1]): Plot.ScaleOptions => ({
-  ...{ domain, label, grid: true, tickFormat: '.0%' },
-});
-
-/** An axis of counts on which equal ratios are equally far apart, with labels at 1, 2 and 5 times powers of ten. */
-export const ratioAxis = (label: string, domain: readonly [number, number]): Plot.ScaleOptions => ({
-  ...{ type: 'log', domain, label },
-  tickFormat: (value: number) => (/^[125]0*$/.test(String(value)) ? grouped(value) : ''),
-});
-
-/** The range of the values, at least `minWidth` wide so that noise does not look like news, and within `bounds`. */
-export function domainAround(
-  values: readonly number[],
-  bounds: readonly [low: number, high: number],
-  minWidth: number,
-): [number, number] {
-  const [smallest, greatest] = [Math.min(...values), Math.max(...values)];
-  const missing = Math.max(0, minWidth - (greatest - smallest)) / 2;
-  const unit = minWidth / 4;
-  const [low, high] = [Math.floor((smallest - missing) / unit), Math.ceil((greatest + missing) / unit)];
-  return [Math.max(bounds[0], low * unit), Math.min(bounds[1], high * unit)];
 }

@@ -1,0 +1,25 @@
+/** Tables as CSV files (RFC 4180). */
+import { csvFormatRows } from 'd3-dsv';
+
+export type Cell = string | number | boolean | null;
+
+/**
+ * Spreadsheets run what looks like a formula: a name that begins like one gets an apostrophe before it (OWASP, CSV injection).
+ * Numbers are numbers.
+ */
+const harmless = (cell: Cell): string => {
+  const text = cell === null ? '' : String(cell);
+  return typeof cell === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+};
+
+export const csvOf = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
+  `${csvFormatRows([head, ...rows].map((row) => row.map(harmless)))}\n`;
+
+/** Hands a file to whoever looks. */
+export function download(name: string, text: string): void {
+  // The mark of UTF-8, without which spreadsheets guess.
+  const url = URL.createObjectURL(new Blob(['\uFEFF', text], { type: 'text/csv;charset=utf-8' }));
+  const link = Object.assign(document.createElement('a'), { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

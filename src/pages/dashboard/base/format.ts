@@ -1,0 +1,39 @@
+/** Numbers and times as people read them; what is not known is a dash. */
+import { compact, grouped } from '../../../lab/report/numbers.js';
+
+export { compact, grouped };
+
+export const none = '–';
+
+const shown =
+  (format: (value: number) => string) =>
+  (value: number | null | undefined): string =>
+    value === null || value === undefined ? none : format(value);
+
+export const percent = shown((share) => `${Math.round(100 * share)} %`);
+/** Percentage points of a change, with its sign. */
+export const points = shown((change) => signed(Math.round(100 * change)));
+export const decimal = (digits: number) => shown((value) => value.toFixed(digits));
+export const whole = shown((value) => grouped(Math.round(value)));
+
+export const signed = (value: number): string => (value > 0 ? `+${value}` : value < 0 ? `−${-value}` : '0');
+
+const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
+const timeFormat = new Intl.DateTimeFormat('en-GB', {
+  dateStyle: 'medium',
+  timeStyle: 'short',
+  timeZone: 'UTC',
+});
+
+/** @param time RFC 3339, or a UTC day */
+export const day = (time: string | null | undefined): string =>
+  time === null || time === undefined ? none : dayFormat.format(new Date(time));
+export const dayAndTime = (time: string | null | undefined): string =>
+  time === null || time === undefined ? none : timeFormat.format(new Date(time));
+
+/** Whole days from then to now. */
+export const daysSince = (time: string): number => Math.floor((Date.now() - Date.parse(time)) / 86_400_000);
+
+/** "linear-equations" as people would write it; names that the catalogue has are better. */
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${grouped(count)} ${count === 1 ? one : many}`;

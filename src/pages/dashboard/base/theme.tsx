@@ -1,0 +1,29 @@
+import { useEffect, useState } from 'preact/hooks';
+
+type Theme = 'light' | 'dark';
+
+const place = 'skilltrace-theme';
+const preferred = (): Theme => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+
+/** Light and dark as the system has them, until somebody chooses. */
+export function ThemeButton() {
+  const [chosen, choose] = useState(() => localStorage.getItem(place) as Theme | null);
+  const theme = chosen ?? preferred();
+  const other = theme === 'dark' ? 'light' : 'dark';
+  useEffect(() => {
+    if (chosen === null) return;
+    document.documentElement.dataset.theme = chosen;
+    localStorage.setItem(place, chosen);
+  }, [chosen]);
+  return (
+    <button
+      type="button"
+      class="theme"
+      aria-label={`Show it ${other}`}
+      title={`Show it ${other}`}
+      onClick={() => choose(other)}
+    >
+      {theme === 'dark' ? '☀' : '☾'}
+    </button>
+  );
+}

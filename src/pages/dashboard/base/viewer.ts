@@ -1,0 +1,21 @@
+/** Who looks, for every part of a page. */
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { OwnKey } from '../../../client/types.js';
+import type { Api } from './session.js';
+
+export interface Viewer {
+  readonly api: Api;
+  /** For the stream of live figures, which is no call of the client. */
+  readonly apiKey: string;
+  readonly own: OwnKey;
+  can(scope: OwnKey['scopes'][number]): boolean;
+}
+
+export const ViewerContext = createContext<Viewer | null>(null);
+
+export function useViewer(): Viewer {
+  const viewer = useContext(ViewerContext);
+  if (viewer === null) throw new Error('nobody looks');
+  return viewer;
+}

@@ -1,0 +1,3 @@
+export function AboutDemo() {
+  return <h1>About the demo</h1>;
+}

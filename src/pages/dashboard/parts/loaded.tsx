@@ -1,0 +1,51 @@
+/** What is asked for, until it is there, and where it does not come. */
+import type { ComponentChildren } from 'preact';
+import { SkilltraceError } from '../../../client/errors.js';
+import type { Load } from '../base/load.js';
+
+export const Loading = ({ what }: { what: string }) => (
+  <p class="loading" role="status">
+    Loading {what}…
+  </p>
+);
+
+/** In the words of whoever can do something about it. */
+function adviceOf(error: unknown): string {
+  if (!(error instanceof SkilltraceError)) return 'This page has a defect: please report it.';
+  const { code, requestId } = error;
+  if (code === 'NETWORK_ERROR' || code === 'TIMEOUT') return 'The service does not answer: is it running?';
+  if (code === 'UNAVAILABLE') return 'It comes back by itself; Operations and /readyz say what is away.';
+  if (code === 'RATE_LIMITED') return "The key's quota is used up for this minute.";
+  if (code === 'FORBIDDEN') return 'Another key, with the scope that is named, can do this.';
+  if (code === 'UNAUTHORIZED') return 'The key was revoked: leave, and enter another one.';
+  return requestId === null ? '' : `The log has it under ${requestId}.`;
+}
+
+export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
+  const message = error instanceof Error ? error.message : String(error);
+  return (
+    <div class="note alert" role="alert">
+      <p>
+        <strong>{message}</strong> {adviceOf(error)}
+      </p>
+      {retry !== undefined && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface LoadedProps<Data> {
+  readonly of: Load<Data>;
+  /** What is loaded, in the middle of a sentence. */
+  readonly what: string;
+  readonly children: (data: Data) => ComponentChildren;
+}
+
+export function Loaded<Data>({ of, what, children }: LoadedProps<Data>) {
+  if (of.error !== null) return <ErrorNote error={of.error} retry={of.reload} />;
+  if (of.data === null) return <Loading what={what} />;
+  return <div aria-busy={of.isLoading}>{children(of.data)}</div>;
+}

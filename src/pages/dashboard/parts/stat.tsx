@@ -1,0 +1,61 @@
+/** A number with its name, and on click what it means and what it is made of. */
+import type { ComponentChildren } from 'preact';
+import { useId, useState } from 'preact/hooks';
+
+interface StatProps {
+  readonly label: string;
+  readonly value: ComponentChildren;
+  /** A few words under it. */
+  readonly note?: ComponentChildren;
+  /** How it is found and how to read it. */
+  readonly children?: ComponentChildren;
+  readonly look?: 'good' | 'alert' | undefined;
+}
+
+export function Stat({ label, value, note, children, look }: StatProps) {
+  const [isOpen, setOpen] = useState(false);
+  const id = useId();
+  const body = (
+    <>
+      <span class="stat-label">{label}</span>
+      <span class={`stat-value ${look ?? ''}`}>{value}</span>
+      {note !== undefined && <span class="stat-note">{note}</span>}
+    </>
+  );
+  if (children === undefined) return <div class="stat">{body}</div>;
+  return (
+    <div class="stat">
+      <button type="button" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+        {body}
+      </button>
+      <div id={id} class="stat-why" hidden={!isOpen}>
+        {children}
+      </div>
+    </div>
+  );
+}
+
+export const Stats = ({ children }: { children: ComponentChildren }) => <div class="stats">{children}</div>;
+
+/** A state in one word, told by its text and not by its colour alone. */
+export const Badge = ({
+  look,
+  children,
+}: {
+  look: 'good' | 'alert' | 'soft';
+  children: ComponentChildren;
+}) => <span class={`badge ${look}`}>{children}</span>;
+
+interface PanelProps {
+  readonly title: string;
+  readonly about?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+export const Panel = ({ title, about, children }: PanelProps) => (
+  <section class="panel">
+    <h2>{title}</h2>
+    {about !== undefined && <p class="soft">{about}</p>}
+    {children}
+  </section>
+);

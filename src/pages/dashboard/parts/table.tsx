@@ -1,0 +1,193 @@
+/** A table that can be sorted, filtered and downloaded. */
+import type { ComponentChildren } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import { type Cell, csvOf, download } from '../base/csv.js';
+import { grouped, none } from '../base/format.js';
+
+export interface Column<Row> {
+  readonly title: string;
+  /** What it is sorted by, and what the file holds. */
+  readonly value: (row: Row) => Cell;
+  /** What is shown; by default the value. */
+  readonly show?: (row: Row) => ComponentChildren;
+  /** What the figure means, shown at the head. */
+  readonly about?: string;
+  readonly align?: 'start' | 'end';
+}
+
+interface TableProps<Row> {
+  /** For those who do not see it, and the file's name. */
+  readonly name: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+  /** What is said where there are no rows. */
+  readonly empty?: string;
+  /** Offers to look for text in the rows. */
+  readonly filter?: boolean;
+  /** Title of the column that it is sorted by first, and whether the greatest come first; as given without it. */
+  readonly sortedBy?: readonly [title: string, descending: boolean];
+}
+
+const firstRows = 100;
+
+export function Table<Row>({
+  name,
+  columns,
+  rows,
+  rowKey,
+  empty,
+  filter = false,
+  sortedBy,
+}: TableProps<Row>) {
+  const [order, setOrder] = useState(sortedBy ?? null);
+  const [text, setText] = useState('');
+  const [most, setMost] = useState(firstRows);
+  const found = useMemo(() => filtered(rows, columns, text), [rows, columns, text]);
+  const sorted = useMemo(() => sortedRows(found, columns, order), [found, columns, order]);
+  const save = (): void =>
+    download(
+      `${name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}.csv`,
+      csvOf(
+        columns.map(({ title }) => title),
+        sorted.map((row) => columns.map(({ value }) => value(row))),
+      ),
+    );
+  if (rows.length === 0) return <p class="soft">{empty ?? 'Nothing yet.'}</p>;
+  return (
+    <div class="table">
+      <div class="table-tools">
+        {filter && (
+          <input
+            type="search"
+            aria-label={`Filter ${name}`}
+            placeholder="Filter"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        )}
+        <span class="soft">
+          {found.length === rows.length
+            ? grouped(rows.length)
+            : `${grouped(found.length)} of ${grouped(rows.length)}`}
+        </span>
+        <button type="button" class="quiet" onClick={save}>
+          CSV
+        </button>
+      </div>
+      {/* A box that scrolls has to be reached by keyboard. */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
+      <section class="scroll" tabIndex={0} aria-label={name}>
+        <table>
+          <caption class="hidden">{name}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <Head
+                  key={column.title}
+                  column={column}
+                  isNumeric={alignOf(column, rows) === 'end'}
+                  order={order}
+                  onOrder={setOrder}
+                />
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {sorted.slice(0, most).map((row) => (
+              <tr key={rowKey(row)}>
+                {columns.map((column) => (
+                  <td key={column.title} class={alignOf(column, rows) === 'end' ? 'number' : undefined}>
+                    {shown(column, row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {sorted.length > most && (
+        <button type="button" onClick={() => setMost(most + 10 * firstRows)}>
+          Show more of {grouped(sorted.length - most)}
+        </button>
+      )}
+    </div>
+  );
+}
+
+type Order = readonly [title: string, descending: boolean] | null;
+
+interface HeadProps<Row> {
+  readonly column: Column<Row>;
+  readonly isNumeric: boolean;
+  readonly order: Order;
+  readonly onOrder: (order: Order) => void;
+}
+
+function Head<Row>({ column: { title, about }, isNumeric, order, onOrder }: HeadProps<Row>) {
+  const isSorted = order?.[0] === title;
+  const descending = isSorted ? !order[1] : isNumeric;
+  return (
+    <th
+      scope="col"
+      class={isNumeric ? 'number' : undefined}
+      aria-sort={isSorted ? (order[1] ? 'descending' : 'ascending') : undefined}
+    >
+      <button type="button" title={about} onClick={() => onOrder([title, descending])}>
+        {title}
+        <span aria-hidden="true">{isSorted ? (order[1] ? ' ▾' : ' ▴') : ''}</span>
+      </button>
+    </th>
+  );
+}
+
+function alignOf<Row>({ align, value }: Column<Row>, rows: readonly Row[]): 'start' | 'end' {
+  if (align !== undefined) return align;
+  const first = rows.find((row) => value(row) !== null);
+  return first !== undefined && typeof value(first) === 'number' ? 'end' : 'start';
+}
+
+function shown<Row>({ value, show }: Column<Row>, row: Row): ComponentChildren {
+  if (show !== undefined) return show(row);
+  const cell = value(row);
+  if (cell === null) return none;
+  return typeof cell === 'boolean' ? (
+    cell ? (
+      'yes'
+    ) : (
+      'no'
+    )
+  ) : typeof cell === 'number' ? (
+    grouped(cell)
+  ) : (
+    <bdi>{cell}</bdi>
+  );
+}
+
+function filtered<Row>(rows: readonly Row[], columns: readonly Column<Row>[], text: string): readonly Row[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '') return rows;
+  return rows.filter((row) =>
+    columns.some(({ value }) =>
+      String(value(row) ?? '')
+        .toLowerCase()
+        .includes(wanted),
+    ),
+  );
+}
+
+/** What is not known comes last. */
+function sortedRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  order: Order,
+): readonly Row[] {
+  const column = columns.find(({ title }) => title === order?.[0]);
+  if (column === undefined || order === null) return rows;
+  const sign = order[1] ? -1 : 1;
+  return rows.toSorted((a, b) => {
+    const [x, y] = [column.value(a), column.value(b)];
+    if (x === null || y === null) return Number(x === null) - Number(y === null);
+    return sign * (typeof x === 'string' ? x.localeCompare(String(y)) : Number(x) - Number(y));
+  });
+}

@@ -1,0 +1,2 @@
+/** Style sheets are bundled for their effect. */
+declare module '*.css';
