@@ -1,6 +1,6 @@
 /** Latencies: how long requests take, by percentile and by how many are offered. */
 import { chartFigure } from '../../src/lab/report/chart.js';
-import { type ChartPoint } from '../../src/lab/report/marks.js';
+import type { ChartPoint } from '../../src/lab/report/marks.js';
 import { compact } from '../../src/lab/report/numbers.js';
 import { chartGrid, htmlTable, section, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';

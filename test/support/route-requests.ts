@@ -27,11 +27,11 @@ const webhook = ({ webhookId }: Ids): string => `/api/v1/webhooks/${webhookId}`;
 const key = ({ keyId = '0123456789ab' }: Ids): string => `/api/v1/keys/${keyId}`;
 const sends = (body: object): Pick<RequestParts, 'body'> => ({ body: JSON.stringify(body) });
 
-/** The style sheet of a page, whose name has a hash. */
-const styleOf = (page: 'docs' | 'dashboard'): string =>
-  `/${page}/${readdirSync(new URL('.', import.meta.resolve(`#bundle/${page}/index.html`)))
+/** The style sheet of a page: its name has a hash. */
+export const styleFile = (page: 'docs' | 'dashboard'): string | undefined =>
+  readdirSync(new URL('.', import.meta.resolve(`#bundle/${page}/index.html`)))
     .find((name) => name.endsWith('.css.gz'))
-    ?.replace('.gz', '')}`;
+    ?.replace('.gz', '');
 const xapi = { 'X-Experience-API-Version': '1.0.3' };
 const statementId = '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5';
 /** An answer, of the learner's account. */
@@ -133,8 +133,8 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'GET /metrics': () => ({ path: '/metrics' }),
   'GET /openapi.json': () => ({ path: '/openapi.json' }),
   'GET /docs': () => ({ path: '/docs' }),
-  'GET /docs/:file': () => ({ path: styleOf('docs') }),
+  'GET /docs/:file': () => ({ path: `/docs/${styleFile('docs')}` }),
   'GET /dashboard': () => ({ path: '/dashboard' }),
-  'GET /dashboard/:file': () => ({ path: styleOf('dashboard') }),
+  'GET /dashboard/:file': () => ({ path: `/dashboard/${styleFile('dashboard')}` }),
   'GET /': () => ({ path: '/', headers: { Accept: 'text/html' } }),
 };

@@ -4,6 +4,10 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
 import { useLoad } from './base/load.js';
+import { href, type Route, useRoute } from './base/route.js';
+import { type Api, apiOf, forgetKey, keepKey, storedKey, takeKeyFromAddress } from './base/session.js';
+import { ThemeButton } from './base/theme.jsx';
+import { type Viewer, ViewerContext } from './base/viewer.js';
 import { AboutDemo } from './pages/about-demo.jsx';
 import { ClassPage } from './pages/class.jsx';
 import { LearnerPage } from './pages/learner.jsx';
@@ -12,10 +16,6 @@ import { ModelPage } from './pages/model.jsx';
 import { OperationsPage } from './pages/operations.jsx';
 import { SkillsPage } from './pages/skills.jsx';
 import { ErrorNote, Loading } from './parts/loaded.jsx';
-import { href, type Route, useRoute } from './base/route.js';
-import { type Api, apiOf, forgetKey, keepKey, storedKey, takeKeyFromAddress } from './base/session.js';
-import { ThemeButton } from './base/theme.jsx';
-import { type Viewer, ViewerContext } from './base/viewer.js';
 
 type Scope = OwnKey['scopes'][number];
 

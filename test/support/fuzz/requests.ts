@@ -1,7 +1,7 @@
 /** Requests made from the table of routes: fitting, nearly fitting, and hopeless ones. */
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route.js';
-import { pageFile } from '../route-requests.js';
+import { styleFile } from '../route-requests.js';
 import { routeTable } from '../route-table.js';
 import { type Content, contentFor } from './bodies.js';
 import { toldCursor, toldErasure, toldEvent, toldMessage, toldWebhook } from './memory.js';
@@ -33,7 +33,7 @@ const idsOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ':erasure_id': mostly(fc.constant(toldErasure)),
   ':webhook_id': mostly(fc.constant(toldWebhook)),
   ':message_id': mostly(fc.constant(toldMessage)),
-  ':file': mostly(fc.constant(`${pageFile}`)),
+  ':file': mostly(fc.constantFrom(`${styleFile('docs')}`, `${styleFile('dashboard')}`)),
 };
 
 function mostly(usual: fc.Arbitrary<string>): fc.Arbitrary<string> {
