@@ -179,7 +179,7 @@ function routePortsOf(
       answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
     statistics: { statistics: createSkillStatistics(ofTenant), sourceLagSeconds },
-    attempts: { learners, waiting, stored },
+    attempts: { ...history, waiting, stored, erasedAmong },
     retraction,
     erasures: {
       erasures,

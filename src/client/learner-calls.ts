@@ -61,6 +61,15 @@ export class LearnerCalls extends Operations {
     return this.get(path`/api/v1/mastery/${userId}/${skillId}`, query);
   }
 
+  /** A page of the learner's answers on one skill, newest first. */
+  async skillAnswers(
+    userId: string,
+    skillId: string,
+    query: Api.PageQuery & CallOptions = {},
+  ): Promise<Api.SkillAnswerPage> {
+    return this.get(path`/api/v1/mastery/${userId}/${skillId}/history`, query);
+  }
+
   /** How fast mastery moves. */
   async velocity(userId: string, query: Api.VelocityQuery & CallOptions = {}): Promise<Api.Velocity> {
     return this.get(path`/api/v1/velocity/${userId}`, query);

@@ -641,6 +641,16 @@ export type AttemptPage = {
   readonly next_cursor: string | null;
 };
 
+export type SkillAnswerPage = {
+  readonly user_id: Id;
+  readonly skill_id: Id;
+  readonly total_attempts: number;
+  readonly pending_attempts: number;
+  readonly source_lag_seconds: number | null;
+  readonly answers: readonly Attempt[];
+  readonly next_cursor: string | null;
+};
+
 export type TakenBack = {
   readonly user_id: Id;
   readonly event_id: Id;

@@ -12,7 +12,12 @@ import type { ExportLearner } from '../services/read/export-learner.js';
 import * as forecasts from '../services/read/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
-import { type AttemptPorts, listAttempts } from '../services/read/list-attempts.js';
+import {
+  type AttemptPorts,
+  listAttempts,
+  listSkillAnswers,
+  type SkillAnswerPorts,
+} from '../services/read/list-attempts.js';
 import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
 import { PageQuery } from '../services/read/pages.js';
 import * as mastery from '../services/read/read-mastery.js';
@@ -41,7 +46,7 @@ export interface RoutePorts {
   readonly goals: GoalPorts;
   readonly skills: SkillDeletePorts;
   readonly statistics: StatisticsPorts;
-  readonly attempts: AttemptPorts;
+  readonly attempts: AttemptPorts & SkillAnswerPorts;
   readonly retraction: RetractionPorts;
   readonly xapi: StatementPorts & MappingPorts;
   readonly erasures: Erasures;
@@ -108,6 +113,13 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
           ? await mastery.explainMastery(ports.mastery, call.tenant, userId, skillId, call.query.steps)
           : await mastery.readSkillMastery(ports.mastery, call.tenant, userId, skillId),
       ),
+  ),
+  route(
+    'GET',
+    '/api/v1/mastery/:user_id/:skill_id/history',
+    reads(PageQuery),
+    async ({ tenant, query }, userId, skillId) =>
+      ok(await listSkillAnswers(ports.attempts, tenant, userId, skillId, query)),
   ),
   route('GET', '/api/v1/velocity/:user_id', reads(VelocityQuery), async ({ tenant, query }, userId) =>
     ok(await readVelocity(ports.velocity, tenant, userId, query)),

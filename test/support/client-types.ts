@@ -104,6 +104,7 @@ const received: Readonly<Record<string, TSchema>> = {
   SkillStatisticsPage: statistics.SkillStatisticsPage,
   Attempt: bodies.Attempt,
   AttemptPage: bodies.AttemptPage,
+  SkillAnswerPage: bodies.SkillAnswerPage,
   TakenBack: bodies.TakenBack,
   BegunErasure: bodies.BegunErasure,
   Erasure: bodies.Erasure,

@@ -68,6 +68,9 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'GET /api/v1/mastery/:user_id/:skill_id': (ids) => ({
     path: `/api/v1/mastery/${user(ids)}/${skill(ids)}?explain=true`,
   }),
+  'GET /api/v1/mastery/:user_id/:skill_id/history': (ids) => ({
+    path: `/api/v1/mastery/${user(ids)}/${skill(ids)}/history`,
+  }),
   'GET /api/v1/velocity/:user_id': (ids) => ({
     path: `/api/v1/velocity/${user(ids)}?skill_id=${skill(ids)}`,
   }),

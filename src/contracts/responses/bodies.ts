@@ -187,6 +187,14 @@ export const AttemptPage = Type.Object({
   next_cursor: Text,
 });
 
+export const SkillAnswerPage = Type.Object({
+  ...each(Id, 'user_id', 'skill_id'),
+  ...each(Count, 'total_attempts', 'pending_attempts'),
+  source_lag_seconds: nullable(Amount),
+  answers: Type.Array(Attempt),
+  next_cursor: Text,
+});
+
 export const ExportLines = Type.String({
   contentMediaType: 'application/x-ndjson',
   description:

@@ -62,6 +62,10 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/mastery/:user_id': ['mastery', 'Mastery of every skill that the learner answered'],
   'POST /api/v1/mastery': ['classMastery', 'Mastery of a class, of all skills or some'],
   'GET /api/v1/mastery/:user_id/:skill_id': ['skillMastery', 'Mastery of one skill, and why it is so'],
+  'GET /api/v1/mastery/:user_id/:skill_id/history': [
+    'skillAnswers',
+    "The learner's answers on one skill, newest first",
+  ],
   'GET /api/v1/velocity/:user_id': ['velocity', 'How fast mastery moves; momentum, plateaus, practice'],
   'GET /api/v1/goals/:user_id': ['goal', "The learner's goal", 'ETag'],
   'PUT /api/v1/goals/:user_id': ['setGoal', 'Set the goal, also before the first answer', 'ETag'],

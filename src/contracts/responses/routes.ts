@@ -88,6 +88,9 @@ const answers = {
   'GET /api/v1/mastery/:user_id': ok(data.Mastery, 'USER_NOT_FOUND'),
   'POST /api/v1/mastery': ok(data.ClassMastery, 'LIMIT_EXCEEDED'),
   'GET /api/v1/mastery/:user_id/:skill_id': ok(data.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'GET /api/v1/mastery/:user_id/:skill_id/history': ok(
+    ...([data.SkillAnswerPage, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'] as const),
+  ),
   'GET /api/v1/velocity/:user_id': ok(data.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/goals/:user_id': ok(data.Goal, 'GOAL_NOT_FOUND'),
   'PUT /api/v1/goals/:user_id': ok(data.Goal, 'PRECONDITION_FAILED'),

@@ -4,8 +4,9 @@ import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
+import type { ErasedAmong } from './list-learners.js';
 import { createCursors, listJson, type PageQuery, pageLimit } from './pages.js';
-import { findLearner, type MasteryPorts } from './read-mastery.js';
+import { findLearner, type HistoryPorts, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
 
 export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
   readonly waiting: WaitingAttempts;
@@ -47,6 +48,43 @@ export async function listAttempts(
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
+export interface SkillAnswerPorts extends MasteryPorts, Pick<HistoryPorts<unknown>, 'sourceLagSeconds'> {
+  readonly stored: Pick<StoredRows, 'ofSkill'>;
+  readonly erasedAmong: ErasedAmong;
+}
+
+/**
+ * JSON of GET /api/v1/mastery/{user_id}/{skill_id}/history: what is in ClickHouse; the answers on their way there are counted.
+ * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
+ */
+export async function listSkillAnswers(
+  ports: SkillAnswerPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+  { limit = pageLimit, cursor }: PageQuery,
+): Promise<string> {
+  const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
+  const lag = await ports.sourceLagSeconds();
+  const { learner, skills } = await readLearner(ports, tenant, userId);
+  const { attempts } = skillOf(skills, skillId);
+  const [erased] = await ports.erasedAmong(tenant, [userId]);
+  const to = Math.min(learner.attempts, before - 1);
+  const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
+  const { rows, stored } = await ports.stored.ofSkill({ ...range, atMost: limit + 1 }).catch(notReadable);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const pending = Math.max(0, attempts - stored);
+  return listJson(
+    {
+      ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
+      source_lag_seconds: pending === 0 ? 0 : lag,
+    },
+    { name: 'answers', items: page, describe: describeAttempt },
+    { next_cursor: rows.length > limit && last ? cursors.encode(seqOf(last)) : null },
+  );
+}
+
 /**
  * Whether a state goes on from an earlier one. A commit adds one to the version and an answer at least; an erasure or a
  * correction does otherwise. Whatever comes follows on no answers.
@@ -74,12 +112,12 @@ async function newestUpTo(
   for await (const page of waiting.of(tenant, userId))
     add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
-  add(
-    await stored.attempts(range).catch((error: unknown) => {
-      throw unavailable('The answers that are stored cannot be read right now; try again later', error);
-    }),
-  );
+  add(await stored.attempts(range).catch(notReadable));
   return newest;
+}
+
+function notReadable(error: unknown): never {
+  throw unavailable('The answers that are stored cannot be read right now; try again later', error);
 }
 
 function describeAttempt({ event, figures, conditions }: AttemptRow): object {

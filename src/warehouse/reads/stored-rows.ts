@@ -3,10 +3,22 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
 import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
+import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
-import { selectRows } from '../clickhouse/client.js';
+import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
 import { attempts, learnerSnapshots } from '../schema/tables.js';
+
+export interface SkillRange {
+  readonly tenant: string;
+  readonly userId: string;
+  readonly skillId: string;
+  /** Highest number. */
+  readonly to: number;
+  /** What is below belongs to a history that was erased. */
+  readonly below: OutboxId;
+  readonly atMost: number;
+}
 
 /** Part of a learner's answers by their numbers, both bounds included. */
 export interface AttemptRange {
@@ -37,6 +49,20 @@ WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
+/**
+ * Likewise of one skill, the newest first. Rows below `below` are of a history that was erased; they are left out before those
+ * that share a number are told apart.
+ */
+const selectOfSkill = `SELECT ${columns} FROM (
+  SELECT * FROM attempts
+  WHERE ${ofUser} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
+  ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
+) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
+
+/** Answers on the skill, those that were dropped for their age included. */
+const countOfSkill = `SELECT toFloat64(sum(r.attempts)) AS answers FROM learner_sums AS r
+WHERE ${ofUser} AND kind = 'total' AND day = toDate(0) AND skill_id = {skillId:String}`;
+
 const selectLearnersOf = `SELECT DISTINCT user_id AS userId FROM attempts
 WHERE tenant = {tenant:String} AND event_id = {eventId:String}`;
 
@@ -53,6 +79,15 @@ export type StoredRows = ReturnType<typeof createStoredRows>;
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
+
+  /** The newest answers on a skill up to a number, newest first, and how many there are of all numbers. */
+  ofSkill: ({ below, ...range }: SkillRange) =>
+    limit(range.tenant, async () => {
+      const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
+      // One after the other: a turn is for one connection.
+      const rows = await decodeRows(await readText(client, selectOfSkill, params));
+      return { rows, stored: await selectNumber(client, countOfSkill, { params, signal: callersTime() }) };
+    }),
 
   /**
    * A learner's rows up to a number, as lines, and the snapshot they follow on, null where none was dropped for its age.
@@ -112,11 +147,14 @@ async function readAttempts(client: ClickHouseClient, range: AttemptRange): Prom
 const decodeRows = (lines: string): Promise<AttemptRow[]> =>
   mapInSlices(lines.split('\n').slice(0, -1), decodeAttemptRow);
 
-async function readLines(client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> {
+const readLines = (client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> =>
+  readText(client, selectAttempts(order), range);
+
+async function readText(client: ClickHouseClient, query: string, params: object): Promise<string> {
   const result = await client.query({
-    query: selectAttempts(order),
+    query,
     format: 'TabSeparated',
-    query_params: range,
+    query_params: { ...params },
     abort_signal: AbortSignal.timeout(attemptsTimeoutMs),
   });
   return result.text();
