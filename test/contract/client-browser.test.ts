@@ -5,13 +5,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Skilltrace } from '../../src/client/index.js';
 import { indices } from '../../src/lists.js';
-import { chromium, openBrowser } from '../support/browser.js';
+import { inBrowser, openBrowser } from '../support/browser.js';
 import { type Reply, startFront } from '../support/front.js';
 import { root } from '../support/root.js';
 import { sharedService } from '../support/service.js';
 
 const service = await sharedService();
-const options = { timeout: 120_000, skip: chromium === null && 'Chromium is not installed' };
 
 const html = `<!doctype html><title>Quiz</title><link rel="icon" href="data:,">
 <script type="module">
@@ -50,7 +49,7 @@ interface Told {
   readonly queued: number;
 }
 
-test('a page tracks answers, flushes and reads mastery, without a key', options, async (t) => {
+test('a page tracks answers, flushes and reads mastery, without a key', inBrowser, async (t) => {
   const front = await startFront(t, service);
   front.decide = ({ path }) => own[path] ?? null;
   const browser = await openBrowser(t);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { webhookTypes } from '../../src/contracts/webhook-events.js';
-import { chromium, type Look, type OpenPage, openBrowser } from '../support/browser.js';
+import { inBrowser, type Look, type OpenPage, openBrowser } from '../support/browser.js';
 import { callerOf } from '../support/http.js';
 import { apiRoutes } from '../support/route-table.js';
 import { sharedService } from '../support/service.js';
@@ -10,8 +10,6 @@ import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();
 const caller = callerOf(service, null);
-
-const options = { timeout: 120_000, skip: chromium === null && 'Chromium is not installed' };
 
 async function openDocs(t: TestContext, look: Look): Promise<OpenPage> {
   const page = await openBrowser(t);
@@ -24,40 +22,25 @@ async function openDocs(t: TestContext, look: Look): Promise<OpenPage> {
 const isTrue = (page: OpenPage, expression: string): Promise<unknown> =>
   waitFor(expression, () => page.evaluate<boolean>(expression));
 
-/** Clicks on the first element, once it is there. */
-async function click(page: OpenPage, selector: string): Promise<void> {
-  const found = `document.querySelector(${JSON.stringify(selector)})`;
-  await isTrue(page, `${found} !== null`);
-  await page.evaluate(`${found}.click()`);
-}
-
-/** As typed: React sees what its own setter does not. */
-const type = (page: OpenPage, selector: string, text: string): Promise<unknown> =>
-  page.evaluate(`(() => {
-    const input = document.querySelector(${JSON.stringify(selector)});
-    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(input, ${JSON.stringify(text)});
-    input.dispatchEvent(new Event('input', { bubbles: true }));
-  })()`);
-
 function assertClosed({ requested, complaints }: OpenPage): void {
   // Advice on the fields for Basic, which are Swagger UI's.
   assert.deepEqual(
-    complaints.filter((text) => !text.startsWith('[DOM] Input elements should have autocomplete')),
+    complaints.filter((text) => !text.includes('[DOM] Input elements should have autocomplete')),
     [],
   );
   for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
 }
 
-test('shows every call, and one that is tried with a key is answered', options, async (t) => {
+test('shows every call, and one that is tried with a key is answered', inBrowser, async (t) => {
   const page = await openDocs(t, { width: 1280, scheme: 'light' });
-  await click(page, '.btn.authorize');
-  await isTrue(page, `document.querySelector('.auth-container input') !== null`);
-  await type(page, '.auth-container input', service.key);
-  await click(page, '.auth-btn-wrapper .authorize');
-  await click(page, '.auth-btn-wrapper .btn-done');
+  const { page: shown } = page;
+  await shown.click('.btn.authorize');
+  await shown.locator('.auth-container input').first().fill(service.key);
+  await shown.locator('.auth-btn-wrapper .authorize').first().click();
+  await shown.click('.auth-btn-wrapper .btn-done');
   const call = '#operations-track-trackAnswer';
   for (const button of ['.opblock-summary-control', '.try-out__btn', '.btn.execute'])
-    await click(page, `${call} ${button}`);
+    await shown.click(`${call} ${button}`);
   const status = `document.querySelector('${call} .live-responses-table tr.response .response-col_status')`;
   await isTrue(page, `${status} !== null`);
   assert.equal(await page.evaluate(`${status}.firstChild.textContent`), '200');
@@ -66,9 +49,9 @@ test('shows every call, and one that is tried with a key is answered', options, 
   assertClosed(page);
 });
 
-test('fits a phone, and is dark where that is preferred', options, async (t) => {
+test('fits a phone, and is dark where that is preferred', inBrowser, async (t) => {
   const page = await openDocs(t, { width: 390, scheme: 'dark' });
-  await click(page, '#operations-goals-setGoal .opblock-summary-control');
+  await page.page.click('#operations-goals-setGoal .opblock-summary-control');
   await isTrue(page, `document.querySelector('#operations-goals-setGoal .responses-table') !== null`);
   assert.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 390);
   const [red = 255] =
