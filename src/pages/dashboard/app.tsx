@@ -21,18 +21,18 @@ type Scope = OwnKey['scopes'][number];
 
 interface Page {
   readonly title: string;
-  /** One that the key needs for anything on the page. */
-  readonly scope: Scope;
+  /** One of them is enough for something on the page. */
+  readonly scopes: readonly Scope[];
   readonly Content: ComponentType<{ readonly route: Route }>;
 }
 
 const pages: Readonly<Record<string, Page>> = {
-  class: { title: 'Class', scope: 'read', Content: ClassPage },
-  learner: { title: 'Learner', scope: 'read', Content: LearnerPage },
-  skills: { title: 'Skills', scope: 'read', Content: SkillsPage },
-  model: { title: 'Model', scope: 'read', Content: ModelPage },
-  live: { title: 'Live', scope: 'operator', Content: LivePage },
-  operations: { title: 'Operations', scope: 'admin', Content: OperationsPage },
+  class: { title: 'Class', scopes: ['read'], Content: ClassPage },
+  learner: { title: 'Learner', scopes: ['read'], Content: LearnerPage },
+  skills: { title: 'Skills', scopes: ['read'], Content: SkillsPage },
+  model: { title: 'Model', scopes: ['read'], Content: ModelPage },
+  live: { title: 'Live', scopes: ['operator'], Content: LivePage },
+  operations: { title: 'Operations', scopes: ['admin', 'operator'], Content: OperationsPage },
 };
 
 takeKeyFromAddress();
@@ -118,7 +118,7 @@ function Frame({
     (): Viewer => ({ api, apiKey, own, can: (scope) => own.scopes.includes(scope) }),
     [api, own],
   );
-  const open = Object.entries(pages).filter(([, page]) => viewer.can(page.scope));
+  const open = Object.entries(pages).filter(([, page]) => page.scopes.some(viewer.can));
   const name = route.page === '' ? (open[0]?.[0] ?? '') : route.page;
   const page = name === 'about-demo' ? aboutDemo : pages[name];
   const title = page?.title ?? 'Not found';
@@ -158,7 +158,7 @@ function Frame({
   );
 }
 
-const aboutDemo: Page = { title: 'About the demo', scope: 'read', Content: AboutDemo };
+const aboutDemo: Page = { title: 'About the demo', scopes: ['read'], Content: AboutDemo };
 
 function content(page: Page | undefined, viewer: Viewer, route: Route) {
   if (page === undefined)
@@ -167,10 +167,10 @@ function content(page: Page | undefined, viewer: Viewer, route: Route) {
         There is no such page. <a href="#/">Go to the first one</a>
       </p>
     );
-  if (viewer.can(page.scope)) return <page.Content key={page.title} route={route} />;
+  if (page.scopes.some(viewer.can)) return <page.Content key={page.title} route={route} />;
   return (
     <p class="note">
-      {page.title} needs a key with the scope <code>{page.scope}</code>; this one has{' '}
+      {page.title} needs a key with the scope <code>{page.scopes.join(' or ')}</code>; this one has{' '}
       {viewer.own.scopes.join(', ') || 'none'}.
     </p>
   );

@@ -30,6 +30,7 @@ export function Chart<Row>({
   empty,
 }: ChartProps<Row>) {
   const { element, width, setElement } = useWidth();
+  const [isTableOpen, setTableOpen] = useState(false);
   useEffect(() => {
     if (element === null || width === 0) return;
     const color = series && { ...colorsOf(series), legend: false };
@@ -46,9 +47,11 @@ export function Chart<Row>({
         <div class="drawing" ref={setElement} />
       )}
       {rows.length > 0 && (
-        <details>
+        <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
           <summary>As a table</summary>
-          <Table name={title} columns={columns} rows={rows} rowKey={(row) => String(rows.indexOf(row))} />
+          {isTableOpen && (
+            <Table name={title} columns={columns} rows={rows} rowKey={(row) => String(rows.indexOf(row))} />
+          )}
         </details>
       )}
     </figure>

@@ -1,0 +1,37 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+export interface Action<Args extends readonly unknown[]> {
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  /** Does nothing while it is busy. @returns whether it succeeded */
+  readonly run: (...args: Args) => Promise<boolean>;
+  readonly clear: () => void;
+}
+
+/** Something that changes what is stored, at a click. @param act what it throws is kept to be shown */
+export function useAction<Args extends readonly unknown[]>(
+  act: (...args: Args) => Promise<unknown>,
+): Action<Args> {
+  const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({ isBusy: false, error: null });
+  const isShown = useRef(true);
+  const isBusy = useRef(false);
+  useEffect(() => () => void (isShown.current = false), []);
+  const end = (error: unknown): void => {
+    isBusy.current = false;
+    if (isShown.current) setState({ isBusy: false, error });
+  };
+  const run = async (...args: Args): Promise<boolean> => {
+    if (isBusy.current) return false;
+    isBusy.current = true;
+    setState({ isBusy: true, error: null });
+    try {
+      await act(...args);
+    } catch (error) {
+      end(error);
+      return false;
+    }
+    end(null);
+    return true;
+  };
+  return { ...state, run, clear: () => setState({ isBusy: false, error: null }) };
+}
