@@ -17,12 +17,15 @@ import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import { createLearnerRecords } from '../store/learners/learner-reads.js';
+import { createModelPublisher } from '../store/models/model-store.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
+import { createModelHistory } from '../warehouse/ingest/model-history.js';
 import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import { createLearnerList } from '../warehouse/reads/learner-list.js';
+import { createModelChanges } from '../warehouse/reads/model-changes.js';
 import { createModelQuality } from '../warehouse/reads/model-quality.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
 import { createSkillStatistics } from '../warehouse/reads/skill-statistics.js';
@@ -191,7 +194,13 @@ function routePortsOf(
     }),
     operator: { keys: whileUsable(blocked, keys) },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
-    model: { quality: createModelQuality(ofTenant), sourceLagSeconds, now },
+    model: {
+      ...{ sourceLagSeconds, now, logger },
+      quality: createModelQuality(ofTenant),
+      models: whileUsable(blocked, createModelPublisher(redis)),
+      history: createModelHistory(clickhouse),
+      changes: createModelChanges(ofTenant),
+    },
     health,
     metrics: singleFlight(metrics),
   };

@@ -5,7 +5,8 @@ import type { Comparison } from '../domain/fit/bkt/trace.js';
 import type { FitReport } from '../domain/fit/tenant.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import { type FitParts, recordChanges, runFits, type TenantFit } from '../services/models/fit-models.js';
+import { type FitParts, runFits, type TenantFit } from '../services/models/fit-models.js';
+import { useVersion } from '../services/models/versions.js';
 import type { KeptVersion } from '../store/models/model-store.js';
 import {
   argumentsOf,
@@ -79,13 +80,13 @@ async function changeVersion(parts: FitParts, tenant: string, use: number | null
   const current = (await parts.models.versions(tenant)).find(({ version }) => version === inForce);
   const version = use ?? current?.basedOn;
   if (version === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
-  if (version === inForce) throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
-  const result = await parts.models.use(tenant, version, inForce);
-  if (result === 'not-kept')
+  const outcome = await useVersion(parts, tenant, version, inForce);
+  if (outcome === 'in-force')
+    throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
+  if (outcome === 'not-kept')
     throw new StartError(`Version ${version} of tenant ${tenant} is not kept; --list shows those that are`);
-  if (result === 'superseded')
+  if (outcome === 'superseded')
     throw new StartError(`Another version of tenant ${tenant} came into force meanwhile; try again`);
-  await recordChanges(parts);
 }
 
 function versionsText(tenant: string, versions: readonly KeptVersion[]): string {

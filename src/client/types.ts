@@ -119,6 +119,13 @@ export type XapiMappingSetting = {
   readonly unmapped?: 'reject' | 'ignore' | null | undefined;
 };
 
+export type Rollback = {
+  /** 0: nothing fitted, the defaults */
+  readonly version: number;
+  /** Absent: the key's */
+  readonly tenant?: string | undefined;
+};
+
 export type PredictionQuery = {
   readonly days?: number | undefined;
   readonly confidence_level?: number | undefined;
@@ -947,6 +954,54 @@ export type WebhookMessage =
         readonly webhook_id: string;
       };
     };
+
+export type ModelVersionPage = {
+  readonly in_force: number;
+  readonly versions: readonly {
+    readonly change: number;
+    readonly version: number;
+    readonly action: 'fit' | 'rollback';
+    /** Version that was in force before; 0: none */
+    readonly based_on: number;
+    /** RFC 3339, UTC */
+    readonly published_at: string;
+    readonly in_force: boolean;
+    /** Whether it can be put into force again */
+    readonly kept: boolean;
+    readonly skills: number | null;
+    readonly skills_published: number | null;
+    readonly answers: number | null;
+    readonly learners: number | null;
+    readonly old_log_loss: number | null;
+    readonly new_log_loss: number | null;
+    readonly summary: string;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type ModelVersion = {
+  readonly version: number;
+  readonly skills: readonly {
+    readonly skill_id: Id;
+    readonly published: boolean;
+    readonly parameters_version: number;
+    readonly p_init: number;
+    readonly p_learn: number;
+    readonly p_guess: number;
+    readonly p_slip: number;
+    readonly answers: number;
+    readonly learners: number;
+    readonly old_log_loss: number | null;
+    readonly new_log_loss: number | null;
+    /** Why its parameters are those that were fitted, or why not */
+    readonly reason: string;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type UsedVersion = {
+  readonly version: number;
+};
 
 export type Reliability = {
   readonly days: number;

@@ -46,7 +46,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /\/keys/,
     /^(GET|PUT) .*\/xapi-mapping$/,
   ],
-  operator: [anyKey, /\/keys/],
+  operator: [anyKey, /\/keys/, /^POST .*\/model\/rollback$/],
   read: [
     anyKey,
     /^POST \/api\/v1\/predictions/,

@@ -15,6 +15,7 @@ import { webhookTypes } from '../../src/contracts/webhook-events.js';
 import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { KeyQuery } from '../../src/services/access/manage-keys.js';
+import { RollbackRequest } from '../../src/services/models/versions.js';
 import { ClassMasteryRequest } from '../../src/services/read/class-mastery.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
 import { LearnersQuery } from '../../src/services/read/list-learners.js';
@@ -74,6 +75,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   KeySetting: NewKey,
   KeyChange,
   XapiMappingSetting: MappingRequest,
+  Rollback: RollbackRequest,
   PredictionQuery: query(PredictionQuery),
   VelocityQuery: query(VelocityQuery),
   ReliabilityQuery: query(ReliabilityQuery),
@@ -125,6 +127,9 @@ const received: Readonly<Record<string, TSchema>> = {
   WebhookMessage: Type.Union(webhookTypes.map(webhooks.webhookMessage), {
     description: 'What endpoints are sent; later versions may send other types and fields',
   }),
+  ModelVersionPage: models.ModelVersionPage,
+  ModelVersion: models.ModelVersion,
+  UsedVersion: models.UsedVersion,
   Reliability: models.Reliability,
   Coverage: models.Coverage,
   XapiMapping,

@@ -1,8 +1,8 @@
-/** What is told of a tenant's model: how good its predictions are. */
+/** What is told of a tenant's model: how good its predictions are, and what its versions brought. */
 import Type from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Count, each, Share } from './bodies.js';
+import { Amount, Count, each, Share, Time } from './bodies.js';
 
 const Bin = Type.Object({
   ...each(Share, 'from', 'to', 'p_correct', 'accuracy', 'low', 'high'),
@@ -39,3 +39,35 @@ const Band = Type.Object({
   ...each(Share, 'expected_share', 'observed_share', 'mean_squared_error', 'brier'),
 });
 export const Coverage = Type.Object({ bands: Type.Array(Band) });
+
+const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
+const next_cursor = nullable(Type.String());
+
+const ModelChange = Type.Object({
+  ...each(Count, 'change', 'version'),
+  action: Type.Enum(['fit', 'rollback']),
+  based_on: Type.Integer({ minimum: 0, description: 'Version that was in force before; 0: none' }),
+  published_at: Time,
+  in_force: Type.Boolean(),
+  kept: Type.Boolean({ description: 'Whether it can be put into force again' }),
+  ...each(nullable(Count), 'skills', 'skills_published', 'answers', 'learners'),
+  ...logLosses,
+  summary: Type.String(),
+});
+export const ModelVersionPage = Type.Object({
+  in_force: Count,
+  versions: Type.Array(ModelChange),
+  next_cursor,
+});
+
+const VersionSkill = Type.Object({
+  skill_id: Id,
+  published: Type.Boolean(),
+  parameters_version: Count,
+  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip'),
+  ...each(Count, 'answers', 'learners'),
+  ...logLosses,
+  reason: Type.String({ description: 'Why its parameters are those that were fitted, or why not' }),
+});
+export const ModelVersion = Type.Object({ version: Count, skills: Type.Array(VersionSkill), next_cursor });
+export const UsedVersion = Type.Object({ version: Count });

@@ -81,6 +81,14 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/learners/:user_id/export': ['exportLearner', 'All that is stored of the learner, as NDJSON'],
   'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase the learner everywhere'],
   'GET /api/v1/erasures/:erasure_id': ['erasure', 'How far an erasure is, with its proof'],
+  'GET /api/v1/model/versions': [
+    'modelVersions',
+    'How the model came to be: fits and returns to earlier versions',
+  ],
+  'GET /api/v1/model/versions/:version': [
+    'modelVersion',
+    'What a fit found for each skill, and what was held back',
+  ],
   'GET /api/v1/model/reliability': [
     'reliability',
     'How often answers were right that were given a probability',
@@ -94,6 +102,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'POST /api/v1/keys': ['createKey', 'Make an API key, which is told here only'],
   'PATCH /api/v1/keys/:key_id': ['changeKey', 'Set the quota of a key'],
   'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key, also the own one; within 5 s it is refused'],
+  'POST /api/v1/model/rollback': ['rollBack', 'Put an earlier version into force again'],
   'POST /api/v1/webhooks': ['createWebhook', 'Have events sent to a URL; tells the secret that signs them'],
   'GET /api/v1/webhooks': ['webhooks', 'Endpoints of the tenant'],
   'GET /api/v1/webhooks/:webhook_id': ['webhook', 'One endpoint'],

@@ -129,7 +129,11 @@ async function fitOne(
 }
 
 /** Copies what Redis published and ClickHouse lacks. A model that this version cannot read waits for a newer one. */
-export async function recordChanges({ models, history, logger }: FitParts): Promise<void> {
+export async function recordChanges({
+  models,
+  history,
+  logger,
+}: Pick<FitParts, 'models' | 'history' | 'logger'>): Promise<void> {
   const recorded = await history.lastChanges();
   for (const tenant of await models.tenants()) {
     try {
