@@ -12,7 +12,7 @@ import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
-import { createKeyRing, createKeyStore, createQuotaCounter } from '../store/access/api-keys.js';
+import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
 import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
@@ -21,7 +21,7 @@ import { createModelPublisher } from '../store/models/model-store.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
 import { createModelHistory } from '../warehouse/ingest/model-history.js';
-import { findReceipt } from '../warehouse/maintenance/correction-warehouse.js';
+import { findReceipt, listReceipts } from '../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import { createLearnerList } from '../warehouse/reads/learner-list.js';
@@ -34,6 +34,7 @@ import { createTenantRead } from '../warehouse/reads/tenant-read.js';
 import { type Engine, whileUsable } from './engine.js';
 import { addAnswerFigures } from './metrics.js';
 import { connectionBound } from './open-files.js';
+import { operatorPortsOf } from './operator-ports.js';
 
 interface ApiOptions {
   readonly config: Pick<Config, 'host' | 'port' | 'webhookAllowPrivate'>;
@@ -148,16 +149,15 @@ function routePortsOf(
   const ofTenant = createTenantRead(clickhouse, limit);
   const waiting = createWaitingAttempts(redis, partitions);
   const records = createLearnerRecords(redis, partitions);
-  const erasures = createErasureStore(redis, partitions);
+  const erasures = createErasureStore(redis, partitions, (error) =>
+    logger.error({ err: error }, 'an erasure cannot be read: it stays open, and is not listed'),
+  );
   const { erasedAmong } = whileUsable(blocked, { erasedAmong: erasures.erasedAmong });
   const recorder = createAttemptRecorder(compute, tally, now);
   const retraction = {
     ...{ learners, models, now, waiting, stored, rewriter: compute },
     limit: createLimiter(retractionLimits),
   };
-  const keys = createKeyStore(redis, (error) =>
-    logger.error({ err: error }, 'an API key in store cannot be read: it is refused, and not listed'),
-  );
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
@@ -186,13 +186,17 @@ function routePortsOf(
     retraction,
     erasures: {
       erasures,
-      receipts: { find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)) },
+      receipts: {
+        find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)),
+        list: (tenant, before, atMost) =>
+          limit(tenant, () => listReceipts(clickhouse, tenant, before, atMost)),
+      },
     },
     exportLearner: createLearnerExports({
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
-    operator: { keys: whileUsable(blocked, keys) },
+    operator: operatorPortsOf(engine, limit),
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     model: {
       ...{ sourceLagSeconds, now, logger },

@@ -2,7 +2,13 @@
 import { withMaintenance } from '../app/maintenance.js';
 import { aligned, grouped, jsonLine } from '../lab/report/numbers.js';
 import { runAudit } from '../services/audit/audit.js';
-import { type AuditReport, dateOf, describe, type Mismatch } from '../services/audit/report.js';
+import {
+  type AuditReport,
+  dateOf,
+  describe,
+  describeReport,
+  type Mismatch,
+} from '../services/audit/report.js';
 import { argumentsOf, integerOption, jsonFlag, onlyOptions } from './arguments.js';
 import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
@@ -38,22 +44,11 @@ Older days than are counted are compared with their rollups only`,
         runAudit(parts, { days, signal, onStep: context.showProgress }),
       ),
     );
-    context.print(json ? auditJson(report) : auditText(report));
+    context.print(json ? jsonLine(describeReport(report)) : auditText(report));
     if (report.mismatches.length > 0) context.endWith(exitCodes.mismatch);
     else context.endWith(report.notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees);
   },
 });
-
-const auditJson = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport): string =>
-  jsonLine({
-    at: new Date(at).toISOString(),
-    seconds,
-    from: dateOf(days.from),
-    to: dateOf(days.to - 1),
-    ...totals,
-    mismatches: mismatches.map(describe),
-    notCompared,
-  });
 
 function auditText({ days, seconds, totals, mismatches, notCompared }: AuditReport): string {
   const balance = {

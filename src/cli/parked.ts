@@ -1,13 +1,8 @@
 /** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
 import { dayMs } from '../domain/base/common.js';
 import { jsonLine } from '../lab/report/numbers.js';
-import {
-  type ParkedEntry,
-  parkableStreams,
-  parkedEntries,
-  redrive,
-} from '../store/corrections/parked-rows.js';
-import type { RedisClient } from '../store/redis/client.js';
+import { describeParked, redriveAll } from '../services/corrections/parked.js';
+import { createParkedRows, type ParkedEntry, type Redriven } from '../store/corrections/parked-rows.js';
 import { argumentsOf, flag, integerOption, Misuse } from './arguments.js';
 import { commandOf } from './command.js';
 import { openStore } from './servers.js';
@@ -42,34 +37,23 @@ started for the moment.`,
     },
   }),
   work: async (context, { action, partition, json }) => {
-    const redis = await openStore(context);
-    const streams = await parkableStreams(redis, partition);
-    if (action === 'redrive') return context.print(await redriveAll(redis, streams));
+    const parked = createParkedRows(await openStore(context));
+    const streams = await parked.streams(partition);
+    if (action === 'redrive') return context.print(redrivenText(await redriveAll(parked, streams)));
     const print = json ? jsonOf : textOf;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
     // Written as it is read, so that a long list takes no memory.
-    for (const stream of streams) {
-      for await (const entry of parkedEntries(redis, stream)) context.print(print(entry));
-    }
+    for await (const entry of parked.entries(streams)) context.print(print(entry));
   },
 });
 
-const jsonOf = ({ parkedAt, ...entry }: ParkedEntry): string =>
-  jsonLine({ ...entry, parkedAt: new Date(parkedAt).toISOString() });
+const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParked(entry));
 
 /** Tabs keep the columns apart for other tools. */
 const textOf = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>
   [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t');
 
-async function redriveAll(redis: RedisClient, streams: readonly string[]): Promise<string> {
-  const sums = { moved: 0, stayed: 0, erased: 0 };
-  for (const stream of streams) {
-    const { moved, stayed, erased } = await redrive(redis, stream);
-    sums.moved += moved;
-    sums.stayed += stayed;
-    sums.erased += erased;
-  }
-  const { moved, stayed, erased } = sums;
+function redrivenText({ moved, stayed, erased }: Redriven): string {
   const wait = 'too many rows or a correction wait before them, try again later';
   return [
     `put back ${moved}`,

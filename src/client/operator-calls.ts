@@ -40,4 +40,29 @@ export class OperatorCalls extends ModelCalls {
   async revokeKey(keyId: string, options: CallOptions = {}): Promise<Api.Key> {
     return this.remove(path`/api/v1/keys/${keyId}`, options);
   }
+
+  /** A page of the tenant's erasures, newest first. */
+  async erasures(query: Api.PageQuery & CallOptions = {}): Promise<Api.ErasurePage> {
+    return this.get('/api/v1/erasures', query);
+  }
+
+  /** A page of the rows that ClickHouse refused and that were put aside. */
+  async parked(query: Api.PageQuery & CallOptions = {}): Promise<Api.ParkedPage> {
+    return this.get('/api/v1/parked', query);
+  }
+
+  /** Puts all of them back. */
+  async redrive(options: CallOptions = {}): Promise<Api.Redriven> {
+    return this.data({ method: 'POST', path: '/api/v1/parked/redrive' }, options);
+  }
+
+  /** What the last audit found. */
+  async audits(options: CallOptions = {}): Promise<Api.LastAudit> {
+    return this.get('/api/v1/audits', options);
+  }
+
+  /** The deployment and the versions of its parts. */
+  async deployment(options: CallOptions = {}): Promise<Api.Deployment> {
+    return this.get('/api/v1/deployment', options);
+  }
 }

@@ -777,6 +777,88 @@ export type KeyPage = {
   readonly next_cursor: string | null;
 };
 
+export type ErasurePage = {
+  readonly erasures: readonly {
+    readonly erasure_id: string;
+    /** pending: answers of before wait for ClickHouse; running: they are deleted, the rest is to be proven */
+    readonly status: 'pending' | 'running' | 'done';
+    /** RFC 3339, UTC */
+    readonly requested_at: string;
+    /** RFC 3339, UTC */
+    readonly done_at: string | null;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type ParkedPage = {
+  readonly rows: readonly {
+    readonly stream: string;
+    readonly id: string;
+    readonly reason: string;
+    /** Of A-Za-z0-9._~- */
+    readonly tenant: string | null;
+    /** RFC 3339, UTC */
+    readonly parked_at: string;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type Redriven = {
+  readonly moved: number;
+  readonly stayed: number;
+  readonly erased: number;
+};
+
+export type LastAudit = {
+  readonly last: {
+    /** RFC 3339, UTC */
+    readonly at: string;
+    readonly seconds: number;
+    /** YYYY-MM-DD, a UTC day */
+    readonly from: string;
+    /** YYYY-MM-DD, a UTC day */
+    readonly to: string;
+    readonly accepted: number;
+    readonly removed: number;
+    readonly stored: number;
+    readonly waiting: number;
+    readonly parked: number;
+    readonly raw: number;
+    /** The first 200 */
+    readonly mismatches: readonly {
+      readonly kind: string;
+      readonly tenant: string;
+      readonly meaning: string;
+      /** YYYY-MM-DD, or all days */
+      readonly day: string;
+      readonly partition: number | null;
+      readonly place: string | null;
+      readonly expected: number;
+      readonly found: number;
+      /** A query for analysts */
+      readonly look: string;
+    }[];
+    readonly mismatches_by_kind: {
+      readonly [field: string]: number;
+    };
+    /** The first 200 reasons */
+    readonly not_compared: readonly string[];
+    readonly not_compared_count: number;
+  } | null;
+};
+
+export type Deployment = {
+  readonly version: string;
+  readonly deployment_id: string;
+  readonly node_version: string;
+  readonly redis_version: string;
+  /** RFC 3339, UTC */
+  readonly created_at: string;
+  readonly partitions: number;
+  readonly schema_version: number | null;
+  readonly clickhouse_version: string | null;
+};
+
 export type Webhook = {
   readonly webhook_id: string;
   readonly url: string;

@@ -3,12 +3,19 @@ import { allScopes } from '../contracts/access.js';
 import { parseJson } from '../contracts/json.js';
 import { KeyChange, NewKey } from '../contracts/keys.js';
 import * as keys from '../services/access/manage-keys.js';
+import { readAudit } from '../services/audit/audit.js';
+import { listParked, type ParkedPorts, redriveAll } from '../services/corrections/parked.js';
+import { type DeploymentPorts, readDeployment } from '../services/read/deployment.js';
+import { PageQuery } from '../services/read/pages.js';
 import { ok } from './replies.js';
 import { type Route, route } from './route.js';
 import { smallBody } from './rules.js';
 
 export interface OperatorPorts {
   readonly keys: keys.KeyPorts;
+  readonly parked: ParkedPorts;
+  readonly lastAudit: Parameters<typeof readAudit>[0];
+  readonly deployment: DeploymentPorts;
 }
 
 /** An operator's key need not be its tenant's administrator. */
@@ -33,5 +40,15 @@ export const operatorRoutes = (ports: OperatorPorts): readonly Route[] => [
   ),
   route('DELETE', '/api/v1/keys/:key_id', { scope: keepers }, async ({ grant }, id) =>
     ok(await keys.revokeKey(ports.keys, grant, id), 'Key revoked'),
+  ),
+  route('GET', '/api/v1/parked', { scope: 'operator', query: PageQuery }, async ({ query }) =>
+    ok(await listParked(ports.parked, query)),
+  ),
+  route('POST', '/api/v1/parked/redrive', { scope: 'operator' }, async () =>
+    ok(await redriveAll(ports.parked, await ports.parked.streams(null)), 'Rows put back'),
+  ),
+  route('GET', '/api/v1/audits', { scope: 'operator' }, async () => ok(await readAudit(ports.lastAudit))),
+  route('GET', '/api/v1/deployment', { scope: 'operator' }, async ({ tenant }) =>
+    ok(await readDeployment(ports.deployment, tenant)),
   ),
 ];

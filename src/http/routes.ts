@@ -5,7 +5,7 @@ import { parseJson } from '../contracts/json.js';
 import { SkillRequest } from '../contracts/skills.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
-import { type Erasures, eraseLearner, readErasure } from '../services/corrections/erasures.js';
+import { type Erasures, eraseLearner, listErasures, readErasure } from '../services/corrections/erasures.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
 import { type ClassMasteryPorts, ClassMasteryRequest, classMastery } from '../services/read/class-mastery.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
@@ -169,6 +169,9 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   }),
   route('DELETE', '/api/v1/learners/:user_id', administers(), async ({ tenant }, userId) =>
     ok(await eraseLearner(ports.erasures, tenant, userId), 'Erasure begun', 202),
+  ),
+  route('GET', '/api/v1/erasures', { scope: 'admin', query: PageQuery }, async ({ tenant, query }) =>
+    ok(await listErasures(ports.erasures, tenant, query)),
   ),
   route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
     ok(await readErasure(ports.erasures, tenant, erasureId)),

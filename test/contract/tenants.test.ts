@@ -110,8 +110,8 @@ function seen({ status, headers, text }: Answer, ids: Ids): string {
   let all = JSON.stringify([status, told, text]).replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
   all = all.replace(/\d+-[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ERASURE');
   all = all.replace(/whsec_[\w+/=]+/g, 'SECRET');
-  // The webhook that the request made.
-  if (status === 201) all = all.replace(/wh_[\w-]+/g, 'WEBHOOK');
+  // The webhook or key that the request made.
+  if (status === 201) all = all.replace(/(wh_|sk-|key_id\\":\\")[\w-]+/g, 'MADE');
   for (const [name, id] of Object.entries(ids)) all = all.replaceAll(id, name);
   return all;
 }

@@ -303,7 +303,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
     await drain(newTask());
     await assertParked(client, 10, 1);
     const left = [];
-    for await (const entry of parkedEntries(redis, outboxKey(1))) left.push(entry);
+    for await (const entry of parkedEntries(redis, [outboxKey(1)])) left.push(entry);
     assert.deepEqual(
       left.map(({ stream, tenant, reason }) => [stream, tenant, reason]),
       [[outboxKey(1), null, 'NO_ROW']],

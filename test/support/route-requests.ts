@@ -108,6 +108,11 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'POST /api/v1/keys': () => ({ path: '/api/v1/keys', ...sends({}) }),
   'PATCH /api/v1/keys/:key_id': (ids) => ({ path: key(ids), ...sends({ requests_per_minute: 50 }) }),
   'DELETE /api/v1/keys/:key_id': (ids) => ({ path: key(ids) }),
+  'GET /api/v1/erasures': () => ({ path: '/api/v1/erasures' }),
+  'GET /api/v1/parked': () => ({ path: '/api/v1/parked' }),
+  'POST /api/v1/parked/redrive': () => ({ path: '/api/v1/parked/redrive' }),
+  'GET /api/v1/audits': () => ({ path: '/api/v1/audits' }),
+  'GET /api/v1/deployment': () => ({ path: '/api/v1/deployment' }),
   'POST /api/v1/webhooks': () => ({
     path: '/api/v1/webhooks',
     ...sends({ url: 'https://hooks.example.org/', event_types: ['*'] }),

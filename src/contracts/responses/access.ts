@@ -1,8 +1,8 @@
-/** What is told of API keys and of the deployment, to those who manage them. */
+/** What is told of API keys, of erasures and of the deployment, to those who manage them. */
 import Type from 'typebox';
 import { nullable } from '../checked.js';
 import { Scopes, Tenant } from '../keys.js';
-import { Time } from './bodies.js';
+import { Amount, Count, Day, Erasure, each, Time } from './bodies.js';
 
 const key = {
   key_id: Type.String({ description: 'The first 12 characters of its SHA-256' }),
@@ -16,8 +16,48 @@ export const OwnKey = Type.Object(key);
 
 const stored = { ...key, revoked_at: nullable(Time) };
 export const Key = Type.Object(stored);
-export const KeyPage = Type.Object({ keys: Type.Array(Key), next_cursor: nullable(Type.String()) });
+const next_cursor = nullable(Type.String());
+export const KeyPage = Type.Object({ keys: Type.Array(Key), next_cursor });
 export const CreatedKey = Type.Object({
   ...stored,
   key: Type.String({ pattern: '^sk-', description: 'Shown here and nowhere else' }),
+});
+
+const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
+export const ErasurePage = Type.Object({ erasures: Type.Array(ListedErasure), next_cursor });
+
+const ParkedRow = Type.Object({
+  ...each(Type.String(), 'stream', 'id', 'reason'),
+  tenant: nullable(Tenant),
+  parked_at: Time,
+});
+export const ParkedPage = Type.Object({ rows: Type.Array(ParkedRow), next_cursor });
+export const Redriven = Type.Object(each(Count, 'moved', 'stayed', 'erased'));
+
+const Mismatch = Type.Object({
+  ...each(Type.String(), 'kind', 'tenant', 'meaning'),
+  day: Type.String({ description: 'YYYY-MM-DD, or all days' }),
+  partition: nullable(Count),
+  place: nullable(Type.String()),
+  ...each(Type.Integer(), 'expected', 'found'),
+  look: Type.String({ description: 'A query for analysts' }),
+});
+const Audit = Type.Object({
+  at: Time,
+  seconds: Amount,
+  ...each(Day, 'from', 'to'),
+  ...each(Type.Integer(), 'accepted', 'removed', 'stored', 'waiting', 'parked', 'raw'),
+  mismatches: Type.Array(Mismatch, { description: 'The first 200' }),
+  mismatches_by_kind: Type.Record(Type.String(), Count),
+  not_compared: Type.Array(Type.String(), { description: 'The first 200 reasons' }),
+  not_compared_count: Count,
+});
+export const LastAudit = Type.Object({ last: nullable(Audit) });
+
+export const Deployment = Type.Object({
+  ...each(Type.String(), 'version', 'deployment_id', 'node_version', 'redis_version'),
+  created_at: Time,
+  partitions: Count,
+  schema_version: nullable(Count),
+  clickhouse_version: nullable(Type.String()),
 });

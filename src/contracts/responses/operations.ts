@@ -80,6 +80,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ['takeBack', 'Take an answer back'],
   'GET /api/v1/learners/:user_id/export': ['exportLearner', 'All that is stored of the learner, as NDJSON'],
   'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase the learner everywhere'],
+  'GET /api/v1/erasures': ['erasures', 'Erasures of the tenant, newest first'],
   'GET /api/v1/erasures/:erasure_id': ['erasure', 'How far an erasure is, with its proof'],
   'GET /api/v1/model/versions': [
     'modelVersions',
@@ -103,6 +104,10 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'PATCH /api/v1/keys/:key_id': ['changeKey', 'Set the quota of a key'],
   'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key, also the own one; within 5 s it is refused'],
   'POST /api/v1/model/rollback': ['rollBack', 'Put an earlier version into force again'],
+  'GET /api/v1/parked': ['parked', 'Rows of all tenants that ClickHouse refused and that were put aside'],
+  'POST /api/v1/parked/redrive': ['redrive', 'Put all of them back, to be stored'],
+  'GET /api/v1/audits': ['audits', 'What the last audit found'],
+  'GET /api/v1/deployment': ['deployment', 'The deployment and the versions of its parts'],
   'POST /api/v1/webhooks': ['createWebhook', 'Have events sent to a URL; tells the secret that signs them'],
   'GET /api/v1/webhooks': ['webhooks', 'Endpoints of the tenant'],
   'GET /api/v1/webhooks/:webhook_id': ['webhook', 'One endpoint'],

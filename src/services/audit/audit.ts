@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
-import type { AuditStore } from '../../store/audit/audit-store.js';
+import type { AuditRecord, AuditStore } from '../../store/audit/audit-store.js';
 import type { Logger } from '../../telemetry.js';
 import {
   type AuditParts,
@@ -15,7 +15,7 @@ import {
   rollupCheck,
   storedCheck,
 } from './checks.js';
-import { type AuditReport, describe, type Mismatch } from './report.js';
+import { type AuditReport, describe, describeReport, type Mismatch } from './report.js';
 
 export interface AuditOptions {
   /** How many days back, today included; null: as far as answers are counted, at least `keptDays`. */
@@ -34,6 +34,8 @@ const maxKeptDays = 400;
 /** So many looks must show a mismatch: one alone may meet what a repair is mending at that moment. */
 const certainLooks = 3;
 const maxLogLines = 20;
+/** Mismatches that are kept, and reasons: lost data may give one for every day of every tenant. */
+const maxKept = 200;
 
 /** @throws what Redis and ClickHouse throw while they are unavailable: then nothing is known */
 export async function runAudit(parts: AuditParts, options: AuditOptions): Promise<AuditReport> {
@@ -93,10 +95,26 @@ export async function auditAndRecord(
   const byKind: Record<string, number> = {};
   for (const { kind } of mismatches) byKind[kind] = (byKind[kind] ?? 0) + 1;
   const end = at + 1000 * seconds;
-  await parts.store.keep({ at: end, seconds, mismatches: byKind, notCompared: notCompared.length });
+  const told = {
+    ...describeReport({ ...report, mismatches: mismatches.slice(0, maxKept) }),
+    not_compared: notCompared.slice(0, maxKept),
+  };
+  const record = { at: end, seconds, mismatches: byKind, notCompared: notCompared.length };
+  await parts.store.keep({ ...record, report: told });
   log(report, logger);
   if (options.days === null) await forgetOldDays(parts, report);
   return report;
+}
+
+/**
+ * Data of GET /api/v1/audits, from the record of the last one: 200 mismatches and reasons at most, and how many there are
+ * of each kind. Null before the first audit of this version. @throws ApiError UNAVAILABLE
+ */
+export async function readAudit(last: () => Promise<AuditRecord | null>): Promise<object> {
+  const record = await last();
+  if (record?.report === undefined) return { last: null };
+  const { report, mismatches, notCompared } = record;
+  return { last: { ...report, mismatches_by_kind: mismatches, not_compared_count: notCompared } };
 }
 
 function log({ mismatches, notCompared, totals, seconds }: AuditReport, logger: Logger): void {

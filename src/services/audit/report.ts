@@ -27,6 +27,16 @@ export interface AuditReport {
   readonly notCompared: readonly string[];
 }
 
+/** The report for people and machines: dates of days, names in snake_case. */
+export const describeReport = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport) => ({
+  at: new Date(at).toISOString(),
+  seconds: Number(seconds.toFixed(3)),
+  ...{ from: dateOf(days.from), to: dateOf(days.to - 1) },
+  ...totals,
+  mismatches: mismatches.map(describe),
+  not_compared: notCompared,
+});
+
 const meanings = {
   missing: 'answers were accepted that are neither stored nor on their way: rows are lost',
   surplus:

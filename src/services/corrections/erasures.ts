@@ -6,14 +6,22 @@ import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures
 import type { Logger } from '../../telemetry.js';
 import type {
   CorrectionWarehouse,
+  DoneErasure,
   ErasureReceipt,
 } from '../../warehouse/maintenance/correction-warehouse.js';
+import { createCursors, listJson, type PageQuery, pageLimit } from '../read/pages.js';
 import { nothingKnown } from '../read/read-mastery.js';
 import { oneStatement } from './apply-corrections.js';
 
+/** When an erasure was asked for, Unix milliseconds, and its id. */
+type Asked = Pick<DoneErasure, 'id' | 'requestedAt'>;
+
 export interface Erasures {
-  readonly erasures: Pick<ErasureStore, 'begin' | 'find'>;
-  readonly receipts: { find: (tenant: string, id: string) => Promise<ErasureReceipt | null> };
+  readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'openOf'>;
+  readonly receipts: {
+    find(tenant: string, id: string): Promise<ErasureReceipt | null>;
+    list(tenant: string, before: Asked | null, atMost: number): Promise<readonly DoneErasure[]>;
+  };
 }
 
 /**
@@ -37,22 +45,60 @@ export async function readErasure(
 ): Promise<object> {
   const open = await erasures.find(id);
   if (open !== null && open.rows.tenant === tenant) return describeErasure(open, null);
-  const receipt = await receipts.find(tenant, id).catch((error: unknown) => {
-    throw unavailable('ClickHouse, which keeps the receipts, is not available right now', error);
-  });
+  const receipt = await receipts.find(tenant, id).catch(noReceipts);
   if (receipt === null) throw new ApiError('NOT_FOUND', 'There is no erasure of this id');
   return describeErasure(receipt, receipt);
 }
+
+function noReceipts(error: unknown): never {
+  throw unavailable('ClickHouse, which keeps the receipts, is not available right now', error);
+}
+
+const statusOf = (before: Counts | null): string => (before === null ? 'pending' : 'running');
+
+const cursors = createCursors('erasure:', (text) => (/^\d{1,15} [\da-f-]{1,64}$/.test(text) ? text : null));
+
+function askedAt(cursor: string | undefined): Asked | null {
+  const [requestedAt, id] = cursors.decode(cursor)?.split(' ') ?? [];
+  return requestedAt === undefined || id === undefined ? null : { requestedAt: Number(requestedAt), id };
+}
+
+/** Newest first. */
+const byTime = (a: Asked, b: Asked): number => b.requestedAt - a.requestedAt || (a.id < b.id ? 1 : -1);
+
+/** JSON of GET /api/v1/erasures, newest first. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
+export async function listErasures({ erasures, receipts }: Erasures, tenant: string, query: PageQuery) {
+  const { limit = pageLimit } = query;
+  const before = askedAt(query.cursor);
+  // The open ones first: one that is done meanwhile is in both, and in neither the other way round.
+  const open = await erasures.openOf(tenant);
+  const done = await receipts.list(tenant, before, limit + 1).catch(noReceipts);
+  const wanted = open.filter((one) => before === null || byTime(one, before) > 0);
+  const all = new Map<string, Listed>(
+    wanted.map(({ id, requestedAt, before: rows }) => [id, { id, requestedAt, status: statusOf(rows) }]),
+  );
+  for (const one of done) all.set(one.id, { ...one, status: 'done' });
+  const items = [...all.values()].sort(byTime).slice(0, limit);
+  const last = all.size > limit ? items.at(-1) : undefined;
+  const next_cursor = last === undefined ? null : cursors.encode(`${last.requestedAt} ${last.id}`);
+  return listJson({}, { name: 'erasures', items, describe: listed }, { next_cursor });
+}
+
+type Listed = Asked & { readonly status: string; readonly doneAt?: number | undefined };
+
+const timeOf = (ms: number | undefined): string | null =>
+  ms === undefined ? null : new Date(ms).toISOString();
+
+const listed = ({ id, status, requestedAt, doneAt }: Listed) => ({
+  ...{ erasure_id: id, status, requested_at: timeOf(requestedAt), done_at: timeOf(doneAt) },
+});
 
 function describeErasure(
   { id, requestedAt, removed, before }: Pick<OpenErasure, 'id' | 'requestedAt' | 'removed' | 'before'>,
   done: ErasureReceipt | null,
 ): object {
   return {
-    erasure_id: id,
-    status: done !== null ? 'done' : before === null ? 'pending' : 'running',
-    requested_at: new Date(requestedAt).toISOString(),
-    done_at: done === null ? null : new Date(done.doneAt).toISOString(),
+    ...listed({ id, requestedAt, doneAt: done?.doneAt, status: done ? 'done' : statusOf(before) }),
     removed,
     places: Object.entries(before ?? {})
       .sort()

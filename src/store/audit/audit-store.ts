@@ -19,6 +19,8 @@ export interface AuditRecord {
   /** Mismatches by kind; kinds without any are not named. */
   readonly mismatches: Readonly<Record<string, number>>;
   readonly notCompared: number;
+  /** As it is told; absent where an earlier version kept it. */
+  readonly report?: object;
 }
 
 export type AuditStore = ReturnType<typeof createAuditStore>;

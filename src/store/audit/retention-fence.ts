@@ -63,7 +63,7 @@ async function endOf(redis: RedisClient, partition: number): Promise<string> {
 /** Whether a parked row belongs to the month or one before; one that cannot be read may. */
 async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
   const parked = parkedKey(outboxKey(partition));
-  for await (const page of streamPages(redis, parked, pageRows)) {
+  for await (const page of streamPages(redis, parked, { size: pageRows })) {
     if (page.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
   }
   return false;

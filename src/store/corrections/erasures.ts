@@ -11,6 +11,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua } from '../redis/event-stream.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
+import { hashPages } from '../redis/reads.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { createErasedLearners } from './erased-learners.js';
@@ -38,6 +39,8 @@ export const maxOpenErasures = 10_000;
 /** Learners of a partition that are remembered as erased: 15 MB. */
 const maxErased = 100_000;
 
+const pageFields = 500;
+
 /** What one process does every so many seconds: take masked rows off the disk, look for late rows. */
 const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
@@ -55,7 +58,11 @@ export function createErasureStore(
 ) {
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
-    const own = Object.fromEntries(Object.entries(stored).filter(([id]) => !id.startsWith('@')));
+    return decodeAll(partition, Object.entries(stored));
+  }
+
+  function decodeAll(partition: number, fields: readonly (readonly [string, string])[]): OpenErasure[] {
+    const own = Object.fromEntries(fields.filter(([id]) => !id.startsWith('@')));
     return decodeEach(own, (id, text) => decode(id, partition, text), onUnreadable);
   }
 
@@ -83,6 +90,15 @@ export function createErasureStore(
       return text === null ? null : decode(id, partition, text);
     },
     open: async (): Promise<OpenErasure[]> => (await Promise.all(indices(partitions).map(openIn))).flat(),
+    /** Those of a tenant; read in pages, for others may have thousands. */
+    openOf: async (tenant: string): Promise<OpenErasure[]> => {
+      const found = new Map<string, OpenErasure>();
+      for (const partition of indices(partitions))
+        for await (const page of hashPages(client, erasuresKey(partition), pageFields))
+          for (const one of decodeAll(partition, page))
+            if (one.rows.tenant === tenant) found.set(one.id, one);
+      return [...found.values()];
+    },
     /** Forgets an erasure that is done, and whose it was. @param doneAt Unix milliseconds */
     close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
       const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });

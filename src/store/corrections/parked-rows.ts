@@ -75,6 +75,8 @@ function readParked([id, fields]: TextEntry) {
 }
 
 export interface ParkedEntry {
+  /** Of the parked entry itself. */
+  readonly parkedId: string;
   /** Stream that it was in, and its id there. */
   readonly stream: string;
   readonly id: string;
@@ -87,16 +89,38 @@ export interface ParkedEntry {
 
 /** @returns streams that may have parked rows: of one partition, or of all and of what belongs to none */
 export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
-  const partitions = Number((await redis.hget(metaKey, 'partitions')) ?? 0);
+  const partitions = Number((await whileRedisServes(redis.hget(metaKey, 'partitions'))) ?? 0);
   const wanted = indices(partitions).filter((one) => partition === null || one === partition);
   const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
   return partition === null ? [...streams, ...sharedJournals] : streams;
 }
 
-export async function* parkedEntries(redis: RedisClient, stream: string): AsyncGenerator<ParkedEntry> {
-  for await (const page of streamPages(redis, parkedKey(stream))) {
+export type ParkedRows = ReturnType<typeof createParkedRows>;
+
+/** Its functions throw ApiError UNAVAILABLE. */
+export const createParkedRows = (redis: RedisClient) => ({
+  streams: (partition: number | null) => parkableStreams(redis, partition),
+  entries: (streams: readonly string[], after: string | null = null) => parkedEntries(redis, streams, after),
+  redrive: (stream: string) => redrive(redis, stream),
+});
+
+/** Stream by stream, the oldest first. @param after id of a parked entry of the first stream, after which they begin */
+export async function* parkedEntries(
+  redis: RedisClient,
+  streams: readonly string[],
+  after: string | null = null,
+): AsyncGenerator<ParkedEntry> {
+  const [first, ...others] = streams;
+  if (first === undefined) return;
+  yield* entriesIn(redis, first, after === null ? '-' : `(${after}`);
+  for (const stream of others) yield* entriesIn(redis, stream, '-');
+}
+
+async function* entriesIn(redis: RedisClient, stream: string, from: string): AsyncGenerator<ParkedEntry> {
+  for await (const page of streamPages(redis, parkedKey(stream), { from })) {
     for (const [parkedId, fields] of page)
       yield {
+        parkedId,
         stream,
         id: fieldOf(fields, 'id') ?? '',
         tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
@@ -130,15 +154,15 @@ export interface Redriven {
  */
 export async function redrive(redis: RedisClient, stream: string): Promise<Redriven> {
   const parked = parkedKey(stream);
-  const [newest] = await redis.xrevrange(parked, '+', '-', 'COUNT', 1);
+  const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
   const total = { moved: 0, stayed: 0, erased: 0 };
   if (newest === undefined) return total;
   const room = stream.endsWith(':out') ? outboxRoom : journalBound;
-  for await (const page of streamPages(redis, parked, pageRows, newest[0])) {
+  for await (const page of streamPages(redis, parked, { size: pageRows, to: newest[0] })) {
     total.erased += await removeErased(redis, stream, page);
     const searchedTo = await beforeCorrections(redis, stream);
     const ids = page.map(([id]) => id);
-    const [moved, stayed] = await moveBack(redis, parked, stream, room, searchedTo, ...ids);
+    const [moved, stayed] = await whileRedisServes(moveBack(redis, parked, stream, room, searchedTo, ...ids));
     total.moved += moved;
     total.stayed += stayed;
   }
@@ -164,7 +188,7 @@ async function removeErased(redis: RedisClient, stream: string, page: readonly T
 /** Id of the stream's first correction, or of its last entry: none is before it. */
 async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
   let last = '-';
-  for await (const page of streamPages(redis, stream, pageRows)) {
+  for await (const page of streamPages(redis, stream, { size: pageRows })) {
     const correction = page.find(([, [name]]) => name === 'c');
     if (correction !== undefined) return correction[0];
     last = page.at(-1)?.[0] ?? last;

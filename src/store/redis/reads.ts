@@ -78,16 +78,20 @@ export type TextEntry = [id: string, fields: string[]];
 /**
  * The entries of a stream, oldest first.
  * @param size entries of a page: 500 of a row each are a fraction of a millisecond of Redis
- * @param to id of the last entry
+ * @param from id of the first entry; `to`: of the last
  * @throws ApiError UNAVAILABLE
  */
-export async function* streamPages(redis: RedisClient, key: string, size = 500, to = '+') {
-  for (let from = '-'; ; ) {
-    const page = await whileRedisServes(redis.xrange(key, from, to, 'COUNT', size));
+export async function* streamPages(
+  redis: RedisClient,
+  key: string,
+  { size = 500, from = '-', to = '+' } = {},
+) {
+  for (let next = from; ; ) {
+    const page = await whileRedisServes(redis.xrange(key, next, to, 'COUNT', size));
     const last = page.at(-1);
     if (last !== undefined) yield page satisfies TextEntry[];
     if (last === undefined || page.length < size) return;
-    from = `(${last[0]}`;
+    next = `(${last[0]}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { listpackBytes } from '../../contracts/redis.js';
-import { isCluster, type RedisClient } from './client.js';
+import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 
 /** What is at risk with the settings of this Redis, or of any node of the Cluster. */
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
@@ -79,3 +79,10 @@ export function isNearlyFull({ used, most }: Memory): boolean {
 }
 
 const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
+
+/** Of a Cluster that of one of its masters. @throws ApiError UNAVAILABLE */
+export async function redisVersion(client: RedisClient): Promise<string> {
+  const [server = client] = isCluster(client) ? client.nodes('master') : [client];
+  const info = await whileRedisServes(server.info('server'));
+  return /^redis_version:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
+}

@@ -141,6 +141,32 @@ export async function findReceipt(
   return found === undefined ? null : JSON.parse(found.receipt);
 }
 
+/** An erasure that is done, by when it was asked for. Times in Unix milliseconds. */
+export interface DoneErasure {
+  readonly id: string;
+  readonly requestedAt: number;
+  readonly doneAt: number;
+}
+
+/** Newest first. @param before the one after which they begin; null: the newest */
+export async function listReceipts(
+  client: ClickHouseClient,
+  tenant: string,
+  before: Pick<DoneErasure, 'id' | 'requestedAt'> | null,
+  atMost: number,
+): Promise<DoneErasure[]> {
+  const params = { tenant, id: before?.id ?? '', at: before?.requestedAt ?? Number.MAX_SAFE_INTEGER, atMost };
+  const rows = await selectRows<DoneErasure>(client, receiptsQuery, { params, signal: callersTime() });
+  return rows.map(({ id, requestedAt, doneAt }) => ({
+    ...{ id, requestedAt: Number(requestedAt), doneAt: Number(doneAt) },
+  }));
+}
+
+const receiptsQuery = `SELECT erasure_id AS id, toUnixTimestamp64Milli(requested_at) AS requestedAt,
+  toUnixTimestamp64Milli(max(done_at)) AS doneAt FROM ${erasures.name}
+WHERE tenant = {tenant:String} AND (toUnixTimestamp64Milli(requested_at), erasure_id) < ({at:Int64}, {id:String})
+GROUP BY erasure_id, requested_at ORDER BY requested_at DESC, erasure_id DESC LIMIT {atMost:UInt32}`;
+
 const correctedRows = (rows: readonly CorrectedRows[]): string =>
   ofEach(`${ofLearner} AND learner_seq >= {from_seq:UInt32} AND ${before}`, rows);
 

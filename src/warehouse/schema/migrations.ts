@@ -5,7 +5,7 @@
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../lifecycle.js';
-import { runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
+import { callersTime, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import {
   type Cluster,
   createTables,
@@ -150,6 +150,15 @@ export async function migrate(
       clickhouse_settings: { async_insert: 0 },
     });
   return missing.map(({ version }) => version);
+}
+
+/** Versions of the server and of the schema in it. */
+export async function warehouseVersions(client: ClickHouseClient) {
+  const query = 'SELECT version() AS server, max(version) AS schema FROM schema_migrations';
+  const [found] = await selectRows<{ server: string; schema: number }>(client, query, {
+    signal: callersTime(),
+  });
+  return { version: found?.server ?? 'unknown', schema: Number(found?.schema ?? 0) };
 }
 
 /** IF NOT EXISTS would leave the tables of before as they are. */

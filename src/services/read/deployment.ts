@@ -1,0 +1,31 @@
+import type { DeploymentFacts } from '../../contracts/access.js';
+import { unavailable } from '../../errors.js';
+import { version } from '../../version.js';
+
+export interface DeploymentPorts {
+  /** Null where Redis has lost them. @throws ApiError UNAVAILABLE */
+  readonly facts: () => Promise<DeploymentFacts | null>;
+  /** @throws ApiError UNAVAILABLE */
+  readonly redisVersion: () => Promise<string>;
+  readonly clickhouse: (tenant: string) => Promise<{ readonly version: string; readonly schema: number }>;
+}
+
+/** Data of GET /api/v1/deployment; what ClickHouse says is null while it is unavailable. @throws ApiError UNAVAILABLE */
+export async function readDeployment(ports: DeploymentPorts, tenant: string): Promise<object> {
+  const [facts, redisVersion, clickhouse] = await Promise.all([
+    ports.facts(),
+    ports.redisVersion(),
+    ports.clickhouse(tenant).catch(() => null),
+  ]);
+  if (facts === null) throw unavailable('The state store came back empty and has to be rebuilt first');
+  return {
+    version,
+    deployment_id: facts.deploymentId,
+    created_at: facts.createdAt,
+    partitions: facts.partitions,
+    schema_version: clickhouse?.schema ?? null,
+    node_version: process.versions.node,
+    redis_version: redisVersion,
+    clickhouse_version: clickhouse?.version ?? null,
+  };
+}
