@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { learnerHash } from '../contracts/learner-name.js';
-import { demoLearnerId, drawSkills } from '../lab/demo/school.js';
+import { demoLearnerId, drawSkills, maxLearners, namedIds } from '../lab/demo/school.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { indices } from '../lists.js';
@@ -15,8 +15,7 @@ import { selectRows } from '../warehouse/clickhouse/client.js';
 import { removeTenantFacts } from '../warehouse/maintenance/tenant-facts.js';
 import type { CommandContext } from './command.js';
 
-export const maxLearners = 1000;
-const allLearners = indices(maxLearners).map((i) => demoLearnerId(i + 1));
+const allLearners = [...indices(maxLearners).map((i) => demoLearnerId(i + 1)), ...namedIds];
 
 const selectOther = `SELECT user_id AS other FROM (
   SELECT tenant, user_id FROM attempts UNION ALL SELECT tenant, user_id FROM goal_changes

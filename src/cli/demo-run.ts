@@ -1,4 +1,4 @@
-/** Imports the demo week by week, as if each had just passed, with a fit in the middle. */
+/** Imports the demo week by week, as if each had just passed, with fits in between. */
 import { fitParts } from '../app/consumers.js';
 import type { Engine } from '../app/engine.js';
 import type { DemoAnswer } from '../lab/demo/answers.js';
@@ -22,6 +22,9 @@ interface DemoRun {
   readonly importId: string;
 }
 
+/** Shares of the weeks before each fit: a model page has two versions to compare. */
+const fitsAfter = [1 / 2, 3 / 4];
+
 /** @returns what there is now; null if a signal stopped it. @throws StartError */
 export async function runDemo(run: DemoRun) {
   const { context, args, engine, startAnother } = run;
@@ -36,17 +39,22 @@ export async function runDemo(run: DemoRun) {
     if (status !== 'written') throw new StartError('MAX_SKILLS_PER_TENANT leaves no room for 40 skills');
   }
   const counts = { attempts: 0, goal_changes: 0, served_forecasts: 0 };
-  const middle = weeks.length >> 1;
-  await importWeeks(run, engine, weeks.slice(0, middle), counts);
-  if (!(await untilStored(run, counts))) return null;
-  const version = await fit(run);
-  await importWeeks(run, await startAnother(), weeks.slice(middle), counts);
+  const fits = fitsAfter.map((share) => Math.floor(weeks.length * share));
+  let [version, from, current] = [0, 0, engine];
+  for (const until of fits) {
+    await importWeeks(run, current, weeks.slice(from, until), counts);
+    if (!(await untilStored(run, counts))) return null;
+    version = await fit(run);
+    from = until;
+    current = await startAnother();
+  }
+  await importWeeks(run, current, weeks.slice(from), counts);
   if (!(await untilStored(run, counts))) return null;
   return {
     ...{ tenant, until: args.until, seed: args.seed, skills: skills.length, modelVersion: version },
     learners: distinct(weeks.flatMap(({ answers }) => answers.map(({ userId }) => userId))).length,
     ...{ answers: counts.attempts, goals: counts.goal_changes, forecasts: counts.served_forecasts },
-    fittedUntil: new Date(weeks[middle - 1]?.end ?? 0).toISOString(),
+    fittedUntil: new Date(weeks[from - 1]?.end ?? 0).toISOString(),
     seconds: (performance.now() - since) / 1000,
   };
 }

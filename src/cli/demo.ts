@@ -6,6 +6,7 @@ import { removeDemoKey } from '../app/keys.js';
 import { prepareSchema } from '../app/schema.js';
 import { parseTime } from '../contracts/events.js';
 import { dayMs } from '../domain/base/common.js';
+import { maxLearners, namedIds } from '../lab/demo/school.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, importLockKey } from '../store/learners/import-store.js';
@@ -13,20 +14,25 @@ import { demoLockKey } from '../store/redis/keys.js';
 import * as read from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
 import { dashboardText, findDashboard, openDashboard } from './dashboard.js';
-import { holdsDemo, maxLearners, removeDemo } from './demo-reset.js';
+import { holdsDemo, removeDemo } from './demo-reset.js';
 import { runDemo } from './demo-run.js';
 import { openEngine, takeProcessLock } from './servers.js';
 
 const demoArguments = read.argumentsOf({
   form: 'npm run demo [-- options]',
   about: `Fills a tenant of its own with a made-up school: 300 learners who answer 600 questions on 40 skills of two sections
-for eight months, set goals, and are forecast each week; with a fit in the middle. All of it goes through the engine, week by
+for eight months, set goals, and are forecast each week, with fits after half and three quarters of it; and some with names that
+show what a page has to show. All of it goes through the engine, week by
 week, so that every table and view has what a school would have left there.`,
   options: {
     until: read.option('DATE', 'the last day, YYYY-MM-DD, over by now (default: yesterday)', readDay),
     tenant: read.tenantOption('the tenant, which must have nothing else (default: demo)'),
     seed: read.integerOption(0, 20_000, 'another number gives another school (default: 1)'),
-    learners: read.integerOption(1, maxLearners, `1 to ${maxLearners} (default: 300)`),
+    learners: read.integerOption(
+      1,
+      maxLearners,
+      `1 to ${maxLearners} beside ${namedIds.length} with names (default: 300)`,
+    ),
     reset: read.flag('remove the demo, also one that was stopped in between'),
     json: read.jsonFlag,
     'no-open': read.flag('open no browser, as in a pipe, with --json, in CI and without a display'),

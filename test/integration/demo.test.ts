@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { namedIds } from '../../src/lab/demo/school.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { xapiMappingsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -13,7 +14,8 @@ const rowHash = `SELECT toString(sum(cityHash64(tuple(* EXCEPT (received_at, out
 FROM attempts WHERE tenant = 'demo'`;
 
 /** A fit needs 20 learners. */
-const school = isLongForm ? 40 : 4;
+const drawn = isLongForm ? 40 : 4;
+const school = drawn + namedIds.length;
 
 const tables = ['attempts', 'learner_skill_daily', 'skill_daily', 'goal_changes', 'served_forecasts'];
 const facts = ['skill_changes', 'model_versions', 'skill_parameters', 'xapi_mappings'];
@@ -28,7 +30,7 @@ test(title, {
   const servers = await startServers(t);
   const { clickhouse } = servers;
   const run = (...args: string[]) => runCommand('demo', servers.env, ...args);
-  const make = () => run('--until', '2026-06-30', '--learners', `${school}`, '--json');
+  const make = () => run('--until', '2026-06-30', '--learners', `${drawn}`, '--json');
   const select = async <Row>(query: string): Promise<Row> =>
     (await selectRows<Row>(clickhouse, query))[0] as Row;
   const count = async (table: string): Promise<number> =>
@@ -37,7 +39,7 @@ test(title, {
   const made = await make();
   assert.equal(made.code, 0, made.err);
   const { answers, learners, goals, forecasts, model_version } = JSON.parse(made.out);
-  assert.deepEqual([learners, model_version], [school, isLongForm ? 1 : 0]);
+  assert.deepEqual([learners, model_version], [school, isLongForm ? 2 : 0]);
   assert.deepEqual(
     [await count('attempts'), await count('goal_changes'), await count('forecasts')],
     [answers, goals, forecasts],
@@ -55,7 +57,7 @@ test(title, {
     clickhouse,
     'SELECT DISTINCT tenant_model_version AS v FROM forecasts ORDER BY v',
   );
-  assert.deepEqual(versions, isLongForm ? [{ v: 0 }, { v: 1 }] : [{ v: 0 }]);
+  assert.deepEqual(versions, isLongForm ? [{ v: 0 }, { v: 1 }, { v: 2 }] : [{ v: 0 }]);
 
   if (!isLongForm) return;
   const again = await make();

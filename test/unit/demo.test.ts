@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDemo } from '../../src/lab/demo/demo.js';
+import { namedIds } from '../../src/lab/demo/school.js';
 
 const options = { until: '2026-06-30', seed: 1, learners: 50 };
 const demo = makeDemo(options);
@@ -22,7 +23,7 @@ test('the same seed gives the same school, another seed another one', () => {
 test('a learner does not depend on how many there are', () => {
   const few = makeDemo({ ...options, learners: 5 }).weeks.flatMap((week) => week.answers);
   const first = new Set(few.map(({ userId }) => userId));
-  assert.equal(first.size, 5);
+  assert.equal(first.size, 5 + namedIds.length);
   assert.deepEqual(
     few,
     answers.filter(({ userId }) => first.has(userId)),
@@ -30,7 +31,10 @@ test('a learner does not depend on how many there are', () => {
 });
 
 test('it has the size of a school, and ends on its day', () => {
-  assert.deepEqual([demo.skills.length, new Set(answers.map(({ userId }) => userId)).size], [40, 50]);
+  assert.deepEqual(
+    [demo.skills.length, new Set(answers.map(({ userId }) => userId)).size],
+    [40, 50 + namedIds.length],
+  );
   assert.equal(new Set(demo.skills.flatMap(({ items }) => items.map(({ id }) => id))).size, 600);
   isWithin(answers.length / 50, 200, 500, 'answers of a learner');
   isWithin(Date.parse('2026-07-01') - (answers.at(-1)?.sentAt ?? 0), 0, 3 * 86_400_000, 'the last answer');
@@ -61,4 +65,25 @@ test('practice helps, guesses are guesses, who feels sure is right more often', 
   const sure = (score: number): number =>
     shareOf(answers.filter(({ confidenceScore }) => confidenceScore === score));
   isWithin(sure(5) - sure(1), 0.2, 0.8, 'right answers of the sure and the unsure');
+});
+
+test('learners with a name are what it says, whatever the day', () => {
+  for (const until of ['2026-06-30', '2026-09-14']) {
+    const { weeks } = makeDemo({ ...options, until, learners: 1 });
+    const end = Date.parse(until) + 86_400_000;
+    const of = (name: string): Answers =>
+      weeks.flatMap((week) => week.answers).filter(({ userId }) => userId === `demo-${name}`);
+    const idleDays = (name: string): number => (end - (of(name).at(-1)?.occurredAt ?? 0)) / 86_400_000;
+    assert.equal(of('four-answers').length, 4);
+    isWithin(idleDays('four-answers'), 0, 7, 'days since the newest');
+    isWithin(idleDays('idle'), 45, 80, 'days since the idle one');
+    isWithin(shareOf(of('guesser')), 0.15, 0.35, 'right answers of the guesser');
+    isWithin(shareOf(of('on-track')) - shareOf(of('at-risk')), 0.1, 0.6, 'what parts them');
+    for (const name of ['ليلى', '<script>alert(1)</script>']) assert.ok(of(name).length > 100, name);
+    const goals = weeks.flatMap((week) => week.goals).filter(({ userId }) => userId === 'demo-goal-given-up');
+    assert.deepEqual(
+      goals.map(({ setting }) => setting?.targetScore),
+      [1300, undefined],
+    );
+  }
 });

@@ -7,6 +7,10 @@ import { environmentSchema } from '../../src/contracts/environment.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
 import { webhookNotes } from '../../src/contracts/responses/webhooks.js';
 import { errorTable } from '../../src/errors.js';
+import type { DemoAnswer } from '../../src/lab/demo/answers.js';
+import { makeDemo } from '../../src/lab/demo/demo.js';
+import { namedIds } from '../../src/lab/demo/school.js';
+import { grouped } from '../../src/lab/report/numbers.js';
 import { root } from '../support/root.js';
 
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -104,6 +108,56 @@ const payloadsTable = (): string[] => [
     },
   ),
 ];
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+/** The school of docs/analytics.md. */
+function demoTable(): string[] {
+  const { skills, weeks } = makeDemo({ until: '2026-06-30', seed: 1, learners: 300 });
+  const answers = weeks.flatMap((week) => week.answers);
+  const goals = weeks.flatMap((week) => week.goals);
+  const items = skills.flatMap((skill) => skill.items);
+  const shareOf = (holds: (answer: DemoAnswer) => boolean): string =>
+    percent(answers.filter(holds).length / answers.length);
+  const late = ({ sentAt, occurredAt }: DemoAnswer): boolean => sentAt - occurredAt >= 86_400_000;
+  const learners = new Set(answers.map(({ userId }) => userId)).size;
+  return [
+    row('what', 'how much'),
+    '|---|---|',
+    row('learners', `${learners}, of whom ${namedIds.length} have names`),
+    row('weeks', `${weeks.length}`),
+    row('skills, items', `${skills.length}, ${items.length}`),
+    row('misleading items', `${items.filter(({ misleading }) => misleading).length}`),
+    row('answers', grouped(answers.length)),
+    row(
+      'right answers',
+      shareOf(({ isCorrect }) => isCorrect),
+    ),
+    row(
+      'answers within two seconds',
+      shareOf((one) => (one.timeSpentSeconds ?? 9) <= 2),
+    ),
+    row(
+      'answers with a confidence',
+      shareOf((one) => one.confidenceScore !== null),
+    ),
+    row('answers that arrive a day late or later', shareOf(late)),
+    row('goals set, changed, given up', goalCounts(goals)),
+  ];
+}
+
+function goalCounts(goals: readonly { userId: string; setting: object | null }[]): string {
+  const setters = new Set(goals.map(({ userId }) => userId)).size;
+  const givenUp = goals.filter(({ setting }) => setting === null).length;
+  return [setters, goals.length - setters - givenUp, givenUp].join(', ');
+}
+
+test('the page on the demo is about the demo', () => {
+  assertGenerated('docs/demo.md', 'demo', demoTable());
+  const about = textOf('src/pages/dashboard/pages/about-demo.tsx');
+  for (const id of namedIds)
+    for (const text of [textOf('docs/demo.md'), about]) assert.ok(text.includes(id), id);
+});
 
 /** With WRITE_DOCS=1 in the environment the page is written. */
 function assertGenerated(page: string, name: string, lines: readonly string[]): void {

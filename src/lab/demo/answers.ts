@@ -39,7 +39,7 @@ export function answersOf(learner: DemoLearner, skills: readonly DemoSkill[], dr
       const late = learner.device === 'offline' && draws.chance(0.25) ? draws.whole(1, 4) * dayMs : 0;
       if (isFree) all.push(...work(at, answers, late));
     }
-  return all;
+  return all.slice(0, learner.atMostAnswers);
 }
 
 function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {

@@ -2,12 +2,23 @@
 import { dayMs } from '../../domain/base/common.js';
 import { distinct, groupedBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
-import { type DemoLearner, type Draws, drawLearner, drawSkills, drawsOf } from './school.js';
+import {
+  type DemoLearner,
+  type Draws,
+  drawLearner,
+  drawNamed,
+  drawSkills,
+  drawsOf,
+  maxLearners,
+  type NamedGoal,
+  namedIds,
+} from './school.js';
 
 export interface DemoOptions {
   /** The last day, YYYY-MM-DD. */
   readonly until: string;
   readonly seed: number;
+  /** 1 to 1000, beside those with a name. */
   readonly learners: number;
 }
 
@@ -30,11 +41,18 @@ export function makeDemo({ until, seed, learners }: DemoOptions) {
   start.setUTCMonth(start.getUTCMonth() - months);
   const from = mondayFrom(start.getTime());
   const skills = drawSkills(seed);
-  const made = indices(learners).map((number) => {
-    const draws = drawsOf(seed * learnerSeeds + number + 1);
+  const drawsFor = (number: number): Draws => drawsOf(seed * learnerSeeds + number + 1);
+  const drawn = indices(learners).map((number) => {
+    const draws = drawsFor(number);
     const learner = drawLearner(draws, number + 1, from, end);
     return { answers: answersOf(learner, skills, draws), goals: goalsOf(learner, lastDay, draws) };
   });
+  const named = namedIds.map((_, place) => {
+    const draws = drawsFor(maxLearners + place);
+    const { goal, ...learner } = drawNamed(draws, place, from, end);
+    return { answers: answersOf(learner, skills, draws), goals: namedGoals(learner, goal, lastDay) };
+  });
+  const made = [...drawn, ...named];
   const answers = made.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
   const goals = made.flatMap((one) => one.goals).filter(({ at }) => at < end);
   // Stable, so that a learner's answers of one moment stay in their order.
@@ -65,6 +83,15 @@ function weeksOf(
       ...(week % 4 === 3 ? [{ days: 30, userIds: activeIn(week, 4) }] : []),
     ],
   }));
+}
+
+/** Set after two weeks, and given up three months later. */
+function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastDay: number) {
+  if (goal === null) return [];
+  const { score: targetScore, inDays, givenUp } = goal;
+  const targetDate = inDays === null ? null : new Date(lastDay + inDays * dayMs).toISOString().slice(0, 10);
+  const set = { userId, setting: { targetScore, targetDate }, at: from + 14 * dayMs };
+  return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
 
 /** Two of three set a goal in their first weeks, by a test of the school or a day to come; some raise it, or give it up. */

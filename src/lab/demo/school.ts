@@ -77,6 +77,7 @@ const usual = {
   ...{ rapid: 0.01, learning: 1, ability: 0 },
   /** Whether some of their skills never move; whether they come to cram before the school's tests. */
   ...{ stuck: false, crams: false },
+  atMostAnswers: Number.POSITIVE_INFINITY,
 };
 
 /** Other kinds, up to a share of the school. */
@@ -90,6 +91,55 @@ const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
 
 /** Week in which a twentieth of the learners begins, each. */
 const cohorts = [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 5, 5, 5, 10, 10, 16, 16, 22];
+
+/** A goal of a learner with a name: its day from the last day on, null for none, and whether it is given up. */
+export interface NamedGoal {
+  readonly score: number;
+  readonly inDays: number | null;
+  readonly givenUp?: true;
+}
+
+type Named = Partial<typeof usual> & {
+  readonly begins?: number;
+  readonly leaves?: number;
+  readonly goal: NamedGoal | null;
+};
+
+/**
+ * Learners with a name, each for what a page has to show, whatever the seed and the number of the others. They begin with
+ * the school and stay, or for the days that are given before its end.
+ */
+const named: Readonly<Record<string, Named>> = {
+  'on-track': { weeks: 1, sessions: 3, learning: 1.4, ability: 0.8, goal: { score: 1200, inDays: 60 } },
+  'at-risk': { weeks: 0.9, learning: 0.5, ability: -0.5, stuck: true, goal: { score: 1400, inDays: 30 } },
+  idle: { leaves: 45, goal: { score: 1200, inDays: 60 } },
+  'four-answers': { begins: 7, atMostAnswers: 4, goal: null },
+  guesser: { rapid: 0.95, learning: 0.2, ability: -0.5, goal: null },
+  'goal-reached': {
+    weeks: 1,
+    learning: 1.4,
+    ability: 1,
+    goal: { score: 1050, inDays: null },
+  },
+  'goal-given-up': { weeks: 0.5, ability: -0.3, goal: { score: 1300, inDays: null, givenUp: true } },
+  // An identifier may hold any text: no page may take it for markup, or lose its direction.
+  ليلى: { learning: 1.2, ability: 0.3, goal: { score: 1200, inDays: 90 } },
+  '<script>alert(1)</script>': { stuck: true, goal: null },
+};
+
+const namedIdOf = (name: string): string => `demo-${name}`;
+export const namedIds = Object.keys(named).map(namedIdOf);
+
+/** @param from, to as in `drawLearner` */
+export function drawNamed(draws: Draws, place: number, from: number, to: number) {
+  const [name, { begins, leaves = 0, goal, ...kind }] = Object.entries(named)[place] as [string, Named];
+  const stay = { from: begins === undefined ? from : to - begins * dayMs, to: to - leaves * dayMs };
+  const drawn = { ...drawLearner(draws, place, from, to), ...usual };
+  return { ...drawn, ...kind, ...stay, userId: namedIdOf(name), sure: 0, device: 'web', goal };
+}
+
+/** Of those without a name. */
+export const maxLearners = 1000;
 
 export const demoLearnerId = (number: number): string => `demo-${`${number}`.padStart(3, '0')}`;
 
