@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 
 export interface Action<Args extends readonly unknown[]> {
   readonly isBusy: boolean;
@@ -13,12 +13,10 @@ export function useAction<Args extends readonly unknown[]>(
   act: (...args: Args) => Promise<unknown>,
 ): Action<Args> {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({ isBusy: false, error: null });
-  const isShown = useRef(true);
   const isBusy = useRef(false);
-  useEffect(() => () => void (isShown.current = false), []);
   const end = (error: unknown): void => {
     isBusy.current = false;
-    if (isShown.current) setState({ isBusy: false, error });
+    setState({ isBusy: false, error });
   };
   const run = async (...args: Args): Promise<boolean> => {
     if (isBusy.current) return false;

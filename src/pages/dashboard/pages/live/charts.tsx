@@ -1,0 +1,158 @@
+import * as Plot from '@observablehq/plot';
+import type { Series } from '../../../../lab/report/marks.js';
+import { compact, decimal } from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import type { Column } from '../../parts/table.jsx';
+import type { LiveFigures } from './stream.js';
+
+/** One value of one series at a time; null: not known, where its line breaks. */
+interface Point {
+  readonly series: string;
+  readonly at: Date;
+  readonly value: number | null;
+}
+
+type Values = (figures: LiveFigures) => Readonly<Record<string, number | null>>;
+
+const time = (at: string): string => at.slice(11, 19);
+const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => time(at) };
+
+const windowMs = 5 * 60_000;
+/** Longer apart: nobody looked meanwhile. */
+const gapMs = 3_500;
+
+/** Values as lines over the last five minutes; nothing is drawn between figures that are far apart. */
+function lines(values: Values, label: string): (figures: readonly LiveFigures[]) => Plot.PlotOptions {
+  return (figures) => {
+    const points = figures.flatMap((one, i) => pointsOf(one, figures[i - 1], values));
+    const end = Date.parse(figures.at(-1)?.at ?? '');
+    return {
+      x: { type: 'utc', domain: [new Date(end - windowMs), new Date(end)], label: null, ticks: 5 },
+      y: { label, grid: true, zero: true, nice: true, ticks: 5, tickFormat: compact },
+      marginTop: 26,
+      marks: [
+        Plot.ruleY([0]),
+        Plot.lineY(points, { x: 'at', y: 'value', stroke: 'series', strokeWidth: 1.8 }),
+        Plot.dot(points, Plot.selectLast({ x: 'at', y: 'value', z: 'series', fill: 'series', r: 3 })),
+      ],
+    };
+  };
+}
+
+function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, values: Values): Point[] {
+  const now = Date.parse(figures.at);
+  const here = Object.entries(values(figures));
+  const at = (ms: number, isKnown: boolean): Point[] =>
+    here.map(([series, value]) => ({ series, at: new Date(ms), value: isKnown ? value : null }));
+  const isGap = before !== undefined && now - Date.parse(before.at) > gapMs;
+  return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
+}
+
+const rateSeries: Series = { 'answers counted': 'a', 'requests of any kind': 'd' };
+const ratePlot = lines(
+  (figures) => ({
+    'answers counted': figures.answers_per_second,
+    'requests of any kind': figures.requests_per_second,
+  }),
+  'a second',
+);
+const rateColumns: Column<LiveFigures>[] = [
+  timeColumn,
+  { title: 'Answers a second', value: (figures) => figures.answers_per_second },
+  { title: 'Requests a second', value: (figures) => figures.requests_per_second },
+];
+
+export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
+  <Chart
+    title="Answers and requests a second"
+    about="A request may bring up to 1,000 answers, or none."
+    series={rateSeries}
+    plot={ratePlot}
+    rows={figures}
+    columns={rateColumns}
+  />
+);
+
+const latencySeries: Series = { 'half within': 'a', '90 % within': 'c', '99 % within': 'b' };
+const latencyPlot = lines(
+  ({ latency_ms }) => ({
+    'half within': latency_ms?.p50 ?? null,
+    '90 % within': latency_ms?.p90 ?? null,
+    '99 % within': latency_ms?.p99 ?? null,
+  }),
+  'milliseconds',
+);
+const latencyColumns: Column<LiveFigures>[] = [
+  timeColumn,
+  { title: 'Half within (ms)', value: ({ latency_ms }) => latency_ms?.p50 ?? null },
+  { title: '90 % within (ms)', value: ({ latency_ms }) => latency_ms?.p90 ?? null },
+  { title: '99 % within (ms)', value: ({ latency_ms }) => latency_ms?.p99 ?? null },
+];
+
+export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
+  <Chart
+    title="How long an answer takes"
+    about="From the head of a request that brings answers to its reply, over the last ten seconds each. A line that breaks: no answers."
+    series={latencySeries}
+    plot={latencyPlot}
+    rows={figures}
+    columns={latencyColumns}
+  />
+);
+
+const errorColors = ['b', 'a', 'c', 'd', 'e'];
+
+/** Statuses that were seen, the most frequent first: each a line, and those beyond the colours one together. */
+export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
+  const totals = new Map<string, number>();
+  for (const { errors } of figures)
+    for (const [status, count] of Object.entries(errors))
+      totals.set(status, (totals.get(status) ?? 0) + count);
+  const seen = [...totals].sort((a, b) => b[1] - a[1]).map(([status]) => status);
+  const named = seen.length > errorColors.length ? seen.slice(0, errorColors.length - 1) : seen;
+  const names = [...named, ...(named.length < seen.length ? ['others'] : [])];
+  const values: Values = ({ errors }) => {
+    const others = seen.slice(named.length).reduce((sum, status) => sum + (errors[status] ?? 0), 0);
+    const own = named.map((status): [string, number] => [status, errors[status] ?? 0]);
+    return { ...Object.fromEntries(own.map(([status, count]) => [labelOf(status), count])), others };
+  };
+  const labels = names.map(labelOf);
+  return (
+    <Chart
+      title="Errors a second, by status"
+      about="4xx: the caller's; 5xx: the service's, or a server behind it is away."
+      series={Object.fromEntries(labels.map((label, i) => [label, errorColors[i] ?? 'a']))}
+      plot={lines(
+        (one) => Object.fromEntries(Object.entries(values(one)).filter(([name]) => labels.includes(name))),
+        'a second',
+      )}
+      rows={seen.length === 0 ? [] : figures}
+      columns={[
+        timeColumn,
+        ...labels.map((label) => ({
+          title: label,
+          value: (one: LiveFigures) => values(one)[label] ?? 0,
+          show: (one: LiveFigures) => decimal(1)(values(one)[label]),
+        })),
+      ]}
+      empty="No request failed in the last five minutes."
+    />
+  );
+}
+
+const meanings: Readonly<Record<string, string>> = {
+  400: 'invalid',
+  401: 'unknown key',
+  403: 'not allowed',
+  404: 'not found',
+  409: 'conflict',
+  412: 'changed meanwhile',
+  413: 'too large',
+  422: 'limit exceeded',
+  429: 'quota used up',
+  500: 'defect',
+  503: 'not available',
+};
+
+const labelOf = (status: string): string =>
+  meanings[status] === undefined ? status : `${status} ${meanings[status]}`;
