@@ -21,7 +21,11 @@ export function LivePage() {
       {live.lost !== null && (
         <ErrorNote error={live.lost.error} retry={live.lost.waitMs === null ? undefined : live.again} />
       )}
-      {last === undefined ? live.lost === null && <Loading what="live figures" /> : <Figures live={live} last={last} />}
+      {last === undefined ? (
+        live.lost === null && <Loading what="live figures" />
+      ) : (
+        <Figures live={live} last={last} />
+      )}
     </>
   );
 }
@@ -54,7 +58,8 @@ function stateOf({ lost, isPaused }: Live, last: LiveFigures | undefined): strin
   return lost.waitMs === null ? 'ended' : `lost, tried again in ${Math.ceil(lost.waitMs / 1000)} s`;
 }
 
-const errorsOf = ({ errors }: LiveFigures): number => Object.values(errors).reduce((sum, count) => sum + count, 0);
+const errorsOf = ({ errors }: LiveFigures): number =>
+  Object.values(errors).reduce((sum, count) => sum + count, 0);
 
 /** For those who listen: the figures change each second, and are told when they are asked for. */
 function summaryOf(figures: LiveFigures): string {
@@ -76,8 +81,8 @@ function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures })
     <>
       <Stats>
         <Stat label="Answers a second" value={decimal(1)(last.answers_per_second)}>
-          Answers that were counted in the last second, of all tenants. A simulated quiz, or a class at work, shows
-          here at once.
+          Answers that were counted in the last second, of all tenants. A simulated quiz, or a class at work,
+          shows here at once.
         </Stat>
         <Stat label="Requests a second" value={decimal(1)(last.requests_per_second)}>
           Of any kind, those that were refused included.
@@ -85,10 +90,14 @@ function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures })
         <Stat
           label="99 % of answers within"
           value={last.latency_ms === null ? '–' : `${decimal(1)(last.latency_ms.p99)} ms`}
-          note={last.latency_ms === null ? 'no answers in 10 s' : `half within ${decimal(1)(last.latency_ms.p50)} ms`}
+          note={
+            last.latency_ms === null
+              ? 'no answers in 10 s'
+              : `half within ${decimal(1)(last.latency_ms.p50)} ms`
+          }
         >
-          Of requests with answers in the last ten seconds. Normal: below 50 ms. More, and rising: look at what waits
-          for a thread, and at the machine's processors.
+          Of requests with answers in the last ten seconds. Normal: below 50 ms. More, and rising: look at
+          what waits for a thread, and at the machine's processors.
         </Stat>
         <Stat
           label="Errors a second"
@@ -96,8 +105,8 @@ function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures })
           note={failed === 0 ? 'none' : 'see the chart'}
           look={failed === 0 ? undefined : 'alert'}
         >
-          Requests that were answered with 4xx or 5xx. Normal: none, or a few that callers got wrong. 5xx are the
-          service's: the log has each under its request id.
+          Requests that were answered with 4xx or 5xx. Normal: none, or a few that callers got wrong. 5xx are
+          the service's: the log has each under its request id.
         </Stat>
       </Stats>
       <Tiles figures={last} />
@@ -107,8 +116,8 @@ function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures })
         <ErrorChart figures={figures} />
       </div>
       <p class="soft">
-        The last five minutes, kept in this page only; nothing is asked for while it is paused or out of sight. Times
-        are UTC.
+        The last five minutes, kept in this page only; nothing is asked for while it is paused or out of
+        sight. Times are UTC.
       </p>
     </>
   );

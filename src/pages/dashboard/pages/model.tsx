@@ -1,5 +1,20 @@
+/** How good the tenant's predictions are, and which versions of its model there are. */
 import type { Route } from '../base/route.js';
+import { CoveragePart } from './model/coverage.jsx';
+import { ReliabilityPart } from './model/reliability.jsx';
+import { VersionsPart } from './model/versions.jsx';
 
-export function ModelPage(_: { readonly route: Route }) {
-  return <h1>Model</h1>;
+export function ModelPage({ route: { query } }: { readonly route: Route }) {
+  return (
+    <>
+      <h1>Model</h1>
+      <p class="soft">
+        Can its numbers be believed? What was predicted against what came, then the versions of the parameters
+        behind. Days are UTC days.
+      </p>
+      <ReliabilityPart days={query.days} skill={query.skill} />
+      <CoveragePart horizon={query.horizon} />
+      <VersionsPart query={query} />
+    </>
+  );
 }

@@ -12,7 +12,7 @@ interface TabsProps {
 export const Tabs = ({ name, page, tabs, current }: TabsProps) => (
   <nav class="tabs" aria-label={name}>
     {Object.entries(tabs).map(([id, title]) => (
-      <a key={id} href={href(page, [id])} aria-current={id === current ? 'page' : undefined}>
+      <a key={id} class="tab" href={href(page, [id])} aria-current={id === current ? 'page' : undefined}>
         {title}
       </a>
     ))}

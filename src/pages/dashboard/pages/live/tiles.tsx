@@ -18,7 +18,8 @@ const megabytes = (bytes: number): string => `${compact(Math.round(bytes / 2 ** 
 const memoryShare = ({ redis_memory: memory }: LiveFigures): number | null =>
   memory === null || memory.limit === 0 ? null : memory.used / memory.limit;
 
-const atMost = (value: number | null, most: number): boolean | null => (value === null ? null : value <= most);
+const atMost = (value: number | null, most: number): boolean | null =>
+  value === null ? null : value <= most;
 
 /** Answers are refused while less than a twentieth of the memory is free. */
 const fullMemory = 0.85;
@@ -101,7 +102,8 @@ const tiles: readonly Tile[] = [
     label: 'API processes',
     value: ({ processes }) => whole(processes),
     isFine: ({ processes }) => processes > 0,
-    about: 'That answer on this machine. Normal: API_PROCESSES, or 1. One that is missing is started again by itself.',
+    about:
+      'That answer on this machine. Normal: API_PROCESSES, or 1. One that is missing is started again by itself.',
   },
 ];
 

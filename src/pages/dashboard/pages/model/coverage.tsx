@@ -1,0 +1,211 @@
+import * as Plot from '@observablehq/plot';
+import { useMemo } from 'preact/hooks';
+import type { Coverage } from '../../../../client/types.js';
+import { shareInterval } from '../../../../domain/base/metrics.js';
+import type { Series } from '../../../../lab/report/marks.js';
+import { decimal, grouped, percent, plural, points } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { look } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { Chart } from '../../parts/chart.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import type { Column } from '../../parts/table.jsx';
+
+type Band = Coverage['bands'][number];
+type Level = 50 | 80 | 95;
+
+const levels: readonly Level[] = [50, 80, 95];
+const heldOf = (band: Band, level: Level): number => band[`coverage_${level}`];
+
+/** Fewer learners than this say little. */
+const fewLearners = 30;
+
+const historyOf = ({ history_from, history_to }: Band): string =>
+  history_to === null
+    ? `${grouped(history_from)} or more`
+    : `${grouped(history_from)} to ${grouped(history_to)}`;
+
+export function CoveragePart({ horizon }: { horizon: string | undefined }) {
+  const { api } = useViewer();
+  const coverage = useLoad((signal) => api.coverage({ signal }), [api]);
+  return (
+    <Panel
+      title="Forecasts"
+      about="A forecast of the coming days promises that its interval holds: of 80 % intervals, 80 in 100. Here is how many held, once the days were over."
+    >
+      <Loaded of={coverage} what="how forecasts held">
+        {({ bands }) => <Shown bands={bands} horizon={horizon} />}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Shown({ bands, horizon }: { bands: readonly Band[]; horizon: string | undefined }) {
+  const horizons = [...new Set(bands.map(({ forecast_days }) => forecast_days))];
+  const chosen = horizons.find((days) => `${days}` === horizon) ?? null;
+  const rows = useMemo(
+    () => bands.filter(({ forecast_days }) => chosen === null || forecast_days === chosen),
+    [bands, chosen],
+  );
+  if (bands.length === 0)
+    return (
+      <p class="soft">
+        No forecast can be judged yet: one has to be served (open a learner), its days have to pass, and the
+        learner has to answer at least ten times in them. <code>npm run demo</code> has some.
+      </p>
+    );
+  const few = rows.filter(({ learners }) => learners < fewLearners);
+  return (
+    <>
+      <Stats>
+        {levels.map((level) => (
+          <Held key={level} level={level} bands={rows} />
+        ))}
+        <Bias bands={rows} />
+      </Stats>
+      {horizons.length > 1 && (
+        <label>
+          Days ahead{' '}
+          <select value={chosen ?? ''} onChange={(event) => look({ horizon: event.currentTarget.value })}>
+            <option value="">all</option>
+            {horizons.map((days) => (
+              <option key={days} value={days}>
+                {days}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {few.length > 0 && (
+        <p class="soft">
+          {few.length} of {plural(rows.length, 'row')} {few.length === 1 ? 'has' : 'have'} fewer than{' '}
+          {fewLearners} learners: what they show may be chance. Their intervals say so.
+        </p>
+      )}
+      <Chart
+        title="Intervals that held, by the days ahead and the answers before"
+        about="A short upright line is what was promised; a dot what held, with its 95 % interval by the number of learners (cases of one learner hang together). A dot left of its line: intervals are too narrow."
+        series={series}
+        plot={plot}
+        rows={rows}
+        columns={columns}
+        height={60 + 34 * rows.length + 24 * (chosen === null ? horizons.length : 1)}
+      />
+    </>
+  );
+}
+
+const sumOf = (bands: readonly Band[], value: (band: Band) => number): number =>
+  bands.reduce((sum, band) => sum + value(band), 0);
+
+const meanOf = (bands: readonly Band[], value: (band: Band) => number): number =>
+  sumOf(bands, (band) => band.cases * value(band)) / sumOf(bands, ({ cases }) => cases);
+
+function Held({ level, bands }: { level: Level; bands: readonly Band[] }) {
+  const cases = sumOf(bands, (band) => band.cases);
+  const held = meanOf(bands, (band) => heldOf(band, level));
+  return (
+    <Stat
+      label={`Of ${level} % intervals held`}
+      value={percent(held)}
+      note={`${points(held - level / 100)} points, ${plural(cases, 'case')}`}
+    >
+      Promised: {level} %. A case is a learner's last forecast of a day, judged when its days were over and
+      had at least ten answers. Below the promise forecasts are surer than they may be, above it more careful
+      than they need be.
+    </Stat>
+  );
+}
+
+function Bias({ bands }: { bands: readonly Band[] }) {
+  const bias = meanOf(bands, (band) => band.observed_share - band.expected_share);
+  return (
+    <Stat label="Right beyond the forecast" value={`${points(bias)} points`} note="mean of all cases">
+      The share of answers that were right in those days, less the share that was foretold. Below 0 learners
+      do worse than foretold: a fit on newer answers corrects that.
+    </Stat>
+  );
+}
+
+const series: Series = { '50 % promised': 'a', '80 % promised': 'c', '95 % promised': 'b' };
+
+interface Mark {
+  readonly series: string;
+  readonly history: string;
+  readonly horizon: string;
+  readonly promised: number;
+  readonly held: number;
+  readonly low: number;
+  readonly high: number;
+  readonly note: string;
+}
+
+function marksOf(band: Band): Mark[] {
+  return levels.map((level) => {
+    const held = heldOf(band, level);
+    const { low, high } = shareInterval(held * band.learners, band.learners);
+    return {
+      series: `${level} % promised`,
+      history: historyOf(band),
+      horizon: `${band.forecast_days} days ahead`,
+      ...{ promised: level / 100, held, low, high },
+      note: `${level} % promised, ${percent(held)} held: ${plural(band.cases, 'case')} of ${plural(band.learners, 'learner')}`,
+    };
+  });
+}
+
+function plot(bands: readonly Band[]): Plot.PlotOptions {
+  const marks = bands.flatMap(marksOf);
+  const place = { fy: 'horizon', y: 'history', stroke: 'series' };
+  return {
+    ...{ marginLeft: 92, marginTop: 40, marginRight: 14 },
+    x: { domain: [0, 1], label: 'held', tickFormat: '.0%', grid: true, ticks: 5 },
+    y: { label: 'answers before', domain: [...new Set(marks.map(({ history }) => history))] },
+    fy: { label: null, domain: [...new Set(marks.map(({ horizon }) => horizon))], axis: null, padding: 0.12 },
+    marks: [
+      Plot.frame({ stroke: 'var(--line)' }),
+      Plot.text(
+        marks,
+        Plot.selectFirst({
+          fy: 'horizon',
+          z: 'horizon',
+          text: 'horizon',
+          frameAnchor: 'top-left',
+          dx: 6,
+          dy: -14,
+          fontWeight: 600,
+          fill: 'var(--text)',
+        }),
+      ),
+      Plot.tickX(marks, { ...place, x: 'promised', strokeWidth: 2 }),
+      Plot.ruleY(marks, { ...place, x1: 'low', x2: 'high', strokeOpacity: 0.55, strokeWidth: 1.5 }),
+      Plot.dot(marks, { ...place, x: 'held', fill: 'series', r: 4, title: 'note' }),
+    ],
+  };
+}
+
+const share = (title: string, value: (band: Band) => number, about?: string): Column<Band> => ({
+  title,
+  value,
+  show: (band) => decimal(3)(value(band)),
+  ...(about !== undefined && { about }),
+});
+
+const columns: Column<Band>[] = [
+  { title: 'Days ahead', value: ({ forecast_days }) => forecast_days },
+  { title: 'Answers before', value: historyOf },
+  { title: 'Cases', value: ({ cases }) => cases },
+  { title: 'Learners', value: ({ learners }) => learners },
+  share('Held of 50 %', (band) => band.coverage_50),
+  share('Held of 80 %', (band) => band.coverage_80),
+  share('Held of 95 %', (band) => band.coverage_95),
+  share(
+    'Width of 80 %',
+    (band) => band.mean_width_80,
+    'Mean width of 80 % intervals, as a share of right answers',
+  ),
+  share('Foretold', (band) => band.expected_share, 'Mean share of right answers that was foretold'),
+  share('Came', (band) => band.observed_share, 'Mean share of right answers that came'),
+  share('Brier', (band) => band.brier),
+];

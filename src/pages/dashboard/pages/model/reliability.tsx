@@ -1,0 +1,186 @@
+import * as Plot from '@observablehq/plot';
+import type { Reliability } from '../../../../client/types.js';
+import { diagonalMark } from '../../../../lab/report/marks.js';
+import { decimal, grouped, percent, plural, points, whole } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { look } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { Chart } from '../../parts/chart.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import type { Column } from '../../parts/table.jsx';
+
+type Bin = Reliability['bins'][number];
+
+const choices = [7, 28, 90, 365];
+
+const daysOf = (text: string | undefined): number => {
+  const days = Number(text);
+  return Number.isInteger(days) && days >= 1 && days <= 365 ? days : 28;
+};
+
+interface ReliabilityProps {
+  readonly days: string | undefined;
+  readonly skill: string | undefined;
+}
+
+export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
+  const { api } = useViewer();
+  const days = daysOf(text);
+  const reliability = useLoad(
+    (signal) => api.reliability({ days, skill_id: skill, signal }),
+    [api, days, skill],
+  );
+  const skills = useLoad((signal) => api.skills({ limit: 1000, signal }), [api]);
+  const shown = choices.includes(days) ? choices : [...choices, days].sort((a, b) => a - b);
+  return (
+    <Panel
+      title="Predictions of answers"
+      about="Before each answer the probability that it is right was predicted. Good predictions come true as often as they say."
+    >
+      <div class="row">
+        <label>
+          Days{' '}
+          <select value={days} onChange={(event) => look({ days: event.currentTarget.value })}>
+            {shown.map((choice) => (
+              <option key={choice} value={choice}>
+                last {choice}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          Skill{' '}
+          <select value={skill ?? ''} onChange={(event) => look({ skill: event.currentTarget.value })}>
+            <option value="">all</option>
+            {skill !== undefined && !skills.data?.skills.some(({ skill_id }) => skill_id === skill) && (
+              <option value={skill}>{skill}</option>
+            )}
+            {skills.data?.skills.map(({ skill_id, name }) => (
+              <option key={skill_id} value={skill_id}>
+                {name ?? skill_id}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Loaded of={reliability} what="the reliability of predictions">
+        {(data) => <Shown data={data} />}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Shown({ data }: { data: Reliability }) {
+  if (data.answers === 0)
+    return (
+      <p class="soft">
+        No answers in these days: choose more days, post answers, or run <code>npm run demo</code>.
+      </p>
+    );
+  return (
+    <div class="apart-grid">
+      <Stats>
+        <Summary data={data} />
+      </Stats>
+      <Chart
+        title="Reliability of predictions"
+        about="On the dashed line what was predicted came true as often. Above it more was right than predicted. Lines through the dots: 95 % intervals. Bars: how many answers."
+        plot={plot}
+        rows={data.bins}
+        columns={columns}
+        height={400}
+      />
+    </div>
+  );
+}
+
+function Summary({
+  data: { days, answers, accuracy, mean_p_correct, log_loss, brier, bins },
+}: {
+  data: Reliability;
+}) {
+  const bias = accuracy === null || mean_p_correct === null ? null : accuracy - mean_p_correct;
+  const holding = bins.filter(({ p_correct, low, high }) => low <= p_correct && p_correct <= high).length;
+  return (
+    <>
+      <Stat label="Answers" value={whole(answers)} note={`of the last ${days} days`}>
+        That are stored, with the prediction that was served before them.
+      </Stat>
+      <Stat
+        label="Right, and predicted"
+        value={`${percent(accuracy)} / ${percent(mean_p_correct)}`}
+        note={`${points(bias)} points`}
+      >
+        The share that was right, and the mean prediction. Far apart: predictions are too low or too high
+        altogether; a fit corrects that.
+      </Stat>
+      <Stat
+        label="Tenths that hold"
+        value={`${holding} of ${bins.length}`}
+        note="within their 95 % intervals"
+      >
+        Tenths of the predictions whose mean lies within the interval of what came. With many thousand answers
+        the intervals are so narrow that small errors show, too: see how far the dots are from the line.
+      </Stat>
+      <Stat label="Log loss" value={decimal(3)(log_loss)} note="lower is better">
+        0.693 is as good as a coin. Each answer costs the logarithm of the probability that was given to what
+        came.
+      </Stat>
+      <Stat label="Brier score" value={decimal(3)(brier)} note="lower is better">
+        The mean of (prediction − answer)²: 0 is all foreseen, 0.25 as good as a coin.
+      </Stat>
+    </>
+  );
+}
+
+/** Of the drawing's height, for the bars below. */
+const strip = 0.2;
+
+function plot(bins: readonly Bin[]): Plot.PlotOptions {
+  const most = Math.max(...bins.map(({ answers }) => answers));
+  const note = ({ from, to, answers, accuracy, low, high }: Bin): string =>
+    `${percent(from)} to ${percent(to)}: ${percent(accuracy)} right (${percent(low)} to ${percent(high)}), ${plural(answers, 'answer')}`;
+  return {
+    x: { domain: [0, 1], label: 'predicted', tickFormat: '.0%', ticks: 5 },
+    y: {
+      domain: [-strip, 1],
+      label: 'right',
+      grid: true,
+      tickFormat: '.0%',
+      ticks: [0, 0.2, 0.4, 0.6, 0.8, 1],
+    },
+    marks: [
+      Plot.rect(bins, {
+        ...{
+          x1: 'from',
+          x2: 'to',
+          y1: -strip,
+          y2: ({ answers }: Bin) => 0.9 * strip * (answers / most) - strip,
+        },
+        ...{ fill: 'var(--bar)', inset: 1, title: note },
+      }),
+      Plot.ruleY([-strip, 0], { stroke: 'var(--line)' }),
+      diagonalMark,
+      Plot.ruleX(bins, { x: 'p_correct', y1: 'low', y2: 'high', stroke: 'var(--a)', strokeWidth: 2 }),
+      Plot.dot(bins, {
+        x: 'p_correct',
+        y: 'accuracy',
+        r: 5,
+        fill: 'var(--a)',
+        stroke: 'var(--panel)',
+        title: note,
+      }),
+    ],
+  };
+}
+
+const columns: Column<Bin>[] = [
+  { title: 'From', value: ({ from }) => from, show: ({ from }) => percent(from) },
+  { title: 'To', value: ({ to }) => to, show: ({ to }) => percent(to) },
+  { title: 'Answers', value: ({ answers }) => answers, show: ({ answers }) => grouped(answers) },
+  { title: 'Predicted', value: ({ p_correct }) => p_correct, show: (bin) => decimal(3)(bin.p_correct) },
+  { title: 'Right', value: ({ accuracy }) => accuracy, show: (bin) => decimal(3)(bin.accuracy) },
+  { title: 'Low', value: ({ low }) => low, show: (bin) => decimal(3)(bin.low), about: '95 % interval' },
+  { title: 'High', value: ({ high }) => high, show: (bin) => decimal(3)(bin.high), about: '95 % interval' },
+];
