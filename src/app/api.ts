@@ -181,8 +181,11 @@ function routePortsOf(
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
       answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
-    statistics: { statistics: createSkillStatistics(ofTenant), sourceLagSeconds },
     attempts: { ...history, waiting, stored, erasedAmong },
+    statistics: {
+      ...{ skills, now, oldestPendingSeconds, sourceLagSeconds },
+      statistics: createSkillStatistics(ofTenant),
+    },
     retraction,
     erasures: {
       erasures,

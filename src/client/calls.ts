@@ -28,6 +28,16 @@ export class Calls extends OperatorCalls {
     return this.get('/api/v1/skill-statistics', query);
   }
 
+  /** How all learners do on a skill, answer by answer and week by week. */
+  async statisticsOfSkill(skillId: string, options: CallOptions = {}): Promise<Api.SkillStatistics> {
+    return this.get(path`/api/v1/skills/${skillId}/statistics`, options);
+  }
+
+  /** A page of the items of a skill, the hardest first. */
+  async skillItems(skillId: string, query: Api.PageQuery & CallOptions = {}): Promise<Api.SkillItemPage> {
+    return this.get(path`/api/v1/skills/${skillId}/items`, query);
+  }
+
   /** Takes a skill that has few answers off the known ones. */
   async deleteSkill(skillId: string, options: WriteOptions = {}): Promise<Api.DeletedSkill> {
     return this.remove(path`/api/v1/skills/${skillId}`, options);

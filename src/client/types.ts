@@ -618,6 +618,62 @@ export type SkillStatisticsPage = {
   readonly source_lag_seconds: number | null;
 };
 
+export type SkillStatistics = {
+  readonly skill_id: Id;
+  readonly learners: number;
+  readonly answers: number;
+  readonly accuracy: number;
+  readonly mean_p_correct: number;
+  readonly plateau_share: number;
+  readonly velocity_per_attempt: {
+    readonly q1: number;
+    readonly median: number;
+    readonly q3: number;
+  };
+  readonly learning_curve: readonly {
+    readonly attempt: number;
+    /** Who came so far: later steps tell of those who went on */
+    readonly learners: number;
+    readonly accuracy: number;
+    readonly low: number;
+    readonly high: number;
+    readonly p_correct: number;
+    readonly mastery: number;
+  }[];
+  readonly cohorts: readonly {
+    /** YYYY-MM-DD, a UTC day */
+    readonly cohort: string;
+    readonly week: number;
+    readonly learners: number;
+    readonly answers: number;
+    readonly accuracy: number;
+    readonly mean_mastery: number;
+  }[];
+  readonly source_lag_seconds: number | null;
+};
+
+export type SkillItem = {
+  readonly item_id: Id;
+  readonly learners: number;
+  readonly answers: number;
+  readonly accuracy: number;
+  readonly expected: number;
+  readonly p_correct: number;
+  readonly beyond: number;
+  readonly low: number;
+  readonly high: number;
+  readonly median_seconds: number | null;
+  readonly sure_and_wrong: number | null;
+  readonly misleading: boolean | null;
+};
+
+export type SkillItemPage = {
+  readonly skill_id: Id;
+  readonly items: readonly SkillItem[];
+  readonly next_cursor: string | null;
+  readonly source_lag_seconds: number | null;
+};
+
 export type Attempt = {
   readonly learner_seq: number;
   readonly parameters_version: number;

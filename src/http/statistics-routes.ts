@@ -1,5 +1,10 @@
 import { PageQuery } from '../services/read/pages.js';
-import { listSkillStatistics, type StatisticsPorts } from '../services/read/skill-statistics.js';
+import {
+  listSkillItems,
+  listSkillStatistics,
+  readSkillStatistics,
+  type StatisticsPorts,
+} from '../services/read/skill-statistics.js';
 import { ok } from './replies.js';
 import { type Route, route } from './route.js';
 import { reads } from './rules.js';
@@ -8,5 +13,11 @@ import { reads } from './rules.js';
 export const statisticsRoutes = (ports: StatisticsPorts): readonly Route[] => [
   route('GET', '/api/v1/skill-statistics', reads(PageQuery), async ({ tenant, query }) =>
     ok(await listSkillStatistics(ports, tenant, query)),
+  ),
+  route('GET', '/api/v1/skills/:skill_id/statistics', reads(), async ({ tenant }, skillId) =>
+    ok(await readSkillStatistics(ports, tenant, skillId)),
+  ),
+  route('GET', '/api/v1/skills/:skill_id/items', reads(PageQuery), async ({ tenant, query }, skillId) =>
+    ok(await listSkillItems(ports, tenant, skillId, query)),
   ),
 ];

@@ -109,6 +109,28 @@ test('velocity: what Redis knows, null for the rest, status 200', async () => {
   });
 });
 
+test('statistics of skills: 503, for half of them would look like the whole', async () => {
+  await answer('lea');
+  await waitFor('the answer', async () => (await rowsIn('attempts', 'lea')) === 1);
+  const paths = [
+    'skill-statistics',
+    'skills/algebra/statistics',
+    'skills/algebra/items',
+    'skills/none/items',
+  ];
+  const ask = () => Promise.all(paths.map((path) => caller.get(`/api/v1/${path}`)));
+  await whileAway(async () => {
+    for (const { status, json, headers } of await ask())
+      assert.deepEqual([status, json.error?.code, headers['retry-after']], [503, 'UNAVAILABLE', '1']);
+  });
+  const settled = (answers: Awaited<ReturnType<typeof ask>>) => answers.every(({ status }) => status !== 503);
+  const after = await askUntil('the statistics', ask, settled);
+  assert.deepEqual(
+    after.map(({ status }) => status),
+    [200, 200, 200, 404],
+  );
+});
+
 test('an erasure that is asked for ends by itself', async () => {
   const userId = 'away';
   await answer(userId);

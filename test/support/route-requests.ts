@@ -90,6 +90,8 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
   'GET /api/v1/learners': ({ userId }) => ({
     path: `/api/v1/learners?prefix=${encodeURIComponent(userId.slice(0, 1))}`,
   }),
+  'GET /api/v1/skills/:skill_id/statistics': (ids) => ({ path: `/api/v1/skills/${skill(ids)}/statistics` }),
+  'GET /api/v1/skills/:skill_id/items': (ids) => ({ path: `/api/v1/skills/${skill(ids)}/items` }),
   'GET /api/v1/skill-statistics': () => ({ path: '/api/v1/skill-statistics' }),
   'GET /api/v1/learners/:user_id/attempts': (ids) => ({ path: `/api/v1/learners/${user(ids)}/attempts` }),
   'GET /api/v1/learners/:user_id/export': (ids) => ({ path: `/api/v1/learners/${user(ids)}/export` }),

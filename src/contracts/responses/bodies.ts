@@ -16,7 +16,7 @@ export const Count = Type.Integer({ minimum: 0 });
 export const Amount = Type.Number({ minimum: 0 });
 export const Share = Type.Number({ minimum: 0, maximum: 1 });
 /** The difference of two shares. */
-const Change = Type.Number({ minimum: -1, maximum: 1 });
+export const Change = Type.Number({ minimum: -1, maximum: 1 });
 export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
 

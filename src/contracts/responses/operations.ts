@@ -75,6 +75,11 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'PUT /api/v1/skills/:skill_id': ['setSkill', 'Replace all that is set of a skill', 'ETag'],
   'DELETE /api/v1/skills/:skill_id': ['deleteSkill', 'Forget a skill that has fewer than 20 answers'],
   'GET /api/v1/learners': ['learners', 'Learners by the beginning of their ids'],
+  'GET /api/v1/skills/:skill_id/statistics': [
+    'statisticsOfSkill',
+    'How all learners do on the skill, answer by answer and week by week',
+  ],
+  'GET /api/v1/skills/:skill_id/items': ['skillItems', 'Items of the skill, the hardest first'],
   'GET /api/v1/skill-statistics': ['skillStatistics', 'How all learners do on each skill that has answers'],
   'GET /api/v1/learners/:user_id/attempts': ['attempts', "The learner's answers, newest first"],
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ['takeBack', 'Take an answer back'],

@@ -102,6 +102,8 @@ const answers = {
     ...([data.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
   'GET /api/v1/learners': ok(data.LearnerPage),
+  'GET /api/v1/skills/:skill_id/statistics': ok(statistics.SkillStatistics, 'SKILL_NOT_FOUND'),
+  'GET /api/v1/skills/:skill_id/items': ok(statistics.SkillItemPage, 'SKILL_NOT_FOUND'),
   'GET /api/v1/skill-statistics': ok(statistics.SkillStatisticsPage),
   'GET /api/v1/learners/:user_id/attempts': ok(data.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(

@@ -71,6 +71,8 @@ export async function deleteSkill(
   return { skill_id: skillId, answers };
 }
 
+export type StoringPorts = Pick<SkillDeletePorts, 'oldestPendingSeconds' | 'now'>;
+
 /** Rows are stored in a second or three, but wait for up to ten while learners are erased on a busy machine. */
 const waitMs = 15_000;
 const lookMs = 200;
@@ -79,10 +81,7 @@ const lookMs = 200;
  * Waits until the answers that were counted before are stored. The time that has gone is taken before Redis is asked: of a
  * reply that takes its time, an answer of just before would seem to have come after the call. @throws ApiError UNAVAILABLE
  */
-export async function allStored({
-  oldestPendingSeconds,
-  now,
-}: Pick<SkillDeletePorts, 'oldestPendingSeconds' | 'now'>): Promise<void> {
+export async function allStored({ oldestPendingSeconds, now }: StoringPorts): Promise<void> {
   const since = now();
   for (;;) {
     const waited = now() - since;
