@@ -1,5 +1,54 @@
+/** Keys, webhooks and what else keeps a deployment in order; what a key may not see says which scope it takes. */
+import type { ComponentType } from 'preact';
+import type { OwnKey } from '../../../client/types.js';
 import type { Route } from '../base/route.js';
+import { useViewer } from '../base/viewer.js';
+import { Tabs } from '../parts/tabs.jsx';
+import { AuditPart } from './operations/audit.jsx';
+import { ErasuresPart } from './operations/erasures.jsx';
+import { KeysPart } from './operations/keys.jsx';
+import { ParkedPart } from './operations/parked.jsx';
+import { VersionsPart } from './operations/versions.jsx';
+import { WebhooksPart } from './operations/webhooks.jsx';
 
-export function OperationsPage(_: { readonly route: Route }) {
-  return <h1>Operations</h1>;
+interface Part {
+  readonly title: string;
+  /** One of them is enough. */
+  readonly scopes: readonly OwnKey['scopes'][number][];
+  readonly Content: ComponentType<{ readonly route: Route }>;
+}
+
+const parts: Readonly<Record<string, Part>> = {
+  keys: { title: 'Keys', scopes: ['admin', 'operator'], Content: KeysPart },
+  webhooks: { title: 'Webhooks', scopes: ['admin'], Content: WebhooksPart },
+  erasures: { title: 'Erasures', scopes: ['admin'], Content: ErasuresPart },
+  parked: { title: 'Parked rows', scopes: ['operator'], Content: ParkedPart },
+  audit: { title: 'Audit', scopes: ['operator'], Content: AuditPart },
+  versions: { title: 'Health and versions', scopes: ['admin', 'operator'], Content: VersionsPart },
+};
+const titles = Object.fromEntries(Object.entries(parts).map(([id, { title }]) => [id, title]));
+
+export function OperationsPage({ route }: { readonly route: Route }) {
+  const [name = 'keys'] = route.args;
+  const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
+  return (
+    <>
+      <h1>Operations</h1>
+      <Tabs name="Parts of operations" page="operations" tabs={titles} current={name} />
+      {part === undefined ? <p class="note">There is no such part.</p> : <Shown part={part} route={route} />}
+    </>
+  );
+}
+
+function Shown({ part: { title, scopes, Content }, route }: { part: Part; route: Route }) {
+  const { own, can } = useViewer();
+  if (scopes.some(can)) return <Content route={route} />;
+  return (
+    <p class="note">
+      <span>
+        {title} need a key with the scope <code>{scopes.join(' or ')}</code>; this one has{' '}
+        {own.scopes.join(', ')}.
+      </span>
+    </p>
+  );
 }

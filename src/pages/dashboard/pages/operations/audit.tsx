@@ -1,0 +1,113 @@
+import type { LastAudit } from '../../../../client/types.js';
+import { day, dayAndTime, decimal, grouped, plural } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { useViewer } from '../../base/viewer.js';
+import { Loaded } from '../../parts/loaded.jsx';
+import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+
+type Audit = NonNullable<LastAudit['last']>;
+
+export function AuditPart() {
+  const { api } = useViewer();
+  const audit = useLoad((signal) => api.audits({ signal }), [api]);
+  return (
+    <Panel
+      title="Last audit"
+      about="Every accepted answer has to be stored once, be on its way, or be parked; and sums have to be those of the rows. An audit compares them by tenant and UTC day."
+    >
+      <Loaded of={audit} what="the last audit">
+        {({ last }) =>
+          last === null ? (
+            <p class="soft">
+              There was none yet: the pipeline makes one at its start and every AUDIT_INTERVAL_HOURS;{' '}
+              <code>npm run audit</code> makes one now.
+            </p>
+          ) : (
+            <Shown audit={last} />
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Shown({ audit }: { audit: Audit }) {
+  const found = Object.values(audit.mismatches_by_kind).reduce((sum, count) => sum + count, 0);
+  return (
+    <>
+      <Stats>
+        <Stat
+          label="Mismatches"
+          value={grouped(found)}
+          note={found === 0 ? 'all agrees' : 'look into them'}
+          look={found === 0 ? 'good' : 'alert'}
+        >
+          Days on which two counts differ that have to be equal, seen in three looks in a row. Normal: 0.
+        </Stat>
+        <Stat
+          label="Not compared"
+          value={grouped(audit.not_compared_count)}
+          note={audit.not_compared_count === 0 ? 'nothing was left out' : 'see below'}
+          look={audit.not_compared_count === 0 ? undefined : 'alert'}
+        >
+          What could not be compared, because a server was away or rows did not move. Mend that, and run it
+          again.
+        </Stat>
+        <Stat label="When (UTC)" value={dayAndTime(audit.at)} note={`took ${decimal(1)(audit.seconds)} s`} />
+        <Stat label="Days" value={`${day(audit.from)} – ${day(audit.to)}`} />
+      </Stats>
+      <dl>
+        {Object.entries(totals).map(([name, title]) => (
+          <Total key={name} title={title} count={audit[name as keyof typeof totals]} />
+        ))}
+      </dl>
+      {found > 0 && (
+        <Table
+          name="Mismatches"
+          columns={columns}
+          rows={audit.mismatches}
+          rowKey={(row) => `${audit.mismatches.indexOf(row)}`}
+          filter
+        />
+      )}
+      {audit.not_compared.length > 0 && (
+        <details>
+          <summary>{plural(audit.not_compared.length, 'reason')} why something was not compared</summary>
+          <ul>
+            {audit.not_compared.map((reason) => (
+              <li key={reason}>{reason}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+const totals = {
+  accepted: 'Accepted answers',
+  removed: 'less erased and retracted',
+  stored: 'Stored',
+  waiting: 'On their way',
+  parked: 'Parked',
+  raw: 'Rows in ClickHouse',
+} as const;
+
+const Total = ({ title, count }: { title: string; count: number }) => (
+  <>
+    <dt>{title}</dt>
+    <dd>{grouped(count)}</dd>
+  </>
+);
+
+const columns: Column<Audit['mismatches'][number]>[] = [
+  { title: 'Kind', value: ({ kind }) => kind },
+  { title: 'Tenant', value: ({ tenant }) => tenant },
+  { title: 'Day', value: ({ day: one }) => one },
+  { title: 'Partition', value: ({ partition }) => partition, align: 'end' },
+  { title: 'Expected', value: ({ expected }) => expected },
+  { title: 'Found', value: ({ found }) => found },
+  { title: 'What it means', value: ({ meaning }) => meaning },
+  { title: 'Query that shows the rows', value: ({ look }) => look, show: ({ look }) => <code>{look}</code> },
+];

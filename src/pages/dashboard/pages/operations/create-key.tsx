@@ -1,0 +1,126 @@
+import { useState } from 'preact/hooks';
+import type { CreatedKey, OwnKey } from '../../../../client/types.js';
+import { useAction } from '../../base/action.js';
+import { useViewer } from '../../base/viewer.js';
+import { Dialog } from '../../parts/dialog.jsx';
+import { ErrorNote } from '../../parts/loaded.jsx';
+import { Once } from './once.jsx';
+import { type Quota, QuotaFields, quotaSetting } from './quota.jsx';
+
+type Scope = OwnKey['scopes'][number];
+
+const meanings: Readonly<Record<Scope, string>> = {
+  read: 'mastery, forecasts, statistics of the tenant',
+  write: 'answers, goals, the catalogue',
+  admin: 'erasing learners, keys and webhooks of the tenant',
+  operator: 'the whole deployment, keys of all tenants',
+};
+
+interface CreateKeyProps {
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+export function CreateKey({ onClose, onDone }: CreateKeyProps) {
+  const [made, setMade] = useState<CreatedKey | null>(null);
+  const done = (key: CreatedKey): void => {
+    setMade(key);
+    onDone();
+  };
+  if (made === null) return <Form onClose={onClose} onDone={done} />;
+  return (
+    <Dialog title="The new key" onClose={onClose}>
+      <Once
+        label={`Key ${made.key_id} of ${made.tenant}, with ${made.scopes.join(', ')}`}
+        secret={made.key}
+      />
+      <p>It is shown here and nowhere else: copy it now. Who loses it gets a new one.</p>
+      <div>
+        <button type="button" onClick={onClose}>
+          I have it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Form({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedKey) => void }) {
+  const { api, own, can } = useViewer();
+  const [scopes, setScopes] = useState<readonly Scope[]>(['read']);
+  const [tenant, setTenant] = useState<string>(own.tenant);
+  const [quota, setQuota] = useState<Quota>({
+    isUnlimited: false,
+    perMinute: `${Math.min(100, own.requests_per_minute ?? 100)}`,
+  });
+  const { run, isBusy, error } = useAction(async () => {
+    const whose = can('operator') ? { tenant } : {};
+    onDone(await api.createKey({ scopes, ...whose, ...quotaSetting(quota) }));
+  });
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    void run();
+  };
+  return (
+    <Dialog title="New key" onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {can('operator') && (
+          <label class="field">
+            Tenant
+            <input
+              required
+              maxLength={128}
+              pattern="[A-Za-z0-9._~\-]+"
+              title="Of A-Z, a-z, 0-9 and . _ ~ -"
+              value={tenant}
+              onInput={(event) => setTenant(event.currentTarget.value)}
+            />
+          </label>
+        )}
+        <ScopeFields scopes={scopes} onChange={setScopes} />
+        <QuotaFields quota={quota} onChange={setQuota} />
+        {error !== null && <ErrorNote error={error} />}
+        <div class="row">
+          <button type="submit" class="primary" disabled={isBusy || scopes.length === 0}>
+            Make the key
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+interface ScopeFieldsProps {
+  readonly scopes: readonly Scope[];
+  readonly onChange: (scopes: readonly Scope[]) => void;
+}
+
+function ScopeFields({ scopes, onChange }: ScopeFieldsProps) {
+  const { can } = useViewer();
+  const all = Object.entries(meanings) as [Scope, string][];
+  return (
+    <fieldset class="list">
+      <legend>Scopes</legend>
+      {all
+        .filter(([scope]) => can(scope))
+        .map(([scope, meaning]) => (
+          <label key={scope} class="check">
+            <input
+              type="checkbox"
+              checked={scopes.includes(scope)}
+              onChange={(event) =>
+                onChange(
+                  event.currentTarget.checked
+                    ? [...scopes, scope]
+                    : scopes.filter((other) => other !== scope),
+                )
+              }
+            />{' '}
+            <code>{scope}</code> <span class="soft">{meaning}</span>
+          </label>
+        ))}
+    </fieldset>
+  );
+}

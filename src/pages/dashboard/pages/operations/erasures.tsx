@@ -1,0 +1,127 @@
+import { useState } from 'preact/hooks';
+import type { Erasure, ErasurePage } from '../../../../client/types.js';
+import { dayAndTime } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { usePaged } from '../../base/paged.js';
+import { useViewer } from '../../base/viewer.js';
+import { Dialog } from '../../parts/dialog.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { PagedRows } from '../../parts/paged.jsx';
+import { Badge, Panel } from '../../parts/stat.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+
+type Row = ErasurePage['erasures'][number];
+
+export function ErasuresPart() {
+  const { api, own } = useViewer();
+  const [shown, show] = useState<string | null>(null);
+  const erasures = usePaged(
+    async (cursor, signal) => {
+      const page = await api.erasures({ limit: 200, cursor, signal });
+      return { rows: page.erasures, next: page.next_cursor };
+    },
+    [api],
+  );
+  return (
+    <Panel
+      title={`Erasures of ${own.tenant}`}
+      about="Learners who were erased, without their names. One is done when it is proven that no row is left of them."
+    >
+      <PagedRows of={erasures} what="erasures">
+        {(rows) => (
+          <Table
+            name="Erasures"
+            columns={columnsOf(show)}
+            rows={rows}
+            rowKey={({ erasure_id }) => erasure_id}
+            filter
+            empty="No learner was erased. DELETE /api/v1/learners/{user_id} erases one."
+          />
+        )}
+      </PagedRows>
+      {shown !== null && (
+        <Dialog title="Erasure" onClose={() => show(null)}>
+          <Receipt erasureId={shown} />
+          <div>
+            <button type="button" onClick={() => show(null)}>
+              Close
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </Panel>
+  );
+}
+
+const statuses: Readonly<Record<Row['status'], string>> = {
+  pending: 'waits for ClickHouse',
+  running: 'rows are deleted',
+  done: 'done',
+};
+
+const columnsOf = (show: (erasureId: string) => void): Column<Row>[] => [
+  {
+    title: 'Erasure',
+    value: ({ erasure_id }) => erasure_id,
+    show: ({ erasure_id }) => <code>{erasure_id}</code>,
+  },
+  {
+    title: 'State',
+    value: ({ status }) => status,
+    show: ({ status }) => <Badge look={status === 'done' ? 'good' : 'soft'}>{statuses[status]}</Badge>,
+  },
+  {
+    title: 'Asked for (UTC)',
+    value: ({ requested_at }) => requested_at,
+    show: (row) => dayAndTime(row.requested_at),
+  },
+  { title: 'Done (UTC)', value: ({ done_at }) => done_at, show: (row) => dayAndTime(row.done_at) },
+  {
+    title: 'Do',
+    value: () => null,
+    show: ({ erasure_id }) => (
+      <button
+        type="button"
+        class="quiet"
+        aria-label={`Proof of ${erasure_id}`}
+        onClick={() => show(erasure_id)}
+      >
+        Proof
+      </button>
+    ),
+  },
+];
+
+function Receipt({ erasureId }: { erasureId: string }) {
+  const { api } = useViewer();
+  const erasure = useLoad((signal) => api.erasure(erasureId, { signal }), [api, erasureId]);
+  return (
+    <Loaded of={erasure} what="its proof">
+      {({ places, proof }) => (
+        <>
+          <p>
+            <code>{erasureId}</code>
+          </p>
+          <Table
+            name="Rows of the erased learner"
+            columns={placeColumns}
+            rows={places}
+            rowKey={({ place }) => place}
+          />
+          {proof !== null && (
+            <details>
+              <summary>The query that proves it</summary>
+              <pre class="query">{proof.query}</pre>
+            </details>
+          )}
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+const placeColumns: Column<Erasure['places'][number]>[] = [
+  { title: 'Table', value: ({ place }) => place },
+  { title: 'Rows before', value: ({ before }) => before },
+  { title: 'Rows after', value: ({ after }) => after, align: 'end' },
+];

@@ -1,0 +1,157 @@
+import { useState } from 'preact/hooks';
+import type { Key } from '../../../../client/types.js';
+import { day, dayAndTime, grouped } from '../../base/format.js';
+import { usePaged } from '../../base/paged.js';
+import { look, type Route } from '../../base/route.js';
+import { useViewer, type Viewer } from '../../base/viewer.js';
+import { Confirm } from '../../parts/dialog.jsx';
+import { PagedRows } from '../../parts/paged.jsx';
+import { Badge, Panel } from '../../parts/stat.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+import { CreateKey } from './create-key.jsx';
+import { ChangeQuota } from './quota.jsx';
+
+type Asked = { readonly what: 'quota' | 'revoke'; readonly key: Key } | { readonly what: 'create' };
+
+export function KeysPart({ route: { query } }: { readonly route: Route }) {
+  const viewer = useViewer();
+  const { api, own, can } = viewer;
+  const tenant = can('operator') ? query.tenant : undefined;
+  const [asked, ask] = useState<Asked | null>(null);
+  const keys = usePaged(
+    async (cursor, signal) => {
+      const page = await api.keys({ limit: 200, cursor, tenant, signal });
+      return { rows: page.keys, next: page.next_cursor };
+    },
+    [api, tenant],
+  );
+  const close = (): void => ask(null);
+  return (
+    <Panel
+      title="API keys"
+      about="Who may call the API. A key itself is shown once, when it is made; afterwards it goes by its id."
+    >
+      <div class="row">
+        <button type="button" class="primary" onClick={() => ask({ what: 'create' })}>
+          New key
+        </button>
+        {can('operator') && (
+          <label>
+            Tenant{' '}
+            <input
+              type="search"
+              placeholder="all"
+              value={tenant ?? ''}
+              onChange={(event) => look({ tenant: event.currentTarget.value.trim() })}
+            />
+          </label>
+        )}
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={query.revoked !== undefined}
+            onChange={(event) => look({ revoked: event.currentTarget.checked ? 'shown' : null })}
+          />{' '}
+          Revoked ones, too
+        </label>
+      </div>
+      <PagedRows of={keys} what="keys">
+        {(rows) => (
+          <Table
+            name="API keys"
+            columns={columnsOf(viewer, ask)}
+            rows={rows.filter(({ revoked_at }) => revoked_at === null || query.revoked !== undefined)}
+            rowKey={({ key_id }) => key_id}
+            filter
+            empty={tenant === undefined ? 'No key is in force.' : `The tenant ${tenant} has no key in force.`}
+          />
+        )}
+      </PagedRows>
+      {asked?.what === 'create' && <CreateKey onClose={close} onDone={keys.reload} />}
+      {asked?.what === 'quota' && <ChangeQuota apiKey={asked.key} onClose={close} onDone={keys.reload} />}
+      {asked?.what === 'revoke' && (
+        <Confirm
+          title={`Revoke the key ${asked.key.key_id}?`}
+          verb="Revoke"
+          isDangerous
+          onClose={close}
+          act={async () => {
+            await api.revokeKey(asked.key.key_id);
+            keys.reload();
+          }}
+        >
+          <p>
+            Whoever uses it, for the tenant <bdi>{asked.key.tenant}</bdi> with {asked.key.scopes.join(', ')},
+            is refused within 5 seconds. It cannot be undone: they need a new key.
+          </p>
+          {asked.key.key_id === own.key_id && (
+            <p>
+              <strong>It is the key that this dashboard uses: you will have to enter another one.</strong>
+            </p>
+          )}
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+const quotaText = ({ requests_per_minute }: Key): string =>
+  requests_per_minute === null ? 'unlimited' : grouped(requests_per_minute);
+
+const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Key>[] => [
+  {
+    title: 'Key',
+    about: 'The first 12 characters of its SHA-256',
+    value: ({ key_id }) => key_id,
+    show: ({ key_id, development }) => (
+      <>
+        <code>{key_id}</code> {key_id === own.key_id && <Badge look="soft">yours</Badge>}{' '}
+        {development && <Badge look="soft">development</Badge>}
+      </>
+    ),
+  },
+  ...(can('operator') ? [{ title: 'Tenant', value: ({ tenant }: Key) => tenant }] : []),
+  { title: 'Scopes', value: ({ scopes }) => scopes.join(', ') },
+  {
+    title: 'Requests a minute',
+    value: ({ requests_per_minute }) => requests_per_minute,
+    show: quotaText,
+    align: 'end',
+  },
+  {
+    title: 'Made (UTC)',
+    value: ({ created_at }) => created_at,
+    show: ({ created_at }) => <span title={dayAndTime(created_at)}>{day(created_at)}</span>,
+  },
+  {
+    title: 'State',
+    value: ({ revoked_at }) => (revoked_at === null ? 'in force' : `revoked ${revoked_at}`),
+    show: ({ revoked_at }) =>
+      revoked_at === null ? <Badge look="good">in force</Badge> : <>revoked {day(revoked_at)}</>,
+  },
+  {
+    title: 'Do',
+    value: () => null,
+    show: (key) =>
+      key.revoked_at === null && (
+        <span class="row tight">
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Change the quota of ${key.key_id}`}
+            onClick={() => ask({ what: 'quota', key })}
+          >
+            Quota
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Revoke ${key.key_id}`}
+            onClick={() => ask({ what: 'revoke', key })}
+          >
+            Revoke
+          </button>
+        </span>
+      ),
+  },
+];

@@ -1,0 +1,39 @@
+import { useRef, useState } from 'preact/hooks';
+
+/** A secret that is shown once, with a button that copies it. */
+export function Once({ label, secret }: { label: string; secret: string }) {
+  const field = useRef<HTMLInputElement>(null);
+  const [told, tell] = useState('');
+  const copy = async (): Promise<void> => {
+    field.current?.select();
+    try {
+      await navigator.clipboard.writeText(secret);
+      tell('Copied.');
+    } catch {
+      // Browsers keep the clipboard from pages without https, and people may forbid it.
+      tell('Selected: copy it with the keyboard.');
+    }
+  };
+  return (
+    <>
+      <label class="field">
+        {label}
+        <span class="secret">
+          <input
+            ref={field}
+            readOnly
+            value={secret}
+            spellcheck={false}
+            onFocus={(event) => event.currentTarget.select()}
+          />
+          <button type="button" class="primary" onClick={copy}>
+            Copy
+          </button>
+        </span>
+      </label>
+      <p role="status" class="soft">
+        {told}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+import { useState } from 'preact/hooks';
+import type { ParkedPage, Redriven } from '../../../../client/types.js';
+import { dayAndTime, plural } from '../../base/format.js';
+import { usePaged } from '../../base/paged.js';
+import { useViewer } from '../../base/viewer.js';
+import { Confirm } from '../../parts/dialog.jsx';
+import { PagedRows } from '../../parts/paged.jsx';
+import { Panel } from '../../parts/stat.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+
+type Row = ParkedPage['rows'][number];
+
+export function ParkedPart() {
+  const { api } = useViewer();
+  const [isAsked, ask] = useState(false);
+  const [told, tell] = useState('');
+  const parked = usePaged(
+    async (cursor, signal) => {
+      const page = await api.parked({ limit: 200, cursor, signal });
+      return { rows: page.rows, next: page.next_cursor };
+    },
+    [api],
+  );
+  const redrive = async (): Promise<void> => {
+    tell(outcomeOf(await api.redrive()));
+    parked.reload();
+  };
+  return (
+    <Panel
+      title="Parked rows"
+      about="Answers, and changes of goals and catalogues, that ClickHouse refused for what they say. They are kept, count for their learners, and are missing in histories and statistics only."
+    >
+      <PagedRows of={parked} what="parked rows">
+        {(rows) => (
+          <>
+            {rows.length > 0 && (
+              <div>
+                <button type="button" class="primary" onClick={() => ask(true)}>
+                  Redrive all
+                </button>
+              </div>
+            )}
+            <Table
+              name="Parked rows"
+              columns={columns}
+              rows={rows}
+              rowKey={({ stream, id }) => `${stream} ${id}`}
+              filter
+              empty="Nothing is parked, as it should be."
+            />
+          </>
+        )}
+      </PagedRows>
+      <p role="status">{told}</p>
+      {isAsked && (
+        <Confirm title="Redrive all parked rows?" verb="Redrive" act={redrive} onClose={() => ask(false)}>
+          <p>
+            All of them, those of other pages included, are put back into their line and stored as if nothing
+            had been. Mend what the reasons name first: what is refused again is parked again. Nothing is
+            stored twice.
+          </p>
+        </Confirm>
+      )}
+    </Panel>
+  );
+}
+
+function outcomeOf({ moved, stayed, erased }: Redriven): string {
+  const parts = [`${plural(moved, 'row was', 'rows were')} put back`];
+  if (stayed > 0)
+    parts.push(`${plural(stayed, 'stays', 'stay')} until a correction is applied: try again later`);
+  if (erased > 0) parts.push(`${plural(erased, 'was', 'were')} of erased learners and dropped`);
+  return `${parts.join('; ')}.`;
+}
+
+const columns: Column<Row>[] = [
+  {
+    title: 'Parked (UTC)',
+    value: ({ parked_at }) => parked_at,
+    show: ({ parked_at }) => dayAndTime(parked_at),
+  },
+  { title: 'Tenant', value: ({ tenant }) => tenant },
+  { title: 'Reason', value: ({ reason }) => reason },
+  { title: 'Stream', value: ({ stream }) => stream, show: ({ stream }) => <code>{stream}</code> },
+  { title: 'Id', value: ({ id }) => id, show: ({ id }) => <code>{id}</code> },
+];
