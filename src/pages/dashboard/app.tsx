@@ -36,6 +36,10 @@ const pages: Readonly<Record<string, Page>> = {
 };
 
 takeKeyFromAddress();
+// Another link in a tab that has the page open already.
+addEventListener('hashchange', () => {
+  if (takeKeyFromAddress()) location.reload();
+});
 
 export function App() {
   const [key, setKey] = useState(storedKey);

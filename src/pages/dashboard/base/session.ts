@@ -5,12 +5,16 @@ import { Transport } from '../../../client/transport.js';
 
 const place = 'skilltrace-key';
 
-/** A link with `#key=…`, as `npm start` prints it, gives the key, which leaves the address and the history at once. */
-export function takeKeyFromAddress(): void {
+/**
+ * A link with `#key=…`, as `npm start` prints it, gives the key, which leaves the address and the history at once.
+ * @returns whether there was one
+ */
+export function takeKeyFromAddress(): boolean {
   const key = /^#key=([\w.~-]+)$/.exec(location.hash)?.[1];
-  if (key === undefined) return;
-  sessionStorage.setItem(place, key);
+  if (key === undefined) return false;
+  keepKey(key);
   history.replaceState(null, '', location.pathname);
+  return true;
 }
 
 export const storedKey = (): string | null => sessionStorage.getItem(place);

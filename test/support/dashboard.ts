@@ -1,0 +1,52 @@
+/** The dashboard in a browser: opened with a key, waited for, and judged by axe. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { type Look, type OpenPage, openBrowser } from './browser.js';
+import { root } from './root.js';
+import type { Service } from './service.js';
+
+/** A school that is looked at. */
+export interface Dashboard extends OpenPage {
+  /** Goes to an address within the page, and returns when nothing is being loaded any more. */
+  show(hash: string): Promise<void>;
+  /** Fails where anybody could not use what is shown: by axe's rules, or because it is wider than the window. */
+  assertUsable(): Promise<void>;
+}
+
+const axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
+
+/** Only what axe calls serious or critical. */
+const findings = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations
+  .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(' | ')))`;
+
+/** The link that `npm start` prints. */
+export const linkOf = ({ baseUrl }: Pick<Service, 'baseUrl'>, key: string): string =>
+  `${baseUrl}/dashboard#key=${key}`;
+
+export async function openDashboard(
+  t: TestContext,
+  service: Pick<Service, 'baseUrl' | 'key'>,
+  look: Look = { width: 1280, scheme: 'light' },
+): Promise<Dashboard> {
+  const opened = await openBrowser(t);
+  await opened.open(linkOf(service, service.key), look);
+  const settled = () => opened.page.waitForSelector('main:not(:has(.loading)):not(:has([aria-busy=true]))');
+  await settled();
+  return {
+    ...opened,
+    show: async (hash) => {
+      await opened.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+      await settled();
+    },
+    assertUsable: async () => {
+      const hash = await opened.evaluate<string>('location.hash');
+      const over = await opened.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      assert.ok(over <= 0, `${hash} is ${over} pixels too wide`);
+      if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe);
+      assert.deepEqual(await opened.evaluate(findings), [], hash);
+    },
+  };
+}
