@@ -61,7 +61,7 @@ export function Chart<Row>({
 const margins = { marginLeft: 48, marginRight: 16, marginTop: 22, marginBottom: 38 };
 
 /** Plot puts rules for its texts into each drawing, which the page's policy forbids: they are in style.css. */
-function draw(options: Plot.PlotOptions, title: string): Element {
+export function draw(options: Plot.PlotOptions, title: string): Element {
   const drawing = Plot.plot({ ...margins, className: 'plot', ...options, ariaLabel: title });
   for (const style of drawing.querySelectorAll('style')) style.remove();
   // One picture with one name: its groups have names as well, which have no role.
@@ -84,7 +84,7 @@ const Legend = ({ series }: { series: Series }) => (
 );
 
 /** An element and its width in whole pixels, 0 until it is known. */
-function useWidth() {
+export function useWidth() {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [width, setWidth] = useState(0);
   useEffect(() => {

@@ -13,6 +13,8 @@ export interface Column<Row> {
   /** What the figure means, shown at the head. */
   readonly about?: string;
   readonly align?: 'start' | 'end';
+  /** In the file only, such as the bounds of an interval which a column shows together. */
+  readonly isForFile?: boolean;
 }
 
 interface TableProps<Row> {
@@ -53,6 +55,7 @@ export function Table<Row>({
         sorted.map((row) => columns.map(({ value }) => value(row))),
       ),
     );
+  const shownColumns = columns.filter(({ isForFile }) => isForFile !== true);
   if (rows.length === 0) return <p class="soft">{empty ?? 'Nothing yet.'}</p>;
   return (
     <div class="table">
@@ -82,7 +85,7 @@ export function Table<Row>({
           <caption class="hidden">{name}</caption>
           <thead>
             <tr>
-              {columns.map((column) => (
+              {shownColumns.map((column) => (
                 <Head
                   key={column.title}
                   column={column}
@@ -96,7 +99,7 @@ export function Table<Row>({
           <tbody>
             {sorted.slice(0, most).map((row) => (
               <tr key={rowKey(row)}>
-                {columns.map((column) => (
+                {shownColumns.map((column) => (
                   <td key={column.title} class={alignOf(column, rows) === 'end' ? 'number' : undefined}>
                     {shown(column, row)}
                   </td>

@@ -1,0 +1,98 @@
+/** Whom the page is about: a list, or all whose ids begin alike. It stands in the address. */
+import { useState } from 'preact/hooks';
+import { plural } from '../../base/format.js';
+import { go } from '../../base/route.js';
+import { Dialog } from '../../parts/dialog.jsx';
+import { columnIds, listOf, mostLearners, pastedIds } from './list.js';
+import type { Choice } from './read.js';
+
+/** The view of the class stays as it is. */
+export interface ChooserProps {
+  readonly choice: Choice;
+  readonly view: Readonly<Record<string, string | undefined>>;
+}
+
+export function Chooser({ choice, view }: ChooserProps) {
+  const [isListOpen, setListOpen] = useState(false);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const prefix = new FormData(event.currentTarget as HTMLFormElement).get('prefix');
+    go('class', [], { ...view, prefix: String(prefix ?? '') });
+  };
+  return (
+    <div class="row">
+      <form class="row" onSubmit={submit}>
+        <label for="prefix">Ids that begin with</label>
+        <input
+          key={choice.prefix}
+          {...{ id: 'prefix', name: 'prefix', type: 'search', maxLength: 128, placeholder: 'all learners' }}
+          {...{ autocomplete: 'off', spellcheck: false, defaultValue: choice.prefix ?? '' }}
+        />
+        <button type="submit">Show</button>
+      </form>
+      <button type="button" onClick={() => setListOpen(true)}>
+        {choice.ids === undefined ? 'Give a list' : 'Change the list'}
+      </button>
+      {isListOpen && <ListDialog choice={choice} view={view} onClose={() => setListOpen(false)} />}
+    </div>
+  );
+}
+
+/** What fits into an address that browsers keep. */
+const mostCharacters = 40_000;
+
+function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
+  const [text, setText] = useState(choice.ids ?? '');
+  const ids = pastedIds(text);
+  const problem = problemOf(ids);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    go('class', [], { ...view, ids: listOf(ids) });
+    onClose();
+  };
+  const read = async (file: File | undefined): Promise<void> => {
+    if (file !== undefined)
+      setText(
+        columnIds(await file.text())
+          .map(quoted)
+          .join('\n'),
+      );
+  };
+  return (
+    <Dialog title="A list of learners" onClose={onClose}>
+      <form class="field" onSubmit={submit}>
+        <label for="ids">Ids, one a line or with commas between them</label>
+        <textarea
+          {...{ id: 'ids', rows: 10, value: text, spellcheck: false }}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <label for="file">Or the first column of a CSV file</label>
+        <input
+          {...{ id: 'file', type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }}
+          onChange={(event) => read(event.currentTarget.files?.[0])}
+        />
+        <p class="soft" role="status">
+          {problem ?? `${plural(ids.length, 'learner')}. The list stays in this address and is not stored.`}
+        </p>
+        <div class="row">
+          <button type="submit" class="primary" disabled={ids.length === 0 || problem !== null}>
+            Show the class
+          </button>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+function problemOf(ids: readonly string[]): string | null {
+  if (ids.length > mostLearners)
+    return `${plural(ids.length, 'learner')}: a class has at most ${mostLearners}.`;
+  if (listOf(ids).length > mostCharacters) return 'The ids are too long together for an address: give fewer.';
+  return null;
+}
+
+/** As the list is read again. */
+const quoted = (id: string): string => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id);

@@ -1,0 +1,254 @@
+/** Mastery of a class: a row for each learner, a column for each skill. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { none, percent, plural } from '../../base/format.js';
+import { go, look } from '../../base/route.js';
+import { useWidth } from '../../parts/chart.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+import { type SkillName, sectionName } from '../skills/names.js';
+import { bands, cellAt, drawHeat, type Layout, layoutOf, type Skill } from './heat.js';
+import type { Member } from './read.js';
+import { type Status, statuses } from './status.js';
+
+interface HeatMapProps {
+  readonly members: readonly Member[];
+  readonly names: ReadonlyMap<string, SkillName>;
+  readonly order: string | undefined;
+}
+
+/** Columns of more skills than these cannot be told apart; those that most learners answered are shown. */
+const mostSkills = 100;
+
+const orders: Readonly<Record<string, string>> = {
+  status: 'status, then mastery',
+  mastery: 'mastery, lowest first',
+  id: 'name',
+};
+
+export function HeatMap({ members, names, order = 'status' }: HeatMapProps) {
+  const skills = useMemo(() => skillsIn(members, names), [members, names]);
+  const shown = useMemo(() => skills.slice(0, mostSkills).sort(bySection), [skills]);
+  const sorted = useMemo(() => inOrder(members, order), [members, order]);
+  const [isTableOpen, setTableOpen] = useState(false);
+  return (
+    <figure class="chart">
+      <div class="row apart">
+        <figcaption>Mastery by learner and skill</figcaption>
+        <label class="row">
+          Order by
+          <select value={order} onChange={(event) => look({ order: event.currentTarget.value })}>
+            {Object.entries(orders).map(([id, name]) => (
+              <option key={id} value={id}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <p class="soft">
+        The probability that the learner knows the skill now, forgetting since the last answer included. A
+        click opens the learner's skill; so do the arrow keys and Enter.
+        {skills.length > mostSkills &&
+          ` The ${mostSkills} skills that most answered, of ${plural(skills.length, 'skill')}.`}
+      </p>
+      <Scale />
+      {sorted.length === 0 || shown.length === 0 ? (
+        <p class="soft">Nobody here has answered yet.</p>
+      ) : (
+        <>
+          <Picture members={sorted} skills={shown} isGrouped={order === 'status'} />
+          <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
+            <summary>As a table</summary>
+            {isTableOpen && (
+              <Table
+                {...{ name: 'Mastery of the class', columns: columnsOf(shown), rows: sorted, filter: true }}
+                rowKey={({ userId }) => userId}
+              />
+            )}
+          </details>
+        </>
+      )}
+    </figure>
+  );
+}
+
+const Scale = () => (
+  <ul class="legend">
+    {bands.map(([from, name], band) => (
+      <li key={from}>
+        <Swatch look={`heat-${band}`} />
+        {name}
+        {band === bands.length - 1 && ': mastered'}
+      </li>
+    ))}
+    <li>
+      <Swatch look="heat-none" />
+      not answered
+    </li>
+  </ul>
+);
+
+const Swatch = ({ look: name }: { look: string }) => (
+  <svg width="18" height="12" aria-hidden="true">
+    <rect x="0.5" y="0.5" width="17" height="11" class={name} />
+  </svg>
+);
+
+interface PictureProps {
+  readonly members: readonly Member[];
+  readonly skills: readonly Skill[];
+  readonly isGrouped: boolean;
+}
+
+interface Cell {
+  readonly column: number;
+  readonly row: number;
+}
+
+const steps: Readonly<Record<string, readonly [right: number, down: number]>> = {
+  ...{ ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] },
+  ...{ PageUp: [0, -10], PageDown: [0, 10] },
+};
+
+function Picture({ members, skills, isGrouped }: PictureProps) {
+  const { element, width, setElement } = useWidth();
+  const [cell, setCell] = useState<Cell | null>(null);
+  const layout = layoutOf(members.length, skills.length, width);
+  useEffect(() => {
+    if (element === null || width === 0) return;
+    element.replaceChildren(drawHeat(members, skills, layout, isGrouped));
+    setCell(null);
+  }, [element, width, members, skills, isGrouped]);
+  const at = (event: MouseEvent): Cell | null => {
+    const box = element?.getBoundingClientRect();
+    const found = box && cellAt(layout, event.clientX - box.left, event.clientY - box.top);
+    return found && members[found.row] && skills[found.column] ? found : null;
+  };
+  const open = (found: Cell | null): void => {
+    const [member, skill] = [members[found?.row ?? -1], skills[found?.column ?? -1]];
+    if (member !== undefined && skill !== undefined) go('learner', [member.userId], { skill: skill.id });
+  };
+  const press = (event: KeyboardEvent): void => {
+    if (event.key === 'Enter') open(cell);
+    const step = steps[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = cell === null ? { column: 0, row: 0 } : moved(cell, step, skills.length, members.length);
+    setCell(next);
+    reveal(element, layout, next);
+  };
+  return (
+    <div
+      class="scroll heat"
+      role="application"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go from cell to cell
+      tabIndex={0}
+      aria-label="Mastery by learner and skill: arrow keys go from cell to cell, Enter opens one"
+      onKeyDown={press}
+      onPointerMove={(event) => setCell(at(event))}
+      onPointerLeave={() => setCell(null)}
+      onClick={(event) => open(at(event))}
+    >
+      <div ref={setElement} />
+      {cell !== null && <Pointed {...{ cell, layout, members, skills }} />}
+    </div>
+  );
+}
+
+const moved = (
+  cell: Cell,
+  [right, down]: readonly [number, number],
+  columns: number,
+  rows: number,
+): Cell => ({
+  column: Math.min(columns - 1, Math.max(0, cell.column + right)),
+  row: Math.min(rows - 1, Math.max(0, cell.row + down)),
+});
+
+/** A cell that the keyboard comes to may be out of sight. */
+function reveal(picture: HTMLElement | null, { left, top, column, row }: Layout, cell: Cell): void {
+  const box = picture?.parentElement;
+  if (!box) return;
+  const x = left + column * cell.column;
+  if (x < box.scrollLeft + left || x + column > box.scrollLeft + box.clientWidth) box.scrollLeft = x - left;
+  const y = box.getBoundingClientRect().top + top + row * cell.row;
+  if (y < 100 || y > innerHeight - 100) scrollBy({ top: y - innerHeight / 2 });
+}
+
+/** The cell's frame, and beside it whose it is and what it says. */
+function Pointed({
+  cell,
+  layout: { left, top, column, row, width },
+  members,
+  skills,
+}: {
+  cell: Cell;
+  layout: Layout;
+  members: readonly Member[];
+  skills: readonly Skill[];
+}) {
+  const [member, skill] = [members[cell.row], skills[cell.column]];
+  if (member === undefined || skill === undefined) return null;
+  const [x, y] = [left + column * cell.column, top + row * cell.row];
+  const mastery = member.progress.mastery[skill.id];
+  const side = x > width / 2 ? { right: `calc(100% - ${x - 8}px)` } : { left: `${x + column + 8}px` };
+  return (
+    <>
+      <div
+        {...{ class: 'heat-cell', 'aria-hidden': true }}
+        style={{ left: `${x - 1}px`, top: `${y - 1}px`, width: `${column + 1}px`, height: `${row + 1}px` }}
+      />
+      <p class="heat-tip" role="status" style={{ top: `${Math.max(0, y - 12)}px`, ...side }}>
+        <strong>
+          <bdi>{member.userId}</bdi>
+        </strong>{' '}
+        {statuses[member.status]}
+        <br />
+        {skill.name}:{' '}
+        {mastery === undefined ? 'not answered' : `${percent(mastery)}${bandNote(member, skill)}`}
+      </p>
+    </>
+  );
+}
+
+const bandNote = ({ progress }: Member, { id }: Skill): string =>
+  progress.plateaus.includes(id) ? ', on a plateau' : '';
+
+/** All that somebody answered, those that most did first. */
+function skillsIn(members: readonly Member[], names: ReadonlyMap<string, SkillName>): Skill[] {
+  const counts = new Map<string, number>();
+  for (const { progress } of members)
+    for (const id of Object.keys(progress.mastery)) counts.set(id, (counts.get(id) ?? 0) + 1);
+  return [...counts]
+    .sort(([, a], [, b]) => b - a)
+    .map(([id]) => ({ id, ...(names.get(id) ?? { name: id, section: null }) }));
+}
+
+const bySection = (a: Skill, b: Skill): number =>
+  sectionName(a.section).localeCompare(sectionName(b.section)) || a.name.localeCompare(b.name);
+
+function meanMastery({ progress }: Member): number {
+  const all = Object.values(progress.mastery);
+  return all.reduce((sum, mastery) => sum + mastery, 0) / Math.max(1, all.length);
+}
+
+function inOrder(members: readonly Member[], order: string): readonly Member[] {
+  if (order === 'id') return members.toSorted((a, b) => a.userId.localeCompare(b.userId));
+  const means = new Map(members.map((member) => [member, meanMastery(member)]));
+  const rank = Object.keys(statuses) as Status[];
+  const byMastery = (a: Member, b: Member): number => (means.get(a) ?? 0) - (means.get(b) ?? 0);
+  if (order === 'mastery') return members.toSorted(byMastery);
+  return members.toSorted((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status) || byMastery(a, b));
+}
+
+const columnsOf = (skills: readonly Skill[]): readonly Column<Member>[] => [
+  { title: 'Learner', value: ({ userId }) => userId },
+  { title: 'Status', value: ({ status }) => statuses[status] },
+  ...skills.map(
+    ({ id, name }): Column<Member> => ({
+      title: name,
+      align: 'end',
+      value: ({ progress }) => progress.mastery[id] ?? null,
+      show: ({ progress }) => (progress.mastery[id] === undefined ? none : percent(progress.mastery[id])),
+    }),
+  ),
+];

@@ -1,0 +1,123 @@
+/** The heat map's drawing: one path for each band of mastery, because a figure for each of 20,000 cells takes a second. */
+import * as Plot from '@observablehq/plot';
+import { draw } from '../../parts/chart.jsx';
+import type { SkillName } from '../skills/names.js';
+import type { Member } from './read.js';
+import { type Status, statuses } from './status.js';
+
+/** Mastery from which a band begins, with what it says; the last is what counts as mastered. */
+export const bands: readonly (readonly [from: number, name: string])[] = [
+  [0, 'below 20 %'],
+  [0.2, '20 to 40 %'],
+  [0.4, '40 to 60 %'],
+  [0.6, '60 to 80 %'],
+  [0.8, '80 to 95 %'],
+  [0.95, '95 % or more'],
+];
+
+export const bandOf = (mastery: number): number => bands.findLastIndex(([from]) => mastery >= from);
+
+export interface Skill extends SkillName {
+  readonly id: string;
+}
+
+export interface Layout {
+  readonly width: number;
+  readonly height: number;
+  readonly left: number;
+  readonly top: number;
+  /** Of a cell, in pixels. */
+  readonly column: number;
+  readonly row: number;
+}
+
+/** Rows as high as a screen or so takes, columns as wide as a finger's tip at least. @param width what there is */
+export function layoutOf(members: number, skills: number, width: number): Layout {
+  const row = Math.min(20, Math.max(4, Math.floor(1000 / Math.max(1, members))));
+  const [left, top] = [104, 132];
+  const column = Math.max(14, (width - left - 1) / Math.max(1, skills));
+  return { left, top, row, column, width: left + 1 + column * skills, height: top + 1 + row * members };
+}
+
+/** The cell at a point of the drawing, null beside all. */
+export function cellAt({ left, top, column, row }: Layout, x: number, y: number) {
+  const cell = { column: Math.floor((x - left) / column), row: Math.floor((y - top) / row) };
+  return cell.column < 0 || cell.row < 0 ? null : cell;
+}
+
+/** @param members from top to bottom. @param skills from left to right */
+export function drawHeat(
+  members: readonly Member[],
+  skills: readonly Skill[],
+  layout: Layout,
+  isGrouped: boolean,
+): Element {
+  const names = new Map(skills.map(({ id, name }) => [id, shortened(name, 20)]));
+  const ids = members.map(({ userId }) => userId);
+  return draw(
+    {
+      ...{ width: layout.width, height: layout.height, marginRight: 1, marginBottom: 1 },
+      ...{ marginLeft: layout.left, marginTop: layout.top },
+      x: { type: 'band', domain: [...names.keys()], round: false, padding: 0, label: null },
+      y: { type: 'band', domain: ids, round: false, padding: 0, label: null, axis: null },
+      marks: [
+        () => cells(members, skills, layout),
+        Plot.axisX({
+          ...{ anchor: 'top', tickRotate: -90, tickSize: 0, tickPadding: 6, fontSize: 11 },
+          tickFormat: (id: string) => names.get(id) ?? id,
+        }),
+        () => (isGrouped && layout.row < nameHeight ? groups(members, layout) : null),
+        ...(layout.row >= nameHeight
+          ? [Plot.axisY({ tickSize: 0, fontSize: 11, tickFormat: (id: string) => shortened(id, 15) })]
+          : []),
+      ],
+    },
+    'Mastery by learner and skill',
+  );
+}
+
+/** Rows have names from this height on. */
+const nameHeight = 12;
+
+/** Whole characters, also of those that are made of two. */
+function shortened(name: string, most: number): string {
+  const characters = [...name];
+  return characters.length <= most ? name : `${characters.slice(0, most - 1).join('')}…`;
+}
+
+function element(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, `${value}`);
+  return made;
+}
+
+function cells(members: readonly Member[], skills: readonly Skill[], layout: Layout): SVGElement {
+  const { left, top, column, row } = layout;
+  const paths = bands.map((): string[] => []);
+  const [width, height] = [column - 1, row - (row > 5 ? 1 : 0.5)].map((side) => side.toFixed(1));
+  for (const [i, { progress }] of members.entries())
+    for (const [j, { id }] of skills.entries()) {
+      const mastery = progress.mastery[id];
+      if (mastery === undefined) continue;
+      const corner = `${(left + column * j).toFixed(1)} ${(top + row * i).toFixed(1)}`;
+      paths[bandOf(mastery)]?.push(`M${corner}h${width}v${height}h-${width}z`);
+    }
+  const all = element('g', {});
+  all.append(...paths.map((path, band) => element('path', { d: path.join(''), class: `heat-${band}` })));
+  return all;
+}
+
+/** Names of the statuses beside their rows, where these follow each other. */
+function groups(members: readonly Member[], { left, top, row, width }: Layout): SVGElement {
+  const all = element('g', { class: 'heat-groups' });
+  const order = Object.entries(statuses) as [Status, string][];
+  let next = top;
+  for (const [status, name] of order) {
+    const count = members.filter((member) => member.status === status).length;
+    const place = { x: left - 8, y: next + 11, 'text-anchor': 'end' };
+    if (count > 0) all.append(element('path', { d: `M0 ${next}H${width}` }));
+    if (count * row >= 14) all.append(Object.assign(element('text', place), { textContent: name }));
+    next += count * row;
+  }
+  return all;
+}

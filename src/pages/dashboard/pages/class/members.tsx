@@ -1,0 +1,121 @@
+/** The learners of a class, one a row. */
+import { day, daysSince, grouped, none, percent } from '../../base/format.js';
+import { href } from '../../base/route.js';
+import { Badge } from '../../parts/stat.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+import type { Member } from './read.js';
+import { type Status, statuses } from './status.js';
+
+const looks: Readonly<Record<Status, 'good' | 'alert' | 'soft'>> = {
+  ...{ risk: 'alert', track: 'good', idle: 'soft', few: 'soft' },
+};
+
+const columns: readonly Column<Member>[] = [
+  {
+    title: 'Learner',
+    value: ({ userId }) => userId,
+    show: ({ userId }) => (
+      <a href={href('learner', [userId])}>
+        <bdi>{userId}</bdi>
+      </a>
+    ),
+  },
+  {
+    title: 'Status',
+    value: ({ status }) => statuses[status],
+    show: ({ status }) => <Badge look={looks[status]}>{statuses[status]}</Badge>,
+  },
+  { title: 'Why', about: 'In a few words', value: ({ reason }) => reason },
+  {
+    title: 'Total now',
+    about: 'Total score that the model sees now, 400 to 1600',
+    value: ({ currentTotal }) => currentTotal,
+  },
+  {
+    title: 'In 30 days',
+    about: 'Forecast of the total score, and its 80 % interval',
+    value: ({ prediction }) => prediction.predicted_total_in_30_days,
+    show: ({ prediction: { predicted_total_in_30_days: total, confidence_intervals: within } }) => (
+      <>
+        {grouped(total)}{' '}
+        <span class="soft">
+          {grouped(within.total.low)} to {grouped(within.total.high)}
+        </span>
+      </>
+    ),
+  },
+  {
+    title: 'Low',
+    isForFile: true,
+    value: ({ prediction }) => prediction.confidence_intervals.total.low,
+  },
+  {
+    title: 'High',
+    isForFile: true,
+    value: ({ prediction }) => prediction.confidence_intervals.total.high,
+  },
+  {
+    title: 'Goal',
+    about: "The learner's own target, or the default where none is set",
+    value: ({ targetScore }) => targetScore,
+    show: ({ targetScore, prediction: { goal_tracking: goal } }) => (
+      <>
+        {grouped(targetScore)}
+        {goal.target_date !== null && <span class="soft"> by {day(goal.target_date)}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Goal date',
+    isForFile: true,
+    value: ({ prediction }) => prediction.goal_tracking.target_date,
+  },
+  {
+    title: 'Chance',
+    about: 'Probability of standing at or above the goal at its date, without a date in a year',
+    value: ({ prediction }) => prediction.goal_tracking.goal_probability,
+    show: ({ prediction }) => percent(prediction.goal_tracking.goal_probability),
+  },
+  {
+    title: 'Last answer',
+    value: ({ lastAnswerAt }) => lastAnswerAt,
+    show: ({ lastAnswerAt }) => (
+      <span class="nowrap" title={lastAnswerAt === null ? undefined : agoText(lastAnswerAt)}>
+        {day(lastAnswerAt)}
+      </span>
+    ),
+  },
+  { title: 'Answers', value: ({ answers }) => answers },
+  {
+    title: 'Right',
+    about: 'Share of right answers, of all',
+    value: ({ progress: { correct_attempts: right }, answers }) => (answers === 0 ? null : right / answers),
+    show: ({ progress: { correct_attempts: right }, answers }) =>
+      answers === 0 ? none : percent(right / answers),
+  },
+  {
+    title: 'Mastered',
+    about: 'Skills that the learner has mastered',
+    value: ({ progress }) => progress.mastered,
+  },
+  {
+    title: 'Plateaus',
+    about: 'Skills that practice no longer raises',
+    value: ({ progress }) => progress.plateaus.length,
+    show: ({ plateaus }) => <span title={plateaus.join(', ')}>{plateaus.length}</span>,
+  },
+];
+
+const agoText = (time: string): string => `${daysSince(time)} days ago`;
+
+export const Members = ({ members }: { members: readonly Member[] }) => (
+  <section class="panel">
+    <h2>Learners</h2>
+    <Table
+      {...{ name: 'Learners of the class', columns, rows: members, filter: true }}
+      rowKey={({ userId }) => userId}
+      sortedBy={['Chance', false]}
+      empty="Nobody has this status."
+    />
+  </section>
+);

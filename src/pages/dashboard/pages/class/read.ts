@@ -1,0 +1,104 @@
+/** What is known of the learners of a class, from the API's answers. */
+import type { ClassMastery, ClassPredictions, ListedLearner, Prediction } from '../../../../client/types.js';
+import type { Api } from '../../base/session.js';
+import { type SkillName, skillsOf } from '../skills/names.js';
+import { idsOf, mostLearners } from './list.js';
+import { reasonOf, type Standing, type Status, statusOf } from './status.js';
+
+type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'];
+
+export interface Member extends Standing {
+  readonly userId: string;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly progress: Progress;
+  readonly prediction: Prediction;
+}
+
+export interface SchoolClass {
+  readonly members: readonly Member[];
+  /** Ids that nobody has. */
+  readonly missing: readonly string[];
+  /** Ids whose figures could not be computed, with the reasons. */
+  readonly failed: readonly { readonly userId: string; readonly reason: string }[];
+  /** Of the next learners, null where these are the last. */
+  readonly nextCursor: string | null;
+  readonly skills: ReadonlyMap<string, SkillName>;
+}
+
+export interface Choice {
+  /** Listed ids; otherwise all that begin with `prefix`. */
+  readonly ids?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly cursor?: string | undefined;
+}
+
+const nobody: SchoolClass = { members: [], missing: [], failed: [], nextCursor: null, skills: new Map() };
+
+/** @param signal ends it */
+export async function readClass(api: Api, choice: Choice, signal: AbortSignal): Promise<SchoolClass> {
+  const { ids, nextCursor } = await chosen(api, choice, signal);
+  if (ids.length === 0) return nobody;
+  const [predictions, mastery, catalogue] = await Promise.all([
+    api.classPredictions({ user_ids: ids }, { signal }),
+    api.classMastery({ user_ids: ids }, { signal }),
+    api.skills({ limit: 1000, signal }),
+  ]);
+  const skills = skillsOf(catalogue.skills);
+  return { ...joined(predictions, mastery, skills), nextCursor, skills };
+}
+
+async function chosen(api: Api, { ids, prefix, cursor }: Choice, signal: AbortSignal) {
+  if (ids !== undefined) return { ids: idsOf(ids).slice(0, mostLearners), nextCursor: null };
+  const page = await api.learners({ prefix, cursor, limit: mostLearners, signal });
+  return { ids: page.learners.map(({ user_id }: ListedLearner) => user_id), nextCursor: page.next_cursor };
+}
+
+/** Both answers have the learners in the order in which they were asked for. */
+function joined(
+  predictions: ClassPredictions,
+  mastery: ClassMastery,
+  skills: ReadonlyMap<string, SkillName>,
+): Pick<SchoolClass, 'members' | 'missing' | 'failed'> {
+  const members: Member[] = [];
+  const missing: string[] = [];
+  const failed: { userId: string; reason: string }[] = [];
+  const now = Date.now();
+  for (const [i, predicted] of predictions.results.entries()) {
+    const known = mastery.results[i];
+    const userId = predicted.user_id;
+    if (predicted.status === 200 && known?.status === 200)
+      members.push(memberOf(userId, predicted.data, known.data, skills, now));
+    else if (predicted.status === 404 || known?.status === 404) missing.push(userId);
+    else failed.push({ userId, reason: predicted.status === 200 ? errorOf(known) : predicted.error.message });
+  }
+  return { members, missing, failed };
+}
+
+const errorOf = (result: ClassMastery['results'][number] | undefined): string =>
+  result === undefined || result.status === 200 ? 'no answer' : result.error.message;
+
+function memberOf(
+  userId: string,
+  prediction: Prediction,
+  progress: Progress,
+  skills: ReadonlyMap<string, SkillName>,
+  now: number,
+): Member {
+  const { goal_tracking: goal, assumed_practice: practice } = prediction;
+  const standing = {
+    answers: progress.total_attempts,
+    lastAnswerAt: progress.last_attempt_at,
+    isOnTrack: goal.on_track,
+    currentTotal: prediction.current_total,
+    targetScore: goal.target_score,
+    daysToGoal: goal.days_to_goal,
+    answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
+    plateaus: progress.plateaus.map((id) => skills.get(id)?.name ?? id),
+  };
+  return {
+    ...{ userId, progress, prediction, ...standing },
+    status: statusOf(standing, now),
+    reason: reasonOf(standing, now),
+  };
+}

@@ -1,0 +1,66 @@
+/** How a learner of a class stands. The one home of the rule: the page explains it from the same figures. */
+
+/** Whole UTC days without an answer from which a learner is idle, and answers from which a forecast is worth a judgement. */
+export const rule = { idleDays: 14, fewAnswers: 20 } as const;
+
+export type Status = 'risk' | 'track' | 'idle' | 'few';
+
+/** In the order in which a teacher needs them. */
+export const statuses: Readonly<Record<Status, string>> = {
+  risk: 'At risk',
+  idle: 'Idle',
+  few: 'Too few answers',
+  track: 'On track',
+};
+
+export interface Standing {
+  readonly answers: number;
+  /** RFC 3339; null: never answered. */
+  readonly lastAnswerAt: string | null;
+  readonly isOnTrack: boolean;
+  readonly currentTotal: number;
+  readonly targetScore: number;
+  /** Until the forecast is at the target; null: not within a year. */
+  readonly daysToGoal: number | null;
+  /** Practice that the forecast assumes, of both sections together. */
+  readonly answersPerDay: number;
+  /** Names of the skills that practice no longer raises. */
+  readonly plateaus: readonly string[];
+}
+
+const dayOf = (time: number): number => Math.floor(time / 86_400_000);
+
+/** Whole UTC days since the last answer, null where there is none. @param now Unix milliseconds */
+export const idleDaysOf = ({ lastAnswerAt }: Pick<Standing, 'lastAnswerAt'>, now: number): number | null =>
+  lastAnswerAt === null ? null : dayOf(now) - dayOf(Date.parse(lastAnswerAt));
+
+/** The first that holds: who is away, or has hardly begun, is not judged by a forecast. @param now Unix milliseconds */
+export function statusOf(standing: Standing, now: number): Status {
+  const idleDays = idleDaysOf(standing, now);
+  if (idleDays !== null && idleDays >= rule.idleDays) return 'idle';
+  if (standing.answers < rule.fewAnswers) return 'few';
+  return standing.isOnTrack ? 'track' : 'risk';
+}
+
+/** The status in a few words; null where nothing needs to be said. @param now Unix milliseconds */
+export function reasonOf(standing: Standing, now: number): string | null {
+  const status = statusOf(standing, now);
+  if (status === 'track') return null;
+  if (status === 'idle') return `no answer for ${idleDaysOf(standing, now)} days`;
+  if (status === 'few') return `${standing.answers} of ${rule.fewAnswers} answers`;
+  return [gapText(standing), paceText(standing), ...plateauTexts(standing)].join('; ');
+}
+
+function gapText({ currentTotal, targetScore, daysToGoal }: Standing): string {
+  if (currentTotal >= targetScore) return 'there now, forecast to fall below the goal';
+  if (daysToGoal !== null) return `at the goal in ${daysToGoal} days: too late, or not for long`;
+  return `${targetScore - currentTotal} points to go`;
+}
+
+const paceText = ({ answersPerDay }: Standing): string =>
+  answersPerDay < 0.1 ? 'hardly any practice' : `${answersPerDay.toFixed(1)} answers a day`;
+
+function plateauTexts({ plateaus: [first, ...others] }: Standing): string[] {
+  if (first === undefined) return [];
+  return [`stuck on ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`];
+}
