@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 
 export interface Page<Row> {
   readonly rows: readonly Row[];
@@ -16,7 +16,16 @@ export interface Paged<Row> {
   readonly reload: () => void;
 }
 
-type State<Row> = Omit<Paged<Row>, 'more' | 'reload'> & { readonly next: string | null };
+interface State<Row> {
+  /** The inputs that it is of. */
+  readonly list: readonly unknown[];
+  readonly rows: readonly Row[] | null;
+  readonly next: string | null;
+  readonly error: unknown;
+  readonly isLoading: boolean;
+}
+
+const nothing = { rows: null, next: null, error: null, isLoading: true };
 
 /**
  * A list of the API, page by page as somebody asks for more.
@@ -26,29 +35,32 @@ export function usePaged<Row>(
   read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
   inputs: readonly unknown[],
 ): Paged<Row> {
-  const [state, setState] = useState<State<Row>>({ rows: null, next: null, error: null, isLoading: true });
-  const [wanted, want] = useState<{ readonly cursor?: string }>({});
-  const begin = (): void => want({});
-  useEffect(() => {
-    setState({ rows: null, next: null, error: null, isLoading: true });
-    begin();
-  }, inputs);
+  const list = useMemo(() => inputs, inputs);
+  const [state, setState] = useState<State<Row>>({ list, ...nothing });
+  const [wanted, want] = useState<{ list: readonly unknown[]; cursor?: string }>({ list });
   useEffect(() => {
     const abort = new AbortController();
-    setState((before) => ({ ...before, error: null, isLoading: true }));
-    read(wanted.cursor, abort.signal).then(
-      ({ rows, next }) => {
-        if (abort.signal.aborted) return;
-        const kept = wanted.cursor === undefined ? [] : null;
-        setState((before) => ({
-          ...{ rows: [...(kept ?? before.rows ?? []), ...rows], next },
-          ...{ error: null, isLoading: false },
-        }));
-      },
-      (error) => !abort.signal.aborted && setState((before) => ({ ...before, error, isLoading: false })),
+    const cursor = wanted.list === list ? wanted.cursor : undefined;
+    const setIfWanted = (change: (before: State<Row>) => State<Row>): void => {
+      if (!abort.signal.aborted) setState(change);
+    };
+    setState((before) =>
+      before.list === list ? { ...before, error: null, isLoading: true } : { list, ...nothing },
+    );
+    read(cursor, abort.signal).then(
+      ({ rows, next }) =>
+        setIfWanted((before) => ({
+          ...{ list, next, error: null, isLoading: false },
+          rows: cursor === undefined ? rows : [...(before.rows ?? []), ...rows],
+        })),
+      (error) => setIfWanted((before) => ({ ...before, error, isLoading: false })),
     );
     return () => abort.abort();
-  }, [wanted]);
-  const { next } = state;
-  return { ...state, more: next === null ? null : () => want({ cursor: next }), reload: begin };
+  }, [list, wanted]);
+  const { rows, next, error, isLoading } = state;
+  return {
+    ...{ rows, error, isLoading },
+    more: next === null ? null : () => want({ list, cursor: next }),
+    reload: () => want({ list }),
+  };
 }

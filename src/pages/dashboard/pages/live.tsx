@@ -6,7 +6,7 @@ import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Badge, Stat, Stats } from '../parts/stat.jsx';
 import { ErrorChart, LatencyChart, RateChart } from './live/charts.jsx';
 import type { LiveFigures } from './live/stream.js';
-import { Tiles } from './live/tiles.jsx';
+import { stateOf, Tiles } from './live/tiles.jsx';
 import { type Live, useLive } from './live/use-live.js';
 
 export function LivePage() {
@@ -35,7 +35,7 @@ function Controls({ live, last }: { live: Live; last: LiveFigures | undefined })
   return (
     <div class="row">
       <Badge look={live.lost !== null ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}>
-        {stateOf(live, last)}
+        {streamState(live, last)}
       </Badge>
       {last !== undefined && (
         <button type="button" onClick={() => tell(summaryOf(last))}>
@@ -52,14 +52,14 @@ function Controls({ live, last }: { live: Live; last: LiveFigures | undefined })
   );
 }
 
-function stateOf({ lost, isPaused }: Live, last: LiveFigures | undefined): string {
+function streamState({ lost, isPaused }: Live, last: LiveFigures | undefined): string {
   if (isPaused) return 'paused';
   if (lost === null) return last === undefined ? 'connecting' : `live, ${last.at.slice(11, 19)} UTC`;
   return lost.waitMs === null ? 'ended' : `lost, tried again in ${Math.ceil(lost.waitMs / 1000)} s`;
 }
 
 const errorsOf = ({ errors }: LiveFigures): number =>
-  Object.values(errors).reduce((sum, count) => sum + count, 0);
+  Object.values(errors ?? {}).reduce((sum, count) => sum + count, 0);
 
 /** For those who listen: the figures change each second, and are told when they are asked for. */
 function summaryOf(figures: LiveFigures): string {
@@ -71,7 +71,7 @@ function summaryOf(figures: LiveFigures): string {
     failed === 0 ? 'no errors' : `${decimal(1)(failed)} errors a second`,
     `${whole(outbox_length)} in the outbox`,
     plural(parked_rows ?? 0, 'parked row'),
-    `Redis ${redis_up ? 'up' : 'away'}, ClickHouse ${clickhouse_up ? 'up' : 'away'}.`,
+    `Redis ${stateOf(redis_up)}, ClickHouse ${stateOf(clickhouse_up)}.`,
   ].join(', ');
 }
 

@@ -15,6 +15,8 @@ export interface Column<Row> {
   readonly align?: 'start' | 'end';
   /** In the file only, such as the bounds of an interval which a column shows together. */
   readonly isForFile?: boolean;
+  /** Holds buttons: it is not sorted by, and not in the file. */
+  readonly isAction?: boolean;
 }
 
 interface TableProps<Row> {
@@ -47,12 +49,13 @@ export function Table<Row>({
   const [most, setMost] = useState(firstRows);
   const found = useMemo(() => filtered(rows, columns, text), [rows, columns, text]);
   const sorted = useMemo(() => sortedRows(found, columns, order), [found, columns, order]);
+  const fileColumns = columns.filter(({ isAction }) => isAction !== true);
   const save = (): void =>
     download(
       `${name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}.csv`,
       csvOf(
-        columns.map(({ title }) => title),
-        sorted.map((row) => columns.map(({ value }) => value(row))),
+        fileColumns.map(({ title }) => title),
+        sorted.map((row) => fileColumns.map(({ value }) => value(row))),
       ),
     );
   const shownColumns = columns.filter(({ isForFile }) => isForFile !== true);
@@ -127,9 +130,20 @@ interface HeadProps<Row> {
   readonly onOrder: (order: Order) => void;
 }
 
-function Head<Row>({ column: { title, about }, isNumeric, order, onOrder }: HeadProps<Row>) {
+function Head<Row>({
+  column: { title, about, isAction = false },
+  isNumeric,
+  order,
+  onOrder,
+}: HeadProps<Row>) {
   const isSorted = order?.[0] === title;
   const descending = isSorted ? !order[1] : isNumeric;
+  if (isAction)
+    return (
+      <th scope="col" class="acts">
+        {title}
+      </th>
+    );
   return (
     <th
       scope="col"

@@ -106,14 +106,14 @@ const errorColors = ['b', 'a', 'c', 'd', 'e'];
 export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
-    for (const [status, count] of Object.entries(errors))
+    for (const [status, count] of Object.entries(errors ?? {}))
       totals.set(status, (totals.get(status) ?? 0) + count);
   const seen = [...totals].sort((a, b) => b[1] - a[1]).map(([status]) => status);
   const named = seen.length > errorColors.length ? seen.slice(0, errorColors.length - 1) : seen;
   const names = [...named, ...(named.length < seen.length ? ['others'] : [])];
   const values: Values = ({ errors }) => {
-    const others = seen.slice(named.length).reduce((sum, status) => sum + (errors[status] ?? 0), 0);
-    const own = named.map((status): [string, number] => [status, errors[status] ?? 0]);
+    const others = seen.slice(named.length).reduce((sum, status) => sum + (errors?.[status] ?? 0), 0);
+    const own = named.map((status): [string, number] => [status, errors?.[status] ?? 0]);
     return { ...Object.fromEntries(own.map(([status, count]) => [labelOf(status), count])), others };
   };
   const labels = names.map(labelOf);

@@ -5,26 +5,23 @@ import { SkilltraceError } from '../../../../client/errors.js';
 import { standardRetry } from '../../../../client/retry.js';
 import { Transport } from '../../../../client/transport.js';
 
-/** GET /api/v1/live: what the service does at the moment, of all its processes together. */
-export interface LiveFigures {
+export type LiveFigures = {
   readonly at: string;
   readonly processes: number;
-  readonly answers_per_second: number;
-  readonly requests_per_second: number;
-  /** Of answers in the last ten seconds; null: there was none. */
+  readonly answers_per_second: number | null;
+  readonly requests_per_second: number | null;
+  readonly errors: { readonly [field: string]: number } | null;
   readonly latency_ms: { readonly p50: number; readonly p90: number; readonly p99: number } | null;
-  /** A second, by status. */
-  readonly errors: Readonly<Record<string, number>>;
   readonly outbox_length: number | null;
-  readonly oldest_pending_seconds: number | null;
   readonly journal_length: number | null;
   readonly parked_rows: number | null;
   readonly lanes_waiting: number | null;
   readonly connections_open: number | null;
-  readonly redis_up: boolean;
-  readonly clickhouse_up: boolean;
-  readonly redis_memory: { readonly used: number; readonly limit: number } | null;
-}
+  readonly oldest_pending_seconds: number | null;
+  readonly redis_up: boolean | null;
+  readonly clickhouse_up: boolean | null;
+  readonly redis_memory: { readonly used: number; readonly limit: number | null } | null;
+};
 
 /** Figures come each second: after so long a silence nobody is there. */
 const silenceMs = 10_000;

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { compact, decimal, percent, whole } from '../../base/format.js';
+import { compact, decimal, none, percent, whole } from '../../base/format.js';
 import { href } from '../../base/route.js';
 import { Stat, Stats } from '../../parts/stat.jsx';
 import type { LiveFigures } from './stream.js';
@@ -13,10 +13,12 @@ interface Tile {
   readonly about: ComponentChildren;
 }
 
+export const stateOf = (isUp: boolean | null): string => (isUp === null ? none : isUp ? 'up' : 'away');
+
 const megabytes = (bytes: number): string => `${compact(Math.round(bytes / 2 ** 20))} MB`;
 
 const memoryShare = ({ redis_memory: memory }: LiveFigures): number | null =>
-  memory === null || memory.limit === 0 ? null : memory.used / memory.limit;
+  memory === null || memory.limit === null ? null : memory.used / memory.limit;
 
 const atMost = (value: number | null, most: number): boolean | null =>
   value === null ? null : value <= most;
@@ -27,13 +29,13 @@ const fullMemory = 0.85;
 const tiles: readonly Tile[] = [
   {
     label: 'Redis',
-    value: ({ redis_up }) => (redis_up ? 'up' : 'away'),
+    value: ({ redis_up }) => stateOf(redis_up),
     isFine: ({ redis_up }) => redis_up,
     about: 'Normal: up. Without it nothing is counted: see its log, its disk and the network between.',
   },
   {
     label: 'ClickHouse',
-    value: ({ clickhouse_up }) => (clickhouse_up ? 'up' : 'away'),
+    value: ({ clickhouse_up }) => stateOf(clickhouse_up),
     isFine: ({ clickhouse_up }) => clickhouse_up,
     about:
       'Normal: up. Away, answers are still counted and wait in the outbox; histories and statistics answer with 503. Start it again before the outbox is full.',
@@ -41,7 +43,7 @@ const tiles: readonly Tile[] = [
   {
     label: 'Oldest answer on its way',
     value: ({ oldest_pending_seconds }) =>
-      oldest_pending_seconds === null ? '–' : `${decimal(1)(oldest_pending_seconds)} s`,
+      oldest_pending_seconds === null ? none : `${decimal(1)(oldest_pending_seconds)} s`,
     isFine: ({ oldest_pending_seconds }) => atMost(oldest_pending_seconds, 60),
     about:
       'How long the oldest counted answer has waited for ClickHouse: the lag of histories and statistics. Normal: below 5 s. Beyond 60 s ClickHouse is away or too slow, or the pipeline does not run: see the log for “drain failed”.',
@@ -87,12 +89,12 @@ const tiles: readonly Tile[] = [
   },
   {
     label: 'Memory of Redis',
-    value: ({ redis_memory }) => (redis_memory === null ? '–' : megabytes(redis_memory.used)),
+    value: ({ redis_memory }) => (redis_memory === null ? none : megabytes(redis_memory.used)),
     isFine: (figures) => atMost(memoryShare(figures), fullMemory),
     note: ({ redis_memory, ...figures }) =>
       redis_memory === null
         ? ''
-        : redis_memory.limit === 0
+        : redis_memory.limit === null
           ? 'no limit is set'
           : `${percent(memoryShare({ redis_memory, ...figures }))} of ${megabytes(redis_memory.limit)}`,
     about:

@@ -131,6 +131,7 @@ const columnsOf = (page: ModelVersionPage, onBack: ListProps['onBack']): Column<
   },
   {
     title: 'Do',
+    isAction: true,
     value: () => null,
     show: ({ version, kept, based_on }) => (
       <span class="row tight">

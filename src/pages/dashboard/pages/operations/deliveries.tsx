@@ -83,6 +83,7 @@ const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] =>
   },
   {
     title: 'Do',
+    isAction: true,
     value: () => null,
     show: ({ message_id, status }) =>
       status !== 'pending' && (

@@ -78,6 +78,7 @@ const columnsOf = (show: (erasureId: string) => void): Column<Row>[] => [
   { title: 'Done (UTC)', value: ({ done_at }) => done_at, show: (row) => dayAndTime(row.done_at) },
   {
     title: 'Do',
+    isAction: true,
     value: () => null,
     show: ({ erasure_id }) => (
       <button

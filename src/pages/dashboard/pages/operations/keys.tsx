@@ -131,6 +131,7 @@ const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Ke
   },
   {
     title: 'Do',
+    isAction: true,
     value: () => null,
     show: (key) =>
       key.revoked_at === null && (

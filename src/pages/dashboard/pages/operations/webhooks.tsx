@@ -128,6 +128,7 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
   { title: 'Made (UTC)', value: ({ created_at }) => created_at, show: ({ created_at }) => day(created_at) },
   {
     title: 'Do',
+    isAction: true,
     value: () => null,
     show: (webhook) => (
       <span class="row tight">
