@@ -256,6 +256,8 @@ export type Prediction = {
     readonly target_score: number;
     /** YYYY-MM-DD, a UTC day */
     readonly target_date: string | null;
+    /** Set or asked for; false: a default that nobody chose */
+    readonly is_set: boolean;
     readonly days_to_goal: number | null;
     readonly progress_percent: number;
     readonly on_track: boolean;
@@ -343,6 +345,8 @@ export type WhatIf = {
     readonly target_score: number;
     /** YYYY-MM-DD, a UTC day */
     readonly target_date: string | null;
+    /** Set or asked for; false: a default that nobody chose */
+    readonly is_set: boolean;
     readonly days_to_goal: number | null;
     readonly progress_percent: number;
     readonly on_track: boolean;

@@ -60,6 +60,7 @@ const goalJson = (goal: GoalOutlook): string =>
   JSON.stringify({
     target_score: goal.targetScore,
     target_date: goal.targetDate,
+    is_set: goal.isSet,
     days_to_goal: goal.daysToGoal,
     progress_percent: goal.progressPercent,
     on_track: goal.onTrack,

@@ -70,6 +70,7 @@ test('a goal alone makes no learner, and answers leave it alone', async () => {
   assert.equal(skills.length, 1);
   const prediction = await caller.get('/api/v1/predictions/early');
   assert.equal(prediction.json.data.goal_tracking.target_score, 800);
+  assert.equal(prediction.json.data.goal_tracking.is_set, true);
 });
 
 const bad: readonly (readonly [unknown, string])[] = [

@@ -249,6 +249,7 @@ const interval = (value: TSchema) => Type.Object(each(value, 'low', 'high'));
 export const GoalTracking = Type.Object({
   target_score: TargetScore,
   target_date: nullable(Day),
+  is_set: Type.Boolean({ description: 'Set or asked for; false: a default that nobody chose' }),
   days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalModel.horizonDays })),
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),

@@ -11,10 +11,12 @@ export interface Load<Data> {
 /**
  * What `read` resolves to; asked for again when an input changes, which ends the question before.
  * @param inputs compared one by one
+ * @param keeps shows what was there until the new answer comes: for what is about the same thing, such as another range of days
  */
 export function useLoad<Data>(
   read: (signal: AbortSignal) => Promise<Data>,
   inputs: readonly unknown[],
+  keeps = false,
 ): Load<Data> {
   const [turn, setTurn] = useState(0);
   const [state, setState] = useState<Omit<Load<Data>, 'reload'>>({
@@ -22,7 +24,9 @@ export function useLoad<Data>(
     error: null,
     isLoading: true,
   });
-  useEffect(() => setState({ data: null, error: null, isLoading: true }), inputs);
+  useEffect(() => {
+    if (!keeps) setState({ data: null, error: null, isLoading: true });
+  }, inputs);
   useEffect(() => {
     const abort = new AbortController();
     setState(({ data }) => ({ data, error: null, isLoading: true }));

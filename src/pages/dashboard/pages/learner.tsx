@@ -1,5 +1,36 @@
-import type { Route } from '../base/route.js';
+/** One learner, for a teacher: where they stand, where that leads, and what every figure is made of. */
+import { go, href, type Route } from '../base/route.js';
+import { useViewer } from '../base/viewer.js';
+import { Panel } from '../parts/stat.jsx';
+import { OneLearner } from './learner/one.jsx';
+import { LearnerSearch, LearnerTable } from './learner/search.jsx';
 
-export function LearnerPage(_: { readonly route: Route }) {
-  return <h1>Learner</h1>;
+export function LearnerPage({ route }: { readonly route: Route }) {
+  const { api } = useViewer();
+  const [userId] = route.args;
+  const open = (id: string): void => go('learner', [id]);
+  if (userId !== undefined)
+    return (
+      <>
+        <LearnerSearch key={userId} api={api} onOpen={open} />
+        <OneLearner key={userId} userId={userId} query={route.query} />
+      </>
+    );
+  return (
+    <>
+      <h1>Learners</h1>
+      <LearnerSearch api={api} onOpen={open} />
+      <Panel
+        title="Learners with answers"
+        about={
+          <>
+            In the order of their ids. To see who is at risk, compare them on the page{' '}
+            <a href={href('class')}>Class</a>.
+          </>
+        }
+      >
+        <LearnerTable api={api} />
+      </Panel>
+    </>
+  );
 }

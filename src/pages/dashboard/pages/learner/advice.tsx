@@ -1,0 +1,39 @@
+import type { Prediction } from '../../../../client/types.js';
+import { href } from '../../base/route.js';
+import type { NameOf } from '../../base/skill-names.js';
+import { Panel } from '../../parts/stat.jsx';
+import type { LookedAt } from './one.jsx';
+
+interface AdviceProps {
+  readonly userId: string;
+  readonly query: LookedAt;
+  readonly of: Prediction;
+  readonly nameOf: NameOf;
+}
+
+/** What to do next, most valuable first, or why nothing is advised. */
+export function Advice({ userId, query, of, nameOf }: AdviceProps) {
+  return (
+    <Panel
+      title="What to do next"
+      about="Ordered by what an hour of practice is expected to bring; points are rough, and left out with fewer than 20 answers in a section."
+    >
+      {of.recommendations.length === 0 && <p>{of.recommendations_reason ?? 'Nothing stands out now.'}</p>}
+      <ol class="advice">
+        {of.recommendations.map((text, i) => {
+          const skillId = of.recommendation_codes[i]?.skill_id ?? null;
+          return (
+            <li key={text}>
+              {text}{' '}
+              {skillId !== null && (
+                <a href={href('learner', [userId], { ...query, skill: skillId })}>
+                  See <bdi>{nameOf(skillId)}</bdi>
+                </a>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </Panel>
+  );
+}

@@ -1,0 +1,95 @@
+/** Whether the learner is as sure as right. */
+import * as Plot from '@observablehq/plot';
+import { useCallback, useMemo } from 'preact/hooks';
+import { points } from '../../base/format.js';
+import type { NameOf } from '../../base/skill-names.js';
+import { Chart } from '../../parts/chart.jsx';
+import { Panel } from '../../parts/stat.jsx';
+import type { Column } from '../../parts/table.jsx';
+import { enoughOnSkill } from './evidence.jsx';
+import type { LearnerSkill } from './one.jsx';
+
+/** @param bias mean confidence less the share right */
+export function confidenceText(bias: number | null): string {
+  if (bias === null) return 'No answer came with a confidence, so nothing is known of it.';
+  const figure = Math.abs(Math.round(100 * bias));
+  const found =
+    figure < 10
+      ? 'About as sure as right.'
+      : bias > 0
+        ? `Surer than right, by ${figure} points: mistakes may go unnoticed.`
+        : `Less sure than right, by ${figure} points: some encouragement may help.`;
+  return `${found} It is the mean confidence (1 to 5 taken as 10 to 90 %) less the share right, over the answers that came with a confidence.`;
+}
+
+interface Row {
+  readonly name: string;
+  readonly bias: number;
+  readonly answers: number;
+}
+
+const most = 15;
+
+export function ConfidencePanel({
+  skills,
+  nameOf,
+}: {
+  readonly skills: readonly LearnerSkill[];
+  readonly nameOf: NameOf;
+}) {
+  const rows = useMemo(
+    () =>
+      skills
+        .flatMap(({ skill_id, confidence_bias, total_attempts }): Row[] =>
+          confidence_bias === null || total_attempts < enoughOnSkill
+            ? []
+            : [{ name: nameOf(skill_id), bias: confidence_bias, answers: total_attempts }],
+        )
+        .toSorted((a, b) => Math.abs(b.bias) - Math.abs(a.bias))
+        .slice(0, most)
+        .toSorted((a, b) => b.bias - a.bias),
+    [skills, nameOf],
+  );
+  const plot = useCallback(biasPlot, []);
+  return (
+    <Panel
+      title="Confidence"
+      about={`Is the learner as sure as right? Mean confidence (1 to 5 taken as 10 to 90 %) less the share right, in percentage points, since the first answer; skills with at least ${enoughOnSkill} answers, the ${most} furthest from 0.`}
+    >
+      <Chart
+        title="Surer than right (+) or less sure (−)"
+        about="To the right: surer than right, so mistakes may go unnoticed. To the left: better than believed. Within 10 points of 0 there is little to say."
+        plot={plot}
+        rows={rows}
+        columns={columns}
+        height={60 + 24 * Math.max(rows.length, 2)}
+        empty="No answers with a confidence yet (confidence_score of an answer), on a skill with enough of them."
+      />
+    </Panel>
+  );
+}
+
+const columns: readonly Column<Row>[] = [
+  { title: 'Skill', value: ({ name }) => name },
+  { title: 'Points', value: ({ bias }) => bias, show: ({ bias }) => points(bias) },
+  { title: 'Answers', value: ({ answers }) => answers },
+];
+
+const longest = 26;
+const short = (name: string): string => (name.length > longest ? `${name.slice(0, longest - 1)}…` : name);
+
+function biasPlot(rows: readonly Row[]): Plot.PlotOptions {
+  const reach = Math.max(0.2, ...rows.map(({ bias }) => Math.abs(bias)));
+  return {
+    marginLeft: 170,
+    x: { domain: [-reach, reach], label: 'points', grid: true, tickFormat: (share: number) => points(share) },
+    y: { type: 'band', domain: rows.map(({ name }) => name), label: null, tickFormat: short, padding: 0.25 },
+    marks: [
+      Plot.barX(rows, {
+        ...{ x: 'bias', y: 'name', title: ({ name, bias }: Row) => `${name}: ${points(bias)}` },
+        fill: ({ bias }: Row) => (Math.abs(bias) < 0.1 ? 'var(--bar)' : bias > 0 ? 'var(--b)' : 'var(--a)'),
+      }),
+      Plot.ruleX([0], { stroke: 'var(--soft)' }),
+    ],
+  };
+}

@@ -1,0 +1,122 @@
+/** The learner's goal: how likely it is, and setting, changing and removing it. */
+import { useState } from 'preact/hooks';
+import type { Prediction } from '../../../../client/types.js';
+import { day, decimal, none, percent, plural } from '../../base/format.js';
+import { useViewer } from '../../base/viewer.js';
+import { ErrorNote } from '../../parts/loaded.jsx';
+import { Badge } from '../../parts/stat.jsx';
+
+type Tracking = Prediction['goal_tracking'];
+
+interface GoalProps {
+  readonly userId: string;
+  readonly goal: Tracking;
+  readonly total: number;
+  readonly onChange: () => void;
+}
+
+export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
+  const { can } = useViewer();
+  const until = goal.target_date === null ? 'within a year' : `on ${day(goal.target_date)}`;
+  return (
+    <section class="inner">
+      <h3>
+        {goal.is_set ? 'Goal' : 'No goal is set; a usual one is assumed'}: {goal.target_score}
+        {goal.target_date !== null && ` by ${day(goal.target_date)}`}
+      </h3>
+      <p>
+        <span class="stat-value">{percent(goal.goal_probability)}</span> chance to stand at{' '}
+        {goal.target_score} or more {goal.target_date === null ? 'in a year' : until}{' '}
+        {goal.on_track ? <Badge look="good">on track</Badge> : <Badge look="alert">not on track</Badge>}
+      </p>
+      <dl>
+        <dt>Expected to be reached</dt>
+        <dd>
+          {total >= goal.target_score
+            ? 'now'
+            : goal.days_to_goal === null
+              ? 'not within a year'
+              : `in ${plural(goal.days_to_goal, 'day')}`}
+        </dd>
+        <dt>Way behind them</dt>
+        <dd>
+          {goal.progress_percent === null
+            ? none
+            : `${decimal(0)(goal.progress_percent)} % from where they began`}
+        </dd>
+      </dl>
+      <p class="soft">
+        On track means that the expected score reaches the goal {until} and is still there then; the chance
+        also counts how unsure the forecast is.
+      </p>
+      {can('write') ? (
+        <GoalForm
+          key={`${goal.target_score} ${goal.target_date}`}
+          userId={userId}
+          goal={goal}
+          onChange={onChange}
+        />
+      ) : (
+        <p class="soft">A key with the scope write can set the goal.</p>
+      )}
+    </section>
+  );
+}
+
+const today = (): string => new Date().toISOString().slice(0, 10);
+
+function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'total'>) {
+  const { api } = useViewer();
+  const [error, setError] = useState<unknown>(null);
+  const [isSending, setSending] = useState(false);
+  const send = async (change: () => Promise<unknown>): Promise<void> => {
+    setSending(true);
+    setError(null);
+    await change().then(onChange, setError);
+    setSending(false);
+  };
+  const save = (event: Event): void => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget as HTMLFormElement);
+    const date = String(fields.get('date'));
+    const setting = { target_score: Number(fields.get('score')), target_date: date === '' ? null : date };
+    void send(() => api.setGoal(userId, setting));
+  };
+  return (
+    <details>
+      <summary>{goal.is_set ? 'Change or remove the goal' : 'Set a goal'}</summary>
+      <form class="row goal-form" onSubmit={save}>
+        <label class="field">
+          Total score
+          <input
+            name="score"
+            type="number"
+            min={400}
+            max={1600}
+            step={10}
+            required
+            defaultValue={`${goal.target_score}`}
+          />
+        </label>
+        <label class="field">
+          By the day (may be left out)
+          <input name="date" type="date" min={today()} defaultValue={goal.target_date ?? ''} />
+        </label>
+        <button type="submit" class="primary" disabled={isSending}>
+          Save
+        </button>
+        {goal.is_set && (
+          <button
+            type="button"
+            class="danger"
+            disabled={isSending}
+            onClick={() => void send(() => api.deleteGoal(userId))}
+          >
+            Remove
+          </button>
+        )}
+      </form>
+      {error !== null && <ErrorNote error={error} />}
+    </details>
+  );
+}

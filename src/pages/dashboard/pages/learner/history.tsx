@@ -1,0 +1,215 @@
+/** How mastery of a skill moved with its answers, and the answers themselves. */
+import * as Plot from '@observablehq/plot';
+import { useCallback, useMemo, useState } from 'preact/hooks';
+import type { SkillAnswerPage } from '../../../../client/types.js';
+import { shareAxis } from '../../../../lab/report/marks.js';
+import { dayAndTime, decimal, percent, plural } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { look } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { Chart } from '../../parts/chart.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+
+type Answer = SkillAnswerPage['answers'][number];
+export type By = 'answer' | 'time';
+
+/** An answer with its number on the skill, and where mastery stood after the one before. */
+interface Numbered extends Answer {
+  readonly number: number;
+  readonly previous: (Answer & { readonly number: number }) | null;
+}
+
+/** @param answers newest first @param last number of the newest @returns oldest first */
+function numbered(answers: readonly Answer[], last: number): Numbered[] {
+  const withNumbers = answers.map((answer, i) => ({ ...answer, number: last - i }));
+  return withNumbers.map((answer, i) => ({ ...answer, previous: withNumbers[i + 1] ?? null })).reverse();
+}
+
+interface HistoryProps {
+  readonly userId: string;
+  readonly skillId: string;
+  readonly by: By;
+  /** Mastery as of now. */
+  readonly now: number;
+}
+
+const onePage = 200;
+
+export function SkillHistory({ userId, skillId, by, now }: HistoryProps) {
+  const { api } = useViewer();
+  const [limit, setLimit] = useState(onePage);
+  const page = useLoad(
+    (signal) => api.skillAnswers(userId, skillId, { limit, signal }),
+    [api, userId, skillId, limit],
+    true,
+  );
+  return (
+    <Loaded of={page} what="the answers">
+      {(of) => (
+        <div class="stack">
+          <History of={of} by={by} now={now} />
+          {of.next_cursor !== null && limit < 1000 && (
+            <button type="button" onClick={() => setLimit(1000)}>
+              Show up to 1,000 answers
+            </button>
+          )}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function History({ of, by, now }: { readonly of: SkillAnswerPage; readonly by: By; readonly now: number }) {
+  const { answers, total_attempts, pending_attempts } = of;
+  const rows = useMemo(() => numbered(answers, total_attempts - (pending_attempts ?? 0)), [of]);
+  const plot = useCallback((rows: readonly Numbered[]) => historyPlot(rows, by, now), [by, now]);
+  return (
+    <>
+      <fieldset class="row toggle">
+        <legend class="hidden">Draw mastery</legend>
+        {(['answer', 'time'] as const).map((each) => (
+          <label key={each}>
+            <input type="radio" name="by" checked={by === each} onChange={() => look({ by: each })} /> by{' '}
+            {each}
+          </label>
+        ))}
+      </fieldset>
+      <Chart
+        title={`Mastery after each of the last ${plural(rows.length, 'answer')}`}
+        about="A filled circle is a right answer, a cross a wrong one. Dashed: what time took, forgetting."
+        plot={plot}
+        rows={rows}
+        columns={columns}
+        height={300}
+        empty="No answer on this skill is stored yet; new ones appear after a few seconds."
+      />
+      {pending_attempts !== null && pending_attempts > 0 && (
+        <p class="soft">{plural(pending_attempts, 'newer answer')} will appear in a few seconds.</p>
+      )}
+      <details open={rows.length <= 20}>
+        <summary>The answers behind it</summary>
+        <Table
+          name="Answers"
+          columns={columns}
+          rows={rows}
+          rowKey={({ learner_seq }) => String(learner_seq)}
+          sortedBy={['No.', true]}
+        />
+      </details>
+    </>
+  );
+}
+
+const rightText = (isCorrect: boolean): string => (isCorrect ? 'right' : 'wrong');
+
+const columns: readonly Column<Numbered>[] = [
+  { title: 'No.', value: ({ number }) => number, about: 'Which answer on this skill' },
+  {
+    title: 'When (UTC)',
+    value: ({ occurred_at }) => occurred_at,
+    show: ({ occurred_at }) => dayAndTime(occurred_at),
+  },
+  { title: 'Item', value: ({ item_id }) => item_id },
+  {
+    title: 'Answer',
+    value: ({ is_correct }) => rightText(is_correct),
+    show: ({ is_correct }) => (
+      <span class={is_correct ? 'right' : 'wrong'}>
+        <span aria-hidden="true">{is_correct ? '● ' : '✕ '}</span>
+        {rightText(is_correct)}
+      </span>
+    ),
+  },
+  {
+    title: 'Predicted',
+    value: ({ p_correct }) => p_correct,
+    show: ({ p_correct }) => percent(p_correct),
+    about: 'Probability of a right answer that was predicted before it',
+  },
+  { title: 'Seconds', value: ({ time_spent_seconds }) => time_spent_seconds, align: 'end' },
+  {
+    title: 'Confidence',
+    value: ({ confidence_score }) => confidence_score,
+    align: 'end',
+    about: 'How sure the learner was, 1 to 5',
+  },
+  {
+    title: 'Difficulty',
+    value: ({ question_difficulty }) => question_difficulty,
+    show: ({ question_difficulty }) => decimal(1)(question_difficulty),
+    align: 'end',
+    about: 'As the platform rates the question, -3 easy to 3 hard',
+  },
+  {
+    title: 'Mastery before',
+    value: ({ mastery_before }) => mastery_before,
+    show: ({ mastery_before }) => percent(mastery_before),
+  },
+  {
+    title: 'Mastery after',
+    value: ({ mastery_after }) => mastery_after,
+    show: ({ mastery_after }) => percent(mastery_after),
+  },
+  { title: 'Plateau', value: ({ plateau_detected }) => plateau_detected },
+];
+
+interface Segment {
+  readonly x1: number | Date;
+  readonly x2: number | Date;
+  readonly y1: number;
+  readonly y2: number;
+}
+
+function historyPlot(rows: readonly Numbered[], by: By, now: number): Plot.PlotOptions {
+  const x = (row: Pick<Numbered, 'number' | 'occurred_at'>): number | Date =>
+    by === 'answer' ? row.number : new Date(row.occurred_at);
+  const forgotten = rows.flatMap((row): Segment[] =>
+    row.previous === null
+      ? []
+      : [{ x1: x(row.previous), x2: x(row), y1: row.previous.mastery_after, y2: row.mastery_before }],
+  );
+  const last = rows.at(-1);
+  const since: Segment[] =
+    last === undefined
+      ? []
+      : [{ x1: x(last), x2: by === 'time' ? new Date() : last.number + 1, y1: last.mastery_after, y2: now }];
+  const learned = rows.map((row) => ({
+    x1: x(row),
+    x2: x(row),
+    y1: row.mastery_before,
+    y2: row.mastery_after,
+  }));
+  const segment = { x1: 'x1', x2: 'x2', y1: 'y1', y2: 'y2' };
+  const title = (row: Numbered): string =>
+    `${row.number}. ${rightText(row.is_correct)}, ${dayAndTime(row.occurred_at)}: ${percent(row.mastery_before)} to ${percent(row.mastery_after)}, predicted ${percent(row.p_correct)}${row.item_id === null ? '' : `, ${row.item_id}`}`;
+  const [right, wrong] = [rows.filter((row) => row.is_correct), rows.filter((row) => !row.is_correct)];
+  return {
+    x:
+      by === 'answer' ? { label: 'answer on the skill', tickFormat: 'd' } : { type: 'utc', label: 'UTC day' },
+    y: shareAxis('mastery'),
+    marks: [
+      Plot.ruleY([0.95], { stroke: 'var(--soft)', strokeDasharray: '2 4' }),
+      Plot.link([...forgotten, ...since], { ...segment, stroke: 'var(--soft)', strokeDasharray: '4 3' }),
+      Plot.link(learned, { ...segment, stroke: 'var(--a)', strokeWidth: 1.5, strokeOpacity: 0.6 }),
+      Plot.dot(right, { x, y: 'mastery_after', symbol: 'circle', r: 4, fill: 'var(--c)', title }),
+      Plot.dot(wrong, {
+        x,
+        y: 'mastery_after',
+        symbol: 'times',
+        r: 4.5,
+        stroke: 'var(--b)',
+        strokeWidth: 2,
+        title,
+      }),
+      ...(last === undefined
+        ? []
+        : [
+            Plot.text([since[0] as Segment], {
+              ...{ x: 'x2', y: 'y2', text: () => `now ${percent(now)}` },
+              ...{ textAnchor: 'end', dy: -10, fill: 'var(--text)' },
+            }),
+          ]),
+    ],
+  };
+}

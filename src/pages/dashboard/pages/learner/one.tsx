@@ -1,0 +1,154 @@
+/** All about one learner. Mastery comes first and from Redis alone; every part after it stands or fails by itself. */
+import { SkilltraceError } from '../../../../client/errors.js';
+import type { Mastery } from '../../../../client/types.js';
+import { dayAndTime, daysSince, none, percent, plural } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { href, type Route } from '../../base/route.js';
+import { type NameOf, useSkillNames } from '../../base/skill-names.js';
+import { useViewer } from '../../base/viewer.js';
+import { Loaded } from '../../parts/loaded.jsx';
+import { Stat, Stats } from '../../parts/stat.jsx';
+import { ConfidencePanel } from './confidence.jsx';
+import { enoughOnSkill, ThinNote } from './evidence.jsx';
+import { Forecast } from './forecast.jsx';
+import { PacePanel } from './pace.jsx';
+import { SkillDetail } from './skill.jsx';
+import { SkillsPanel } from './skills.jsx';
+import './learner.css';
+
+export type LearnerSkill = Mastery['skills'][number];
+export type LookedAt = Route['query'];
+
+interface OneLearnerProps {
+  readonly userId: string;
+  readonly query: LookedAt;
+}
+
+export function OneLearner({ userId, query }: OneLearnerProps) {
+  const { api } = useViewer();
+  const nameOf = useSkillNames(api);
+  const mastery = useLoad((signal) => api.mastery(userId, { signal }), [api, userId]);
+  const isUnknown = mastery.error instanceof SkilltraceError && mastery.error.code === 'USER_NOT_FOUND';
+  return (
+    <>
+      <h1>
+        <bdi>{userId}</bdi>
+      </h1>
+      {isUnknown ? (
+        <p class="note">
+          No answer of a learner with exactly this id was counted. Capital and small letters differ.{' '}
+          <a href={href('learner')}>See all learners</a>
+        </p>
+      ) : (
+        <Loaded of={mastery} what="the learner">
+          {({ skills }) => (
+            <div class="stack">
+              <Summary skills={skills} />
+              <Parts userId={userId} query={query} skills={skills} nameOf={nameOf} />
+            </div>
+          )}
+        </Loaded>
+      )}
+    </>
+  );
+}
+
+interface PartsProps extends OneLearnerProps {
+  readonly skills: readonly LearnerSkill[];
+  readonly nameOf: NameOf;
+}
+
+function Parts({ userId, query, skills, nameOf }: PartsProps) {
+  const chosen = skills.find(({ skill_id }) => skill_id === query.skill);
+  return (
+    <>
+      <Forecast userId={userId} query={query} skills={skills} nameOf={nameOf} />
+      <SkillsPanel userId={userId} query={query} skills={skills} nameOf={nameOf} />
+      {chosen !== undefined && (
+        <SkillDetail
+          key={chosen.skill_id}
+          userId={userId}
+          skillId={chosen.skill_id}
+          query={query}
+          name={nameOf(chosen.skill_id)}
+        />
+      )}
+      {chosen === undefined && query.skill !== undefined && (
+        <p class="note">
+          This learner has no answer on the skill <bdi>{query.skill}</bdi>.
+        </p>
+      )}
+      <PacePanel userId={userId} query={query} skills={skills} nameOf={nameOf} />
+      <ConfidencePanel skills={skills} nameOf={nameOf} />
+    </>
+  );
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** A skill of which forgetting took at least this much since its last answer is counted as fading. */
+const noticeable = 0.1;
+
+function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {
+  const answers = sum(skills.map(({ total_attempts }) => total_attempts));
+  const right = sum(skills.map(({ correct_attempts }) => correct_attempts));
+  const last = skills
+    .map(({ last_attempt_at }) => last_attempt_at)
+    .sort()
+    .at(-1);
+  const mastered = skills.filter(({ mastered }) => mastered).length;
+  const plateaus = skills.filter(({ plateau_detected }) => plateau_detected).length;
+  const faded = skills.filter((skill) => skill.mastery_at_last_attempt - skill.mastery >= noticeable).length;
+  return (
+    <>
+      <p class="soft">
+        {plural(answers, 'answer')} on {plural(skills.length, 'skill')}; the last one{' '}
+        {last === undefined ? none : `${dayAndTime(last)} UTC, ${agoText(daysSince(last))}`}. All days here
+        are UTC days.
+      </p>
+      <ThinNote answers={answers} />
+      <Stats>
+        <Stat
+          label="Right answers"
+          value={answers === 0 ? none : percent(right / answers)}
+          note={`${right} of ${answers}, since the first`}
+        >
+          The share of all counted answers that were right, over all skills and all time. Questions differ in
+          difficulty: mastery and forecasts allow for that, this share does not.
+        </Stat>
+        <Stat
+          label="Skills mastered"
+          value={`${mastered} of ${skills.length}`}
+          look={mastered > 0 ? 'good' : undefined}
+          note="as of now"
+        >
+          A skill counts as mastered when the probability that it is known is at least 95 % now, the average
+          of the last answers is at least 80 %, and there are at least {enoughOnSkill} answers. One lucky run
+          is not enough.
+        </Stat>
+        <Stat
+          label="On a plateau"
+          value={plural(plateaus, 'skill')}
+          look={plateaus > 0 ? 'alert' : undefined}
+          note="no progress in recent answers"
+        >
+          After twelve answers or more the service is about 90 % sure, three answers in a row, that mastery
+          rises by less than 2 points an answer, and the skill is not mastered. More of the same will help
+          little: another explanation or easier questions may.
+        </Stat>
+        <Stat
+          label="Fading"
+          value={plural(faded, 'skill')}
+          look={faded > 0 ? 'alert' : undefined}
+          note="lost 10 points or more by forgetting"
+        >
+          After a day without practice mastery starts to fall towards where a learner starts. How fast depends
+          on the days on which the learner was right before. These skills lost at least 10 points since their
+          last answer.
+        </Stat>
+      </Stats>
+    </>
+  );
+}
+
+const agoText = (days: number): string => (days < 1 ? 'within the last day' : `${plural(days, 'day')} ago`);

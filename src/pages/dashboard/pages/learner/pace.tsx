@@ -1,0 +1,258 @@
+/** How fast mastery moves, and day by day. */
+import * as Plot from '@observablehq/plot';
+import { useMemo } from 'preact/hooks';
+import type { Velocity } from '../../../../client/types.js';
+import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
+import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { href, look } from '../../base/route.js';
+import type { NameOf } from '../../base/skill-names.js';
+import { useViewer } from '../../base/viewer.js';
+import { Chart } from '../../parts/chart.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import type { Column } from '../../parts/table.jsx';
+import { Choice } from './forecast.jsx';
+import type { LearnerSkill, LookedAt } from './one.jsx';
+
+interface PaceProps {
+  readonly userId: string;
+  readonly query: LookedAt;
+  readonly skills: readonly LearnerSkill[];
+  readonly nameOf: NameOf;
+}
+
+const spans = [7, 28, 90, 365];
+
+export function PacePanel({ userId, query, skills, nameOf }: PaceProps) {
+  const { api } = useViewer();
+  const days = spans.find((span) => String(span) === query.span) ?? 28;
+  const skillId = skills.find(({ skill_id }) => skill_id === query.pace)?.skill_id;
+  const velocity = useLoad(
+    (signal) => api.velocity(userId, { days, skill_id: skillId, signal }),
+    [api, userId, days, skillId],
+    true,
+  );
+  return (
+    <Panel title="Pace" about="How fast mastery moves, in percentage points, and what the days were like.">
+      <div class="row">
+        <Choice
+          label="Over"
+          name="span"
+          value={days}
+          choices={spans}
+          show={(n) => `the last ${plural(n, 'day')}`}
+        />
+        <label class="choice">
+          Of{' '}
+          <select value={skillId ?? ''} onChange={(event) => look({ pace: event.currentTarget.value })}>
+            <option value="">all skills</option>
+            {skills.map(({ skill_id }) => (
+              <option key={skill_id} value={skill_id}>
+                {nameOf(skill_id)}
+              </option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Loaded of={velocity} what="the pace">
+        {(of) => (
+          <div class="stack">
+            {of.series === null && (
+              <p class="note alert">
+                ClickHouse does not answer: what comes from it is a dash here. Momentum and plateaus are
+                there.
+              </p>
+            )}
+            <PaceTiles of={of} />
+            <Plateaus userId={userId} query={query} of={of} nameOf={nameOf} />
+            {of.series !== null && <Days series={of.series} isSkill={of.skill_id !== null} />}
+          </div>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** Percentage points with two decimals and a sign. */
+const rate = (value: number | null): string =>
+  value === null ? none : signed(Number((100 * value).toFixed(2)));
+
+const momentumTexts = {
+  building: 'more than before',
+  steady: 'about as before',
+  fading: 'less than before',
+} as const;
+
+function PaceTiles({ of }: { readonly of: Velocity }) {
+  const { momentum_label: label } = of;
+  const isOpen =
+    of.velocity_per_day_low !== null &&
+    of.velocity_per_day_high !== null &&
+    of.velocity_per_day_low <= 0 &&
+    of.velocity_per_day_high >= 0;
+  return (
+    <Stats>
+      <Stat
+        label="Points a day"
+        value={rate(of.velocity_per_day)}
+        note={
+          of.velocity_per_day_low === null
+            ? 'needs five days with answers'
+            : `${rate(of.velocity_per_day_low)} to ${rate(of.velocity_per_day_high)}${isOpen ? ': may be none' : ''}`
+        }
+      >
+        The median slope between all pairs of days with answers in the last {plural(of.days, 'day')}{' '}
+        (Theil-Sen), which a few odd days do not move. The range is its approximate 90 % interval and rather
+        too narrow; where it holds 0, it is not sure that anything moves. In a week:{' '}
+        {rate(of.velocity_per_week)}.
+      </Stat>
+      <Stat label="Last 7 days" value={rate(of.velocity_7d)} note="points a day">
+        The same over the last seven days alone: quick to tell, and unsure. A dash with fewer than five days
+        with answers.
+      </Stat>
+      <Stat label="Acceleration" value={rate(of.acceleration)} note="7 days less 28 days">
+        The pace of the last 7 days less that of the last 28: above 0 it speeds up.
+      </Stat>
+      <Stat
+        label="Momentum"
+        value={label ?? none}
+        note={label === null ? undefined : `${rate(of.momentum)} points: ${momentumTexts[label]}`}
+        look={label === 'fading' ? 'alert' : label === 'building' ? 'good' : undefined}
+      >
+        A quick moving average of mastery (half of it from the last 3 days) less a slow one (14 days), over
+        all skills. Above 1 point it is building, below −1 fading. Idle days count: forgetting shows.
+      </Stat>
+      <Stat
+        label="Answers a day"
+        value={decimal(1)(of.answers_per_day)}
+        note={
+          of.active_days === null ? undefined : `active on ${of.active_days} of ${plural(of.days, 'day')}`
+        }
+      >
+        Over the last {plural(of.days, 'day')}, idle ones included.
+      </Stat>
+      <Stat
+        label="Right, 7 days"
+        value={percent(of.accuracy_7d)}
+        note={`28 days: ${percent(of.accuracy_28d)}`}
+      >
+        The share of answers that were right in the last 7 and 28 days; a dash where there were none.
+      </Stat>
+      {of.velocity_per_attempt !== null && (
+        <Stat
+          label="Points an answer"
+          value={rate(of.velocity_per_attempt)}
+          note="recent answers on this skill"
+        >
+          How much mastery of this skill rises with an answer, recent ones counting most.
+        </Stat>
+      )}
+    </Stats>
+  );
+}
+
+interface PlateausProps extends Omit<PaceProps, 'skills'> {
+  readonly of: Velocity;
+}
+
+const Plateaus = ({ userId, query, of, nameOf }: PlateausProps) => (
+  <p>
+    {of.plateaus.length === 0 ? 'No plateau: no skill is without progress for sure.' : 'On a plateau: '}
+    {of.plateaus.map((id, i) => (
+      <>
+        {i > 0 && ', '}
+        <a key={id} href={href('learner', [userId], { ...query, skill: id })}>
+          <bdi>{nameOf(id)}</bdi>
+        </a>
+      </>
+    ))}
+  </p>
+);
+
+type SeriesDay = NonNullable<Velocity['series']>[number];
+
+const columns: readonly Column<SeriesDay>[] = [
+  { title: 'UTC day', value: ({ date }) => date, show: ({ date }) => day(date) },
+  {
+    title: 'Mastery',
+    value: ({ mastery }) => mastery,
+    show: ({ mastery }) => percent(mastery),
+    align: 'end',
+  },
+  { title: 'Answers', value: ({ attempts }) => attempts },
+  { title: 'Right', value: ({ correct }) => correct },
+  { title: 'Wrong', value: ({ attempts, correct }) => attempts - correct },
+];
+
+const dayOf = ({ date }: SeriesDay): Date => new Date(date);
+
+function masteryPlot(series: readonly SeriesDay[]): Plot.PlotOptions {
+  const known = series.filter(({ mastery }) => mastery !== null);
+  const ys = known.map(({ mastery }) => mastery as number);
+  return {
+    x: { type: 'utc', label: 'UTC day' },
+    y: shareAxis('mastery', ys.length === 0 ? [0, 1] : domainAround(ys, [0, 1], 0.2)),
+    marks: [
+      Plot.line(known, { x: dayOf, y: 'mastery', stroke: 'var(--a)', strokeWidth: 2 }),
+      Plot.dot(known, {
+        ...{ x: dayOf, y: 'mastery', r: 3, fill: 'var(--a)', stroke: 'var(--panel)' },
+        title: ({ date, mastery }: SeriesDay) => `${day(date)}: ${percent(mastery)}`,
+      }),
+    ],
+  };
+}
+
+const answerSeries = { Right: 'c', Wrong: 'b' } as const;
+
+function answersPlot(series: readonly SeriesDay[]): Plot.PlotOptions {
+  const bars = series.flatMap(({ date, attempts, correct }) => {
+    const start = new Date(date);
+    const place = { date, start, end: new Date(start.getTime() + 86_400_000) };
+    return [
+      { ...place, from: 0, to: correct, what: 'Right', count: correct },
+      { ...place, from: correct, to: attempts, what: 'Wrong', count: attempts - correct },
+    ];
+  });
+  return {
+    x: { type: 'utc', label: 'UTC day' },
+    y: { label: 'answers', grid: true },
+    marks: [
+      Plot.rect(
+        bars.filter(({ count }) => count > 0),
+        {
+          ...{ x1: 'start', x2: 'end', y1: 'from', y2: 'to', fill: 'what', inset: 0.5 },
+          title: ({ date, count, what }) => `${day(date)}: ${count} ${what.toLowerCase()}`,
+        },
+      ),
+      Plot.ruleY([0], { stroke: 'var(--line)' }),
+    ],
+  };
+}
+
+function Days({ series, isSkill }: { readonly series: readonly SeriesDay[]; readonly isSkill: boolean }) {
+  const known = useMemo(() => series.filter(({ mastery }) => mastery !== null), [series]);
+  return (
+    <div class="grid">
+      <Chart
+        title="Mastery at the end of each day with answers"
+        about={isSkill ? 'Of this skill.' : 'The mean over skills with at least five answers.'}
+        plot={masteryPlot}
+        rows={known}
+        columns={columns}
+        height={230}
+        empty="No day in this time has enough answers."
+      />
+      <Chart
+        title="Answers a day"
+        about="Right answers stand below, wrong ones on top of them."
+        series={answerSeries}
+        plot={answersPlot}
+        rows={series}
+        columns={columns}
+        height={230}
+        empty="No answers in this time."
+      />
+    </div>
+  );
+}

@@ -1,0 +1,181 @@
+/** Finding a learner by the beginning of the id, or opening one whose id is known. */
+import { useEffect, useId, useState } from 'preact/hooks';
+import type { ListedLearner } from '../../../../client/types.js';
+import { day, percent, plural } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { href } from '../../base/route.js';
+import type { Api } from '../../base/session.js';
+import { useSettled } from '../../base/settled.js';
+import { Loaded } from '../../parts/loaded.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+
+const mostFound = 12;
+
+interface SearchProps {
+  readonly api: Api;
+  readonly onOpen: (userId: string) => void;
+}
+
+/** Enter opens the id as it is written, also while the list of learners cannot be read. */
+export function LearnerSearch({ api, onOpen }: SearchProps) {
+  const [text, setText] = useState('');
+  const [chosen, choose] = useState(-1);
+  const id = useId();
+  const { found, isLate, error } = useFound(api, text);
+  useEffect(() => choose(-1), [found]);
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const wanted = found[chosen]?.user_id ?? text.trim();
+    if (wanted !== '') onOpen(wanted);
+  };
+  const move = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === 'Escape') setText('');
+    if (step === undefined || found.length === 0) return;
+    event.preventDefault();
+    choose((chosen + step + found.length) % found.length);
+  };
+  const isOpen = text !== '' && found.length > 0;
+  return (
+    <search class="search">
+      <form onSubmit={submit}>
+        <label for={`${id}-text`}>Find a learner by the beginning of the id</label>
+        <div class="row">
+          <input
+            id={`${id}-text`}
+            type="text"
+            role="combobox"
+            dir="auto"
+            autocomplete="off"
+            spellcheck={false}
+            maxLength={128}
+            aria-expanded={isOpen}
+            aria-controls={`${id}-list`}
+            aria-autocomplete="list"
+            aria-activedescendant={isOpen && chosen >= 0 ? `${id}-${chosen}` : undefined}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={move}
+          />
+          <button type="submit">Open</button>
+        </div>
+        <div id={`${id}-list`} role="listbox" aria-label="Learners found" class="found" hidden={!isOpen}>
+          {found.map(({ user_id, total_attempts, last_day }, i) => (
+            <a
+              key={user_id}
+              id={`${id}-${i}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={i === chosen}
+              href={href('learner', [user_id])}
+              onClick={() => setText('')}
+            >
+              <bdi>{user_id}</bdi>
+              <span class="soft">
+                {plural(total_attempts, 'answer')}, last on {day(last_day)}
+              </span>
+            </a>
+          ))}
+        </div>
+        <p class="soft" role="status">
+          {statusOf(text, isLate, error, found.length)}
+        </p>
+      </form>
+    </search>
+  );
+}
+
+function statusOf(text: string, isLate: boolean, error: unknown, found: number): string {
+  if (text === '') return '';
+  if (error !== null) return 'Names cannot be looked up now. Write the whole id and press Enter.';
+  if (isLate) return 'Looking…';
+  if (found === 0)
+    return 'No learner’s id begins with this; capital and small letters differ. Enter opens it as written.';
+  return found > mostFound ? `The first ${mostFound} are shown: write more of the id.` : '';
+}
+
+/** Learners whose ids begin with the text, once it has stayed the same for a moment. */
+function useFound(api: Api, text: string) {
+  const prefix = useSettled(text.trim(), 200);
+  const load = useLoad(
+    async (signal) =>
+      prefix === '' ? [] : (await api.learners({ prefix, limit: mostFound + 1, signal })).learners,
+    [api, prefix],
+    true,
+  );
+  return {
+    found: load.data ?? nobody,
+    isLate: load.isLoading || prefix !== text.trim(),
+    error: load.error,
+  };
+}
+
+const nobody: readonly ListedLearner[] = [];
+
+const columns: readonly Column<ListedLearner>[] = [
+  {
+    title: 'Learner',
+    value: ({ user_id }) => user_id,
+    show: ({ user_id }) => (
+      <a href={href('learner', [user_id])}>
+        <bdi>{user_id}</bdi>
+      </a>
+    ),
+  },
+  { title: 'Answers', value: ({ total_attempts }) => total_attempts },
+  {
+    title: 'Right',
+    value: ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts,
+    show: ({ correct_attempts, total_attempts }) => percent(correct_attempts / total_attempts),
+    about: 'Share of all answers that were right',
+  },
+  { title: 'Skills', value: ({ skills }) => skills, about: 'Skills with at least one answer' },
+  {
+    title: 'Last answer',
+    value: ({ last_day }) => last_day,
+    show: ({ last_day }) => day(last_day),
+    about: 'UTC day of the last answer',
+  },
+];
+
+export function LearnerTable({ api }: { readonly api: Api }) {
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const cursor = cursors.at(-1);
+  const page = useLoad((signal) => api.learners({ limit: 50, cursor, signal }), [api, cursor], true);
+  return (
+    <Loaded of={page} what="learners">
+      {({ learners, next_cursor }) => (
+        <>
+          <Table
+            name="Learners"
+            columns={columns}
+            rows={learners}
+            rowKey={({ user_id }) => user_id}
+            filter
+            empty={
+              cursors.length === 0 && next_cursor === null
+                ? 'No answers yet: post one, or run npm run demo. New answers are listed after a few seconds.'
+                : 'Nobody on this page of the list.'
+            }
+          />
+          <div class="row">
+            <button
+              type="button"
+              disabled={cursors.length === 0}
+              onClick={() => setCursors(cursors.slice(0, -1))}
+            >
+              Back
+            </button>
+            <button
+              type="button"
+              disabled={next_cursor === null}
+              onClick={() => next_cursor !== null && setCursors([...cursors, next_cursor])}
+            >
+              Next 50
+            </button>
+          </div>
+        </>
+      )}
+    </Loaded>
+  );
+}

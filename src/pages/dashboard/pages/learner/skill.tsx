@@ -1,0 +1,162 @@
+/** One skill of a learner: its figures, its answers, and what moved it. */
+import { useEffect, useRef } from 'preact/hooks';
+import type { SkillMastery } from '../../../../client/types.js';
+import { day, dayAndTime, decimal, percent, points } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { href, look } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { Loaded } from '../../parts/loaded.jsx';
+import { Badge, Stat, Stats } from '../../parts/stat.jsx';
+import { confidenceText } from './confidence.jsx';
+import { enoughOnSkill } from './evidence.jsx';
+import { SkillHistory } from './history.jsx';
+import type { LookedAt } from './one.jsx';
+import { States } from './skills.jsx';
+import { NextAnswer, Steps } from './steps.jsx';
+
+interface SkillDetailProps {
+  readonly userId: string;
+  readonly skillId: string;
+  readonly name: string;
+  readonly query: LookedAt;
+}
+
+export function SkillDetail({ userId, skillId, name, query }: SkillDetailProps) {
+  const { api } = useViewer();
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Whoever chose the skill, in the table or by a link, wants to see it.
+  useEffect(() => {
+    heading.current?.focus({ preventScroll: true });
+    heading.current?.scrollIntoView({ block: 'start' });
+  }, []);
+  const skill = useLoad(
+    (signal) => api.skillMastery(userId, skillId, { explain: true, steps: 50, signal }),
+    [api, userId, skillId],
+  );
+  return (
+    <section class="panel skill-detail">
+      <div class="row apart">
+        <h2 tabIndex={-1} ref={heading}>
+          Skill: <bdi>{name}</bdi>
+        </h2>
+        <div class="row">
+          <a href={href('skills', [skillId])}>How everybody does on it</a>
+          <button type="button" onClick={() => look({ skill: null, by: null })}>
+            Close
+          </button>
+        </div>
+      </div>
+      <Loaded of={skill} what="the skill">
+        {(of) => (
+          <div class="stack">
+            <SkillTiles of={of} />
+            <SkillHistory
+              userId={userId}
+              skillId={skillId}
+              by={query.by === 'time' ? 'time' : 'answer'}
+              now={of.mastery}
+            />
+            <Steps of={of} />
+            <div class="grid">
+              <NextAnswer of={of} />
+              <Parameters of={of} />
+            </div>
+          </div>
+        )}
+      </Loaded>
+    </section>
+  );
+}
+
+function SkillTiles({ of }: { readonly of: SkillMastery }) {
+  const lost = of.mastery - of.mastery_at_last_attempt;
+  const { explanation } = of;
+  return (
+    <Stats>
+      <Stat
+        label="Mastery now"
+        value={percent(of.mastery)}
+        note={<States skill={of} />}
+        look={of.mastered ? 'good' : undefined}
+      >
+        The probability that the learner knows the skill (Bayesian Knowledge Tracing). It moves only by
+        answers on this skill and by time; the charts below take it apart.
+        {of.total_attempts < enoughOnSkill &&
+          ` After ${of.total_attempts} answers it is still close to where everybody begins.`}
+      </Stat>
+      <Stat
+        label="Forgotten since"
+        value={`${points(lost)} points`}
+        note={`${percent(of.mastery_at_last_attempt)} after the last answer, ${day(of.last_attempt_at)}`}
+      >
+        After one day without practice, what mastery has above its starting value begins to halve, every 30 to
+        365 days: the more days with right answers there were, the slower.
+      </Stat>
+      <Stat
+        label="Answers"
+        value={of.total_attempts}
+        note={`${of.correct_attempts} right, ${percent(of.correct_attempts / of.total_attempts)}; since the first`}
+      >
+        All counted answers on this skill. Fewer than {enoughOnSkill} are too few to call it mastered or to
+        advise on it.
+      </Stat>
+      {explanation !== undefined && (
+        <Stat
+          label="Next answer right"
+          value={percent(explanation.p_correct)}
+          note="predicted for an unknown question"
+        >
+          The probability that would be predicted now for a question of which nothing is known. It also counts
+          what the learner can do on other skills and the last few answers, so it differs from mastery.
+        </Stat>
+      )}
+      <Stat
+        label="Efficiency"
+        value={decimal(0)(of.efficiency_index)}
+        note={`of 100; ${decimal(1)(of.correct_per_minute)} right a minute`}
+      >
+        Right answers beyond those expected of this learner against the time they took, 50 being as expected.
+        It is about time alone: nobody asked how hard it was. A dash: no timed answer was right.
+      </Stat>
+      <Stat
+        label="Confidence"
+        value={points(of.confidence_bias)}
+        note="points surer (+) or less sure (−) than right"
+      >
+        {confidenceText(of.confidence_bias)}
+      </Stat>
+    </Stats>
+  );
+}
+
+const sources = {
+  default: 'standard values: too little is known of the skill yet',
+  fitted: 'fitted to the answers of all learners',
+  manual: 'set by hand',
+} as const;
+
+function Parameters({ of }: { readonly of: SkillMastery }) {
+  const parameters = of.explanation?.parameters;
+  if (parameters === undefined) return null;
+  const { p_init, p_learn, p_guess, p_slip, source, version, fitted_at } = parameters;
+  return (
+    <section class="inner">
+      <h3>Parameters in force</h3>
+      <dl>
+        <dt>Known before the first answer</dt>
+        <dd>{percent(p_init)}</dd>
+        <dt>Learned by an answer</dt>
+        <dd>{percent(p_learn)}</dd>
+        <dt>Right without knowing it (guess)</dt>
+        <dd>{percent(p_guess)}</dd>
+        <dt>Wrong in spite of knowing it (slip)</dt>
+        <dd>{percent(p_slip)}</dd>
+        <dt>Where they come from</dt>
+        <dd>
+          <Badge look="soft">{source}</Badge> {sources[source]}
+          {fitted_at !== null && `, ${dayAndTime(fitted_at)} UTC`}; version {version}
+        </dd>
+      </dl>
+    </section>
+  );
+}

@@ -1,0 +1,133 @@
+/** Mastery of every skill that the learner answered, and what was forgotten of it. */
+import { useMemo } from 'preact/hooks';
+import { day, decimal, percent, points } from '../../base/format.js';
+import { href } from '../../base/route.js';
+import type { NameOf } from '../../base/skill-names.js';
+import { Badge, Panel } from '../../parts/stat.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+import { enoughOnSkill } from './evidence.jsx';
+import { measures } from './fan.jsx';
+import type { LearnerSkill, LookedAt } from './one.jsx';
+
+interface SkillsProps {
+  readonly userId: string;
+  readonly query: LookedAt;
+  readonly skills: readonly LearnerSkill[];
+  readonly nameOf: NameOf;
+}
+
+export function SkillsPanel({ userId, query, skills, nameOf }: SkillsProps) {
+  const columns = useMemo(() => columnsOf(userId, query, nameOf), [userId, query, nameOf]);
+  return (
+    <Panel
+      title="Mastery by skill"
+      about="The probability that the learner knows a skill, now. The pale end of a bar is what was forgotten since the last answer. Choose a skill to see the answers behind it."
+    >
+      <Table
+        name="Mastery by skill"
+        columns={columns}
+        rows={skills}
+        rowKey={({ skill_id }) => skill_id}
+        sortedBy={['Mastery now', false]}
+        filter={skills.length > 8}
+      />
+    </Panel>
+  );
+}
+
+/** What holds of a skill, in the order of urgency; also the text of the file. */
+export function statesOf(skill: LearnerSkill): string[] {
+  return [
+    ...(skill.plateau_detected ? ['plateau'] : []),
+    ...(skill.mastered ? ['mastered'] : []),
+    ...(skill.total_attempts < enoughOnSkill ? ['few answers'] : []),
+  ];
+}
+
+const looks: Readonly<Record<string, 'good' | 'alert' | 'soft'>> = { plateau: 'alert', mastered: 'good' };
+
+export const States = ({ skill }: { readonly skill: LearnerSkill }) => (
+  <>
+    {statesOf(skill).map((state) => (
+      <>
+        <Badge look={looks[state] ?? 'soft'}>{state}</Badge>{' '}
+      </>
+    ))}
+  </>
+);
+
+const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<LearnerSkill>[] => [
+  {
+    title: 'Skill',
+    value: ({ skill_id }) => nameOf(skill_id),
+    show: ({ skill_id }) => (
+      <a
+        href={href('learner', [userId], { ...query, skill: skill_id })}
+        aria-current={query.skill === skill_id ? 'true' : undefined}
+      >
+        <bdi>{nameOf(skill_id)}</bdi>
+      </a>
+    ),
+  },
+  { title: 'Section', value: ({ section }) => (section === null ? null : measures[section]) },
+  {
+    title: 'Mastery now',
+    value: ({ mastery }) => mastery,
+    show: ({ mastery, mastery_at_last_attempt }) => (
+      <>
+        <MasteryBar now={mastery} before={mastery_at_last_attempt} /> {percent(mastery)}
+      </>
+    ),
+    about: 'Probability that the skill is known, with what was forgotten taken off',
+  },
+  {
+    title: 'At last answer',
+    value: ({ mastery_at_last_attempt }) => mastery_at_last_attempt,
+    show: ({ mastery_at_last_attempt }) => percent(mastery_at_last_attempt),
+    about: 'Probability right after the last answer',
+  },
+  {
+    title: 'Forgotten',
+    value: (skill) => skill.mastery - skill.mastery_at_last_attempt,
+    show: (skill) => points(skill.mastery - skill.mastery_at_last_attempt),
+    about: 'Percentage points that mastery has lost since the last answer',
+  },
+  { title: 'Answers', value: ({ total_attempts }) => total_attempts },
+  {
+    title: 'Right',
+    value: ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts,
+    show: ({ correct_attempts, total_attempts }) => percent(correct_attempts / total_attempts),
+    about: 'Share of all answers on the skill that were right',
+  },
+  {
+    title: 'Efficiency',
+    value: ({ efficiency_index }) => efficiency_index,
+    show: ({ efficiency_index }) => decimal(0)(efficiency_index),
+    align: 'end',
+    about:
+      '0 to 100: right answers beyond the expected ones against the time they took; 50 is as expected. A dash: no timed answer was right',
+  },
+  {
+    title: 'Confidence',
+    value: ({ confidence_bias }) => confidence_bias,
+    show: ({ confidence_bias }) => points(confidence_bias),
+    align: 'end',
+    about:
+      'Percentage points by which the learner is surer than right (+) or less sure than right (−); a dash where no confidence was reported',
+  },
+  { title: 'State', value: (skill) => statesOf(skill).join(', '), show: (skill) => <States skill={skill} /> },
+  {
+    title: 'Last answer',
+    value: ({ last_attempt_at }) => last_attempt_at,
+    show: ({ last_attempt_at }) => day(last_attempt_at),
+  },
+];
+
+/** What is known now, and pale and outlined what was forgotten; its figures stand beside it. */
+const MasteryBar = ({ now, before }: { readonly now: number; readonly before: number }) => (
+  <svg class="mastery-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="track" width="100" height="10" rx="2" />
+    <rect class="faded" width={100 * Math.max(now, before)} height="10" rx="2" />
+    <rect class="known" width={100 * now} height="10" rx="2" />
+  </svg>
+);

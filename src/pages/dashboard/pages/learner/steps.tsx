@@ -1,0 +1,207 @@
+/** Each answer's change of mastery taken apart, and what the next answer would do. */
+import * as Plot from '@observablehq/plot';
+import { useMemo } from 'preact/hooks';
+import type { SkillMastery } from '../../../../client/types.js';
+import { shareAxis } from '../../../../lab/report/marks.js';
+import { dayAndTime, decimal, none, percent, points, signed } from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+
+type Explanation = NonNullable<SkillMastery['explanation']>;
+type Step = NonNullable<Explanation['steps']>[number];
+
+const parts = { forgetting: 'd', evidence: 'a', learning: 'c' } as const;
+type Part = keyof typeof parts;
+
+export function Steps({ of }: { readonly of: SkillMastery }) {
+  const explanation = of.explanation;
+  // Oldest first, so that it reads from left to right.
+  const steps = useMemo(
+    () => (explanation?.steps ?? []).toSorted((a, b) => a.learner_seq - b.learner_seq),
+    [explanation],
+  );
+  if (explanation === undefined) return null;
+  return (
+    <>
+      {explanation.note !== null && <p class="note">{explanation.note}.</p>}
+      {explanation.steps !== null && (
+        <Chart
+          title={`What moved mastery: the last ${steps.length} answers taken apart`}
+          about="For each answer three bars: what was forgotten before it, what the answer tells (evidence: up when right, down when wrong), and what was learned by practising. They lead from one answer to the next."
+          series={parts}
+          plot={waterfall}
+          rows={steps}
+          columns={columns}
+          height={280}
+          empty="No answer to take apart is stored yet."
+        />
+      )}
+    </>
+  );
+}
+
+interface Bar {
+  readonly part: Part;
+  readonly x1: number;
+  readonly x2: number;
+  readonly y1: number;
+  readonly y2: number;
+  readonly note: string;
+}
+
+/** A third of the answer's place for each part; one that is not known is left out. */
+function barsOf(step: Step, i: number): Bar[] {
+  const from = {
+    forgetting: step.mastery_before_forgetting,
+    evidence: step.mastery_before,
+    learning: step.evidence === null ? null : step.mastery_before + step.evidence,
+  };
+  return (Object.keys(parts) as Part[]).flatMap((part, k): Bar[] => {
+    const [start, change] = [from[part], step[part]];
+    if (start === null || change === null) return [];
+    const x1 = i + 0.6 + k * 0.27;
+    const note = `${part} ${points(change)} points: ${step.is_correct ? 'right' : 'wrong'}, ${dayAndTime(step.occurred_at)}`;
+    return [{ part, x1, x2: x1 + 0.25, y1: start, y2: start + change, note }];
+  });
+}
+
+function waterfall(steps: readonly Step[]): Plot.PlotOptions {
+  return {
+    x: {
+      label: 'answer, oldest first',
+      domain: [0.5, steps.length + 0.5],
+      tickFormat: 'd',
+      ticks: Math.min(steps.length, 12),
+    },
+    y: shareAxis('mastery'),
+    marks: [
+      Plot.rect(steps.flatMap(barsOf), {
+        ...{
+          x1: 'x1',
+          x2: 'x2',
+          y1: 'y1',
+          y2: 'y2',
+          fill: 'part',
+          stroke: 'part',
+          strokeWidth: 1,
+          title: 'note',
+        },
+      }),
+      Plot.text(steps, {
+        x: (_, i) => i + 1,
+        y: 0,
+        dy: -6,
+        text: ({ is_correct }: Step) => (is_correct ? '●' : '✕'),
+        fill: ({ is_correct }: Step) => (is_correct ? 'var(--c)' : 'var(--b)'),
+      }),
+    ],
+    // Fills of texts are colours, those of bars names of parts.
+    color: { domain: Object.keys(parts), range: Object.values(parts).map((color) => `var(--${color})`) },
+  };
+}
+
+const change = (title: string, part: Part, about: string): Column<Step> => ({
+  title,
+  value: (step) => step[part],
+  show: (step) => (step[part] === null ? none : signed(Number((100 * (step[part] as number)).toFixed(1)))),
+  align: 'end',
+  about,
+});
+
+const columns: readonly Column<Step>[] = [
+  {
+    title: 'When (UTC)',
+    value: ({ occurred_at }) => occurred_at,
+    show: ({ occurred_at }) => dayAndTime(occurred_at),
+  },
+  { title: 'Answer', value: ({ is_correct }) => (is_correct ? 'right' : 'wrong') },
+  {
+    title: 'Before',
+    value: ({ mastery_before_forgetting }) => mastery_before_forgetting,
+    show: ({ mastery_before_forgetting }) => percent(mastery_before_forgetting),
+    align: 'end',
+    about: 'Mastery after the answer before',
+  },
+  change('Forgetting', 'forgetting', 'Percentage points lost since the answer before'),
+  change('Evidence', 'evidence', 'Percentage points by what the answer tells'),
+  change('Learning', 'learning', 'Percentage points by having practised'),
+  {
+    title: 'After',
+    value: ({ mastery_after }) => mastery_after,
+    show: ({ mastery_after }) => percent(mastery_after),
+  },
+  { title: 'Predicted', value: ({ p_correct }) => p_correct, show: ({ p_correct }) => percent(p_correct) },
+];
+
+type Term = Explanation['terms'][number];
+
+const termColumns: readonly Column<Term>[] = [
+  { title: 'What counts', value: ({ name }) => name, show: ({ name }) => termNames[name] ?? name },
+  {
+    title: 'Log-odds',
+    value: ({ logits }) => logits,
+    show: ({ logits }) => signed(Number(logits.toFixed(2))),
+    about: 'Above 0 it speaks for a right answer, below 0 against',
+  },
+];
+
+const termNames: Readonly<Record<string, string>> = {
+  base: 'where everybody begins',
+  skill: 'how easy the skill is',
+  item: 'how easy the item is',
+  bkt: 'mastery of this skill',
+  ability: 'ability over all skills',
+  skillResidual: 'better or worse on this skill than by ability',
+  recentAnswers: 'the last few answers',
+  slowAnswers: 'the last thirty or so answers',
+  wrongRun: 'wrong answers in a row',
+  rightAnswers: 'right answers so far, all skills',
+  wrongAnswers: 'wrong answers so far, all skills',
+  timeSinceRight: 'time since a right answer',
+  everRightOnSkill: 'was right on this skill before',
+  rightOnSkill: 'right answers on this skill',
+  answersSinceRightOnSkill: 'answers since the last right one on this skill',
+  timeSinceRightOnSkill: 'time since the last right one on this skill',
+  lastRightByAnswers: 'last answer right, fading with answers',
+  lastRightByTime: 'last answer right, fading with time',
+};
+
+export function NextAnswer({ of }: { readonly of: SkillMastery }) {
+  const explanation = of.explanation;
+  if (explanation === undefined) return null;
+  const { if_correct, if_wrong } = explanation.next;
+  return (
+    <section class="inner">
+      <h3>What the next answer would do</h3>
+      <dl>
+        <dt>
+          <span aria-hidden="true">● </span>If right
+        </dt>
+        <dd>
+          {percent(of.mastery)} → {percent(if_correct.mastery)} ({points(if_correct.change)} points)
+        </dd>
+        <dt>
+          <span aria-hidden="true">✕ </span>If wrong
+        </dt>
+        <dd>
+          {percent(of.mastery)} → {percent(if_wrong.mastery)} ({points(if_wrong.change)} points)
+        </dd>
+        <dt>Predicted to be right</dt>
+        <dd>{percent(explanation.p_correct)}</dd>
+      </dl>
+      <details>
+        <summary>What the prediction is made of</summary>
+        <p class="soft">
+          These add up to log-odds of {decimal(2)(explanation.log_odds)}, which is{' '}
+          {percent(explanation.p_correct)}.
+        </p>
+        <Table
+          name="Parts of the prediction"
+          columns={termColumns}
+          rows={explanation.terms}
+          rowKey={({ name }) => name}
+        />
+      </details>
+    </section>
+  );
+}
