@@ -152,7 +152,8 @@ function routePortsOf(
   const erasures = createErasureStore(redis, partitions, (error) =>
     logger.error({ err: error }, 'an erasure cannot be read: it stays open, and is not listed'),
   );
-  const { erasedAmong } = whileUsable(blocked, { erasedAmong: erasures.erasedAmong });
+  const { erasedAmong, isOpen } = erasures;
+  const ended = whileUsable(blocked, { erasedAmong, isOpen });
   const recorder = createAttemptRecorder(compute, tally, now);
   const retraction = {
     ...{ learners, models, now, waiting, stored, rewriter: compute },
@@ -175,17 +176,17 @@ function routePortsOf(
     forecaster: compute,
     mastery: history,
     velocity: history,
-    learners: { ...history, list: createLearnerList(clickhouse, limit), erasedAmong },
+    learners: { ...history, list: createLearnerList(clickhouse, limit), ended },
     goals: { goals, now },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
       answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
-    attempts: { ...history, waiting, stored, erasedAmong },
     statistics: {
       ...{ skills, now, oldestPendingSeconds, sourceLagSeconds },
       statistics: createSkillStatistics(ofTenant),
     },
+    attempts: { ...history, waiting, stored, ended },
     retraction,
     erasures: {
       erasures,

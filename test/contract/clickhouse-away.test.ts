@@ -131,6 +131,22 @@ test('statistics of skills: 503, for half of them would look like the whole', as
   );
 });
 
+test('learners and answers on a skill are 503, not a part that looks like the whole; a class is told', async () => {
+  await answer('mia');
+  await whileAway(async () => {
+    for (const path of ['learners', 'learners?prefix=m', 'mastery/mia/algebra/history']) {
+      const { status, headers, json } = await caller.get(`/api/v1/${path}`);
+      assert.deepEqual([status, headers['retry-after'], json.error.code], [503, '1', 'UNAVAILABLE'], path);
+    }
+    assert.equal((await caller.get('/api/v1/mastery/nobody/algebra/history')).status, 404);
+    const body = JSON.stringify({ user_ids: ['mia'] });
+    const { status, json } = await caller.call({ path: '/api/v1/mastery', body });
+    assert.deepEqual([status, json.data.results[0].data.total_attempts], [200, 1]);
+  });
+  const list = () => caller.get('/api/v1/learners?prefix=mia');
+  await askUntil('the list', list, ({ json }) => json.data?.learners.length === 1);
+});
+
 test('an erasure that is asked for ends by itself', async () => {
   const userId = 'away';
   await answer(userId);

@@ -4,9 +4,10 @@ import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
-import type { ErasedAmong } from './list-learners.js';
+import type { EndedHistories } from './list-learners.js';
 import { createCursors, listJson, type PageQuery, pageLimit } from './pages.js';
-import { findLearner, type HistoryPorts, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
+import { findLearner, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
+import { orUnavailable, type StoredPorts } from './stored.js';
 
 export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
   readonly waiting: WaitingAttempts;
@@ -48,9 +49,9 @@ export async function listAttempts(
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
-export interface SkillAnswerPorts extends MasteryPorts, Pick<HistoryPorts<unknown>, 'sourceLagSeconds'> {
+export interface SkillAnswerPorts extends MasteryPorts, StoredPorts {
   readonly stored: Pick<StoredRows, 'ofSkill'>;
-  readonly erasedAmong: ErasedAmong;
+  readonly ended: Pick<EndedHistories, 'erasedAmong'>;
 }
 
 /**
@@ -68,10 +69,10 @@ export async function listSkillAnswers(
   const lag = await ports.sourceLagSeconds();
   const { learner, skills } = await readLearner(ports, tenant, userId);
   const { attempts } = skillOf(skills, skillId);
-  const [erased] = await ports.erasedAmong(tenant, [userId]);
+  const [erased] = await ports.ended.erasedAmong(tenant, [userId]);
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
-  const { rows, stored } = await ports.stored.ofSkill({ ...range, atMost: limit + 1 }).catch(notReadable);
+  const { rows, stored } = await orUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));
   const page = rows.slice(0, limit);
   const last = page.at(-1);
   const pending = Math.max(0, attempts - stored);
@@ -112,12 +113,8 @@ async function newestUpTo(
   for await (const page of waiting.of(tenant, userId))
     add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
-  add(await stored.attempts(range).catch(notReadable));
+  add(await orUnavailable(stored.attempts(range)));
   return newest;
-}
-
-function notReadable(error: unknown): never {
-  throw unavailable('The answers that are stored cannot be read right now; try again later', error);
 }
 
 function describeAttempt({ event, figures, conditions }: AttemptRow): object {

@@ -1,19 +1,17 @@
 import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
-import { unavailable } from '../../errors.js';
-import type { ErasedLearner } from '../../store/corrections/erased-learners.js';
+import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList, ListedLearner } from '../../warehouse/reads/learner-list.js';
 import { idAfter, listJson, PageQuery, pageLimit, pageOfIds } from './pages.js';
-import type { HistoryPorts, MasteryPorts } from './read-mastery.js';
+import type { MasteryPorts } from './read-mastery.js';
+import { orUnavailable, type StoredPorts } from './stored.js';
 
-/** In the order of the learners; null for who was not erased in the last days. @throws ApiError UNAVAILABLE */
-export type ErasedAmong = (tenant: string, userIds: readonly string[]) => Promise<(ErasedLearner | null)[]>;
+/** What is known of histories that erasures have ended. Its functions throw ApiError UNAVAILABLE. */
+export type EndedHistories = Pick<ErasureStore, 'erasedAmong' | 'isOpen'>;
 
-export interface LearnerListPorts
-  extends Pick<MasteryPorts, 'learners'>,
-    Pick<HistoryPorts<unknown>, 'sourceLagSeconds'> {
+export interface LearnerListPorts extends StoredPorts, Pick<MasteryPorts, 'learners'> {
   readonly list: LearnerList;
-  readonly erasedAmong: ErasedAmong;
+  readonly ended: EndedHistories;
 }
 
 export const LearnersQuery = Type.Object({
@@ -38,9 +36,7 @@ export async function listLearners(
   const after = idAfter(cursor) ?? '';
   // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
   const lag = await ports.sourceLagSeconds();
-  const found = await ports.list({ tenant, prefix, after, atMost: limit + 1 }).catch((error: unknown) => {
-    throw unavailable('The learners cannot be listed right now; try again later', error);
-  });
+  const found = await orUnavailable(ports.list({ tenant, prefix, after, atMost: limit + 1 }));
   const { ids, nextCursor } = pageOfIds(
     found.map(({ userId }) => userId),
     limit,
@@ -50,19 +46,17 @@ export async function listLearners(
   return listJson({}, { name: 'learners', items, describe: describeLearner }, end);
 }
 
-/** Sums have answers of an ended history until they are deleted: who began a new one is shown when these are gone. */
+/** Sums have answers of an ended history until its erasure is done: who began a new one is shown then. */
 async function withoutErased(
-  { erasedAmong, learners }: LearnerListPorts,
+  { ended, learners }: LearnerListPorts,
   tenant: string,
   found: readonly ListedLearner[],
 ): Promise<ListedLearner[]> {
-  const erased = await erasedAmong(
-    tenant,
-    found.map(({ userId }) => userId),
-  );
-  const isShown = async ({ userId, attempts }: ListedLearner, i: number): Promise<boolean> =>
-    erased[i] === null || ((await learners.own(tenant, userId))?.attempts ?? 0) >= attempts;
-  const shown = await Promise.all(found.map(isShown));
+  const userIds = found.map(({ userId }) => userId);
+  const isThere = async (userId: string): Promise<boolean> =>
+    (await learners.own(tenant, userId)) !== null && !(await ended.isOpen(tenant, userId));
+  const erased = await ended.erasedAmong(tenant, userIds);
+  const shown = await Promise.all(userIds.map((userId, i) => erased[i] === null || isThere(userId)));
   return found.filter((_, i) => shown[i]);
 }
 

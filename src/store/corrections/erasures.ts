@@ -89,6 +89,11 @@ export function createErasureStore(
       const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
       return text === null ? null : decode(id, partition, text);
     },
+    /** Whether rows of a history of the learner's that ended may still be stored. */
+    isOpen: async (tenant: string, userId: string): Promise<boolean> => {
+      const key = erasuresKey(partitionOf(tenant, userId, partitions));
+      return (await whileRedisServes(client.hexists(key, `@${learnerName(tenant, userId)}`))) === 1;
+    },
     open: async (): Promise<OpenErasure[]> => (await Promise.all(indices(partitions).map(openIn))).flat(),
     /** Those of a tenant; read in pages, for others may have thousands. */
     openOf: async (tenant: string): Promise<OpenErasure[]> => {

@@ -56,7 +56,7 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 const selectOfSkill = `SELECT ${columns} FROM (
   SELECT * FROM attempts
   WHERE ${ofUser} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
-  ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
+  ORDER BY learner_seq DESC, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
 ) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
 
 /** Answers on the skill, those that were dropped for their age included. */
