@@ -47,5 +47,9 @@ interface LoadedProps<Data> {
 export function Loaded<Data>({ of, what, children }: LoadedProps<Data>) {
   if (of.error !== null) return <ErrorNote error={of.error} retry={of.reload} />;
   if (of.data === null) return <Loading what={what} />;
-  return <div aria-busy={of.isLoading}>{children(of.data)}</div>;
+  return (
+    <div class="loaded" aria-busy={of.isLoading}>
+      {children(of.data)}
+    </div>
+  );
 }

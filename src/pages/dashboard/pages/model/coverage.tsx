@@ -147,7 +147,7 @@ function marksOf(band: Band): Mark[] {
     const { low, high } = shareInterval(held * band.learners, band.learners);
     return {
       series: `${level} % promised`,
-      history: historyOf(band),
+      history: `${historyOf(band)} answers`,
       horizon: `${band.forecast_days} days ahead`,
       ...{ promised: level / 100, held, low, high },
       note: `${level} % promised, ${percent(held)} held: ${plural(band.cases, 'case')} of ${plural(band.learners, 'learner')}`,
@@ -159,9 +159,9 @@ function plot(bands: readonly Band[]): Plot.PlotOptions {
   const marks = bands.flatMap(marksOf);
   const place = { fy: 'horizon', y: 'history', stroke: 'series' };
   return {
-    ...{ marginLeft: 92, marginTop: 40, marginRight: 14 },
+    ...{ marginLeft: 118, marginTop: 40, marginRight: 14 },
     x: { domain: [0, 1], label: 'held', tickFormat: '.0%', grid: true, ticks: 5 },
-    y: { label: 'answers before', domain: [...new Set(marks.map(({ history }) => history))] },
+    y: { label: null, domain: [...new Set(marks.map(({ history }) => history))] },
     fy: { label: null, domain: [...new Set(marks.map(({ horizon }) => horizon))], axis: null, padding: 0.12 },
     marks: [
       Plot.frame({ stroke: 'var(--line)' }),

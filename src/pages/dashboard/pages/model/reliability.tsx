@@ -79,7 +79,7 @@ function Shown({ data }: { data: Reliability }) {
       </p>
     );
   return (
-    <div class="apart-grid">
+    <>
       <Stats>
         <Summary data={data} />
       </Stats>
@@ -91,7 +91,7 @@ function Shown({ data }: { data: Reliability }) {
         columns={columns}
         height={400}
       />
-    </div>
+    </>
   );
 }
 

@@ -116,19 +116,14 @@ const columnsOf = (page: ModelVersionPage, onBack: ListProps['onBack']): Column<
   { title: 'Answers', value: ({ answers }) => answers, align: 'end' },
   { title: 'Learners', value: ({ learners }) => learners, align: 'end' },
   {
-    title: 'Log loss before',
-    about: 'On answers that the fit has not seen, with what was in force; lower is better',
-    value: ({ old_log_loss }) => old_log_loss,
-    show: ({ old_log_loss }) => decimal(4)(old_log_loss),
-    align: 'end',
-  },
-  {
-    title: 'Fitted',
-    about: 'On the same answers, with what was fitted',
+    title: 'Log loss',
+    about:
+      'On answers that the fit has not seen: with what was in force, and with what was fitted; lower is better',
     value: ({ new_log_loss }) => new_log_loss,
-    show: ({ new_log_loss }) => decimal(4)(new_log_loss),
+    show: ({ old_log_loss, new_log_loss }) => `${decimal(4)(old_log_loss)} → ${decimal(4)(new_log_loss)}`,
     align: 'end',
   },
+  { title: 'Log loss before', value: ({ old_log_loss }) => old_log_loss, isForFile: true },
   {
     title: 'Do',
     isAction: true,
