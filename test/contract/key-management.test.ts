@@ -1,7 +1,9 @@
 /** API keys made, seen, changed and revoked over the API: nobody gives, sees or ends more than the own key reaches. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { allScopes, hashKey, type Scope, shortHash } from '../../src/contracts/access.js';
+import { createFactsHistory } from '../../src/warehouse/reads/facts-history.js';
 import { callerOf } from '../support/http.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
@@ -84,13 +86,20 @@ test('ClickHouse is told, as of keys of the command', async (t) => {
   const [kept, ended] = [(await admin.make({})).data, (await admin.make({})).data];
   await admin.change(kept.key_id, { requests_per_minute: 7 });
   await admin.revoke(ended.key_id);
-  const clickhouse = clickhouseOf(t, service);
-  const query = `SELECT requests_per_minute AS quota, revoked_at IS NOT NULL AS revoked FROM api_keys FINAL
-    WHERE tenant = '${admin.tenant}' AND requests_per_minute IS NOT NULL ORDER BY quota`;
-  await waitFor('both rows', async () => {
-    const rows = await (await clickhouse.query({ query, format: 'JSONEachRow' })).json<object>();
-    return JSON.stringify(rows) === '[{"quota":7,"revoked":0},{"quota":100,"revoked":1}]';
+  const history = createFactsHistory(clickhouseOf(t, service), service.clickhouseUrl);
+  const stored = (await keys.store.all()).filter(({ tenant }) => tenant === admin.tenant);
+  await waitFor('what a rebuild reads to be what is in store', async () => {
+    const found = (await history.keys()).keys.filter(({ tenant }) => tenant === admin.tenant);
+    return isDeepStrictEqual(new Set(found), new Set(stored));
   });
+  assert.deepEqual(
+    stored.map(({ requestsPerMinute, revokedAt }) => [requestsPerMinute, revokedAt !== null]),
+    [
+      [null, false],
+      [7, false],
+      [100, true],
+    ],
+  );
 });
 
 test('a quota that is changed takes effect', async () => {
