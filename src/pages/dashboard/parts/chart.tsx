@@ -1,5 +1,6 @@
 /** A chart by Observable Plot, with its legend, and the same as a table for those who do not see it. */
 import * as Plot from '@observablehq/plot';
+import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { colorsOf, type Series } from '../../../lab/report/marks.js';
 import { type Column, Table } from './table.jsx';
@@ -15,6 +16,8 @@ interface ChartProps<Row> {
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly height?: number;
+  /** What the colours say, where they are no series. */
+  readonly legend?: ComponentChildren;
   /** What is said where there are no rows. */
   readonly empty?: string;
 }
@@ -27,6 +30,7 @@ export function Chart<Row>({
   rows,
   columns,
   height = 280,
+  legend,
   empty,
 }: ChartProps<Row>) {
   const { element, width, setElement } = useWidth();
@@ -41,6 +45,7 @@ export function Chart<Row>({
       <figcaption>{title}</figcaption>
       {about !== undefined && <p class="soft">{about}</p>}
       {series !== undefined && Object.keys(series).length > 1 && <Legend series={series} />}
+      {rows.length > 0 && legend}
       {rows.length === 0 ? (
         <p class="soft">{empty ?? 'Nothing to draw yet.'}</p>
       ) : (

@@ -3,9 +3,11 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { none, percent, plural } from '../../base/format.js';
 import { go, look } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
+import '../skills/skills.css';
 import { type Column, Table } from '../../parts/table.jsx';
+import { Scale } from '../skills/bands.jsx';
 import { type SkillName, sectionName } from '../skills/names.js';
-import { bands, cellAt, drawHeat, type Layout, layoutOf, type Skill } from './heat.js';
+import { cellAt, drawHeat, type Layout, layoutOf, type Skill } from './heat.js';
 import type { Member } from './read.js';
 import { type Status, statuses } from './status.js';
 
@@ -70,28 +72,6 @@ export function HeatMap({ members, names, order = 'status' }: HeatMapProps) {
     </figure>
   );
 }
-
-const Scale = () => (
-  <ul class="legend">
-    {bands.map(([from, name], band) => (
-      <li key={from}>
-        <Swatch look={`heat-${band}`} />
-        {name}
-        {band === bands.length - 1 && ': mastered'}
-      </li>
-    ))}
-    <li>
-      <Swatch look="heat-none" />
-      not answered
-    </li>
-  </ul>
-);
-
-const Swatch = ({ look: name }: { look: string }) => (
-  <svg width="18" height="12" aria-hidden="true">
-    <rect x="0.5" y="0.5" width="17" height="11" class={name} />
-  </svg>
-);
 
 interface PictureProps {
   readonly members: readonly Member[];

@@ -1,21 +1,10 @@
 /** The heat map's drawing: one path for each band of mastery, because a figure for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
 import { draw } from '../../parts/chart.jsx';
-import type { SkillName } from '../skills/names.js';
+import { bandColors, bandOf } from '../skills/bands.jsx';
+import { type SkillName, sectionName } from '../skills/names.js';
 import type { Member } from './read.js';
 import { type Status, statuses } from './status.js';
-
-/** Mastery from which a band begins, with what it says; the last is what counts as mastered. */
-export const bands: readonly (readonly [from: number, name: string])[] = [
-  [0, 'below 20 %'],
-  [0.2, '20 to 40 %'],
-  [0.4, '40 to 60 %'],
-  [0.6, '60 to 80 %'],
-  [0.8, '80 to 95 %'],
-  [0.95, '95 % or more'],
-];
-
-export const bandOf = (mastery: number): number => bands.findLastIndex(([from]) => mastery >= from);
 
 export interface Skill extends SkillName {
   readonly id: string;
@@ -34,7 +23,7 @@ export interface Layout {
 /** Rows as high as a screen or so takes, columns as wide as a finger's tip at least. @param width what there is */
 export function layoutOf(members: number, skills: number, width: number): Layout {
   const row = Math.min(20, Math.max(4, Math.floor(1000 / Math.max(1, members))));
-  const [left, top] = [104, 132];
+  const [left, top] = [104, 148];
   const column = Math.max(14, (width - left - 1) / Math.max(1, skills));
   return { left, top, row, column, width: left + 1 + column * skills, height: top + 1 + row * members };
 }
@@ -66,6 +55,7 @@ export function drawHeat(
           ...{ anchor: 'top', tickRotate: -90, tickSize: 0, tickPadding: 6, fontSize: 11 },
           tickFormat: (id: string) => names.get(id) ?? id,
         }),
+        () => sectionHeads(skills, layout),
         () => (isGrouped && layout.row < nameHeight ? groups(members, layout) : null),
         ...(layout.row >= nameHeight
           ? [Plot.axisY({ tickSize: 0, fontSize: 11, tickFormat: (id: string) => shortened(id, 15) })]
@@ -93,7 +83,7 @@ function element(name: string, attributes: Readonly<Record<string, string | numb
 
 function cells(members: readonly Member[], skills: readonly Skill[], layout: Layout): SVGElement {
   const { left, top, column, row } = layout;
-  const paths = bands.map((): string[] => []);
+  const paths = bandColors.map((): string[] => []);
   const [width, height] = [column - 1, row - (row > 5 ? 1 : 0.5)].map((side) => side.toFixed(1));
   for (const [i, { progress }] of members.entries())
     for (const [j, { id }] of skills.entries()) {
@@ -104,6 +94,18 @@ function cells(members: readonly Member[], skills: readonly Skill[], layout: Lay
     }
   const all = element('g', {});
   all.append(...paths.map((path, band) => element('path', { d: path.join(''), class: `heat-${band}` })));
+  return all;
+}
+
+/** Names of the sections above their skills, which follow each other. */
+function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout): SVGElement {
+  const all = element('g', { class: 'heat-groups' });
+  for (const [i, { section }] of skills.entries()) {
+    if (i > 0 && skills[i - 1]?.section === section) continue;
+    const x = left + column * i - 0.5;
+    all.append(element('path', { d: `M${x} 0V${height}` }));
+    all.append(Object.assign(element('text', { x: x + 6, y: 11 }), { textContent: sectionName(section) }));
+  }
   return all;
 }
 

@@ -15,7 +15,7 @@ const columns: readonly Column<Member>[] = [
     title: 'Learner',
     value: ({ userId }) => userId,
     show: ({ userId }) => (
-      <a href={href('learner', [userId])}>
+      <a class="learner-id" href={href('learner', [userId])}>
         <bdi>{userId}</bdi>
       </a>
     ),
@@ -25,7 +25,12 @@ const columns: readonly Column<Member>[] = [
     value: ({ status }) => statuses[status],
     show: ({ status }) => <Badge look={looks[status]}>{statuses[status]}</Badge>,
   },
-  { title: 'Why', about: 'In a few words', value: ({ reason }) => reason },
+  {
+    title: 'Why',
+    about: 'In a few words',
+    value: ({ reason }) => reason,
+    show: ({ reason }) => (reason === null ? none : <span class="long">{reason}</span>),
+  },
   {
     title: 'Total now',
     about: 'Total score that the model sees now, 400 to 1600',
@@ -37,8 +42,8 @@ const columns: readonly Column<Member>[] = [
     value: ({ prediction }) => prediction.predicted_total_in_30_days,
     show: ({ prediction: { predicted_total_in_30_days: total, confidence_intervals: within } }) => (
       <>
-        {grouped(total)}{' '}
-        <span class="soft">
+        {grouped(total)}
+        <span class="sub">
           {grouped(within.total.low)} to {grouped(within.total.high)}
         </span>
       </>
@@ -61,7 +66,7 @@ const columns: readonly Column<Member>[] = [
     show: ({ targetScore, prediction: { goal_tracking: goal } }) => (
       <>
         {grouped(targetScore)}
-        {goal.target_date !== null && <span class="soft"> by {day(goal.target_date)}</span>}
+        {goal.target_date !== null && <span class="sub">by {day(goal.target_date)}</span>}
       </>
     ),
   },
@@ -108,13 +113,19 @@ const columns: readonly Column<Member>[] = [
 
 const agoText = (time: string): string => `${daysSince(time)} days ago`;
 
+/** Who needs somebody first comes first: by status, then by the chance of the goal. */
+function byNeed(a: Member, b: Member): number {
+  const order = Object.keys(statuses);
+  const chance = ({ prediction }: Member): number => prediction.goal_tracking.goal_probability;
+  return order.indexOf(a.status) - order.indexOf(b.status) || chance(a) - chance(b);
+}
+
 export const Members = ({ members }: { members: readonly Member[] }) => (
   <section class="panel">
     <h2>Learners</h2>
     <Table
-      {...{ name: 'Learners of the class', columns, rows: members, filter: true }}
+      {...{ name: 'Learners of the class', columns, rows: members.toSorted(byNeed), filter: true }}
       rowKey={({ userId }) => userId}
-      sortedBy={['Chance', false]}
       empty="Nobody has this status."
     />
   </section>

@@ -1,0 +1,57 @@
+/** Learners by the week in which they began: what later ones do better or worse. */
+import * as Plot from '@observablehq/plot';
+import type { SkillStatistics } from '../../../../client/types.js';
+import { day, percent, plural } from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import type { Column } from '../../parts/table.jsx';
+import { bandColors, bandFrom, Scale } from './bands.jsx';
+
+type Week = SkillStatistics['cohorts'][number];
+
+const columns: readonly Column<Week>[] = [
+  { title: 'Began in the week of', value: ({ cohort }) => cohort, show: ({ cohort }) => day(cohort) },
+  { title: 'Weeks since', value: ({ week }) => week },
+  { title: 'Learners', value: ({ learners }) => learners },
+  { title: 'Answers', value: ({ answers }) => answers },
+  { title: 'Right', value: ({ accuracy }) => accuracy, show: ({ accuracy }) => percent(accuracy) },
+  {
+    title: 'Mastery',
+    value: ({ mean_mastery }) => mean_mastery,
+    show: ({ mean_mastery }) => percent(mean_mastery),
+  },
+];
+
+export const Cohorts = ({ rows }: { rows: readonly Week[] }) => (
+  <Chart
+    {...{ title: 'Cohorts', rows, columns, plot: weeks, legend: <Scale /> }}
+    about="A row holds the learners who began in the same week, a column what they reached so many weeks later: the mean mastery of those who practised the skill in that week. A row that turns blue earlier learns faster."
+    height={90 + 26 * new Set(rows.map(({ cohort }) => cohort)).size}
+    empty="Nobody began within the last 26 weeks."
+  />
+);
+
+const weeks = (rows: readonly Week[]): Plot.PlotOptions => ({
+  ...{ marginLeft: 88, marginTop: 40, marginBottom: 12, padding: 0.06 },
+  x: {
+    type: 'band',
+    domain: upTo(Math.max(...rows.map(({ week }) => week))),
+    label: 'Weeks since',
+    axis: 'top',
+  },
+  y: {
+    type: 'band',
+    domain: [...new Set(rows.map(({ cohort }) => cohort))].sort(),
+    label: '',
+    tickFormat: day,
+  },
+  color: { type: 'threshold', domain: bandFrom.slice(1), range: bandColors, legend: false },
+  marks: [
+    Plot.cell(rows, {
+      ...{ x: 'week', y: 'cohort', fill: 'mean_mastery', rx: 2 },
+      title: ({ cohort, week, learners, answers, accuracy, mean_mastery }: Week) =>
+        `${day(cohort)}, week ${week}: mastery ${percent(mean_mastery)}; ${plural(learners, 'learner')}, ${plural(answers, 'answer')}, ${percent(accuracy)} right`,
+    }),
+  ],
+});
+
+const upTo = (last: number): number[] => [...Array(last + 1).keys()];

@@ -1,0 +1,74 @@
+/** The learning curve: what practice does, beside what the model expected of it. */
+import * as Plot from '@observablehq/plot';
+import type { SkillStatistics } from '../../../../client/types.js';
+import { type ChartPoint, domainAround, seriesMarks, shareAxis } from '../../../../lab/report/marks.js';
+import { percent, plural } from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import type { Column } from '../../parts/table.jsx';
+
+type Step = SkillStatistics['learning_curve'][number];
+
+const series = { Right: 'a', Predicted: 'b', 'Mastery before': 'c' };
+
+const columns: readonly Column<Step>[] = [
+  { title: 'Answer', value: ({ attempt }) => attempt },
+  { title: 'Learners', value: ({ learners }) => learners },
+  { title: 'Right', value: ({ accuracy }) => accuracy, show: ({ accuracy }) => percent(accuracy) },
+  { title: 'Low', value: ({ low }) => low, show: ({ low }) => percent(low) },
+  { title: 'High', value: ({ high }) => high, show: ({ high }) => percent(high) },
+  { title: 'Predicted', value: ({ p_correct }) => p_correct, show: ({ p_correct }) => percent(p_correct) },
+  { title: 'Mastery before', value: ({ mastery }) => mastery, show: ({ mastery }) => percent(mastery) },
+];
+
+export const LearningCurve = ({ rows }: { rows: readonly Step[] }) => (
+  <div class="curve">
+    <Chart
+      {...{ title: 'Learning curve', series, rows, columns, plot: curve, height: 320 }}
+      about="Learners' first to 30th answer on the skill: how many were right, with the 95 % interval, and what was predicted before. Later answers are of those who went on, so compare the lines with each other rather than with their beginning."
+      empty="It takes five learners with answers."
+    />
+    <Chart
+      {...{ title: 'Learners left', rows, columns, plot: left, height: 150 }}
+      about="How many came as far as each answer."
+      empty="It takes five learners with answers."
+    />
+  </div>
+);
+
+function curve(rows: readonly Step[]): Plot.PlotOptions {
+  const shown = rows.flatMap((row): ChartPoint[] => {
+    const x = row.attempt;
+    const of = `answer ${x} of ${plural(row.learners, 'learner')}`;
+    const point = (name: string, y: number): ChartPoint => ({
+      ...{ series: name, x, y, note: `${percent(y)}, ${of}` },
+    });
+    return [
+      { ...point('Right', row.accuracy), low: row.low, high: row.high },
+      point('Predicted', row.p_correct),
+      point('Mastery before', row.mastery),
+    ];
+  });
+  const domain = domainAround(
+    rows.flatMap((row) => [row.low, row.high, row.p_correct, row.mastery]),
+    [0, 1],
+    0.4,
+  );
+  return { x: answerAxis(rows), y: shareAxis('', domain), marks: seriesMarks(shown) };
+}
+
+/** Both charts have the same, so that they can be read below each other. */
+const answerAxis = (rows: readonly Step[]): Plot.ScaleOptions => ({
+  ...{ label: 'Answer', domain: [0.5, Math.max(10, rows.length) + 0.5], tickFormat: 'd' },
+});
+
+const left = (rows: readonly Step[]): Plot.PlotOptions => ({
+  x: answerAxis(rows),
+  y: { label: '', grid: true, ticks: 3, tickFormat: 'd' },
+  marks: [
+    Plot.rect(rows, {
+      ...{ x1: ({ attempt }: Step) => attempt - 0.5, x2: ({ attempt }: Step) => attempt + 0.5, inset: 1 },
+      ...{ y1: 0, y2: 'learners', fill: 'var(--bar)' },
+      title: ({ attempt, learners }: Step) => `answer ${attempt}: ${plural(learners, 'learner')}`,
+    }),
+  ],
+});

@@ -1,0 +1,136 @@
+/** All skills of the tenant, one a row. */
+import { useMemo } from 'preact/hooks';
+import type { SkillPage, SkillStatisticsPage } from '../../../../client/types.js';
+import { percent, signed } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { href } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { ErrorNote, Loaded } from '../../parts/loaded.jsx';
+import { type Column, Table } from '../../parts/table.jsx';
+import { sectionName } from './names.js';
+import { origins } from './parameters.jsx';
+
+type Catalogued = SkillPage['skills'][number];
+type Statistics = SkillStatisticsPage['skills'][number];
+
+/** Null: no answers are stored, or they cannot be asked for. */
+type Row = Catalogued & { readonly statistics: Statistics | null };
+
+/** Most of a page of the API; more than a tenant's skills are by far. */
+const mostSkills = 1000;
+
+export function SkillList() {
+  const { api } = useViewer();
+  const catalogue = useLoad((signal) => api.skills({ limit: mostSkills, signal }), [api]);
+  const statistics = useLoad((signal) => api.skillStatistics({ limit: mostSkills, signal }), [api]);
+  return (
+    <>
+      <h1>Skills</h1>
+      <p class="soft">
+        How all learners do on each skill, over all answers that are stored. A skill's name opens its learning
+        curve, items and cohorts.
+      </p>
+      {statistics.error !== null && (
+        <>
+          <ErrorNote error={statistics.error} retry={statistics.reload} />
+          <p class="note">Without them there are only names, sections and the parameters in force.</p>
+        </>
+      )}
+      <Loaded of={catalogue} what="the skills">
+        {(page) => <Listed catalogue={page} statistics={statistics.data?.skills ?? []} />}
+      </Loaded>
+    </>
+  );
+}
+
+function Listed({
+  catalogue: { skills, next_cursor },
+  statistics,
+}: {
+  catalogue: SkillPage;
+  statistics: readonly Statistics[];
+}) {
+  const rows = useMemo(() => {
+    const known = new Map(statistics.map((one) => [one.skill_id, one]));
+    return skills.map((skill): Row => ({ ...skill, statistics: known.get(skill.skill_id) ?? null }));
+  }, [skills, statistics]);
+  if (rows.length === 0)
+    return (
+      <p class="note">
+        <span>
+          No skills yet: they come with the first answers. Post one to <code>/api/v1/track-answer</code>, or
+          run <code>npm run demo</code>.
+        </span>
+      </p>
+    );
+  return (
+    <section class="panel">
+      {next_cursor !== null && <p class="soft">The first {mostSkills} by their ids; there are more.</p>}
+      <Table
+        {...{ name: 'Skills', columns, rows, filter: true, rowKey: ({ skill_id }: Row) => skill_id }}
+        sortedBy={['Right', false]}
+      />
+    </section>
+  );
+}
+
+const share = (title: string, about: string, of: (statistics: Statistics) => number): Column<Row> => ({
+  ...{ title, about, align: 'end' },
+  value: ({ statistics }) => statistics && of(statistics),
+  show: ({ statistics }) => percent(statistics && of(statistics)),
+});
+
+const columns: readonly Column<Row>[] = [
+  {
+    title: 'Skill',
+    value: ({ skill_id, name }) => name ?? skill_id,
+    show: ({ skill_id, name }) => (
+      <a href={href('skills', [skill_id])}>
+        <bdi>{name ?? skill_id}</bdi>
+      </a>
+    ),
+  },
+  { title: 'Id', isForFile: true, value: ({ skill_id }) => skill_id },
+  {
+    title: 'Section',
+    value: ({ section }) => sectionName(section),
+    show: ({ section }) => <span class="nowrap">{sectionName(section)}</span>,
+  },
+  {
+    title: 'Weight',
+    about: 'What the skill counts in its section, against the others',
+    value: ({ weight }) => weight,
+  },
+  {
+    ...{ title: 'Learners', align: 'end' },
+    value: ({ statistics }) => statistics?.learners ?? null,
+  },
+  { ...{ title: 'Answers', align: 'end' }, value: ({ statistics }) => statistics?.answers ?? null },
+  share('Right', 'Share of right answers', ({ accuracy }) => accuracy),
+  share(
+    'Predicted',
+    'Mean of the probabilities of a right answer that were given before the answers came',
+    ({ mean_p_correct }) => mean_p_correct,
+  ),
+  share(
+    'On a plateau',
+    'Share of learners whom practice on it no longer moves, at their last answer',
+    ({ plateau_share }) => plateau_share,
+  ),
+  {
+    ...{ title: 'Won by an answer', align: 'end' },
+    about:
+      "Percentage points of mastery that an answer brings the learner in the middle: the skill's velocity",
+    value: ({ statistics }) => statistics?.velocity_per_attempt ?? null,
+    show: ({ statistics }) => velocityText(statistics?.velocity_per_attempt ?? null),
+  },
+  {
+    title: 'Parameters',
+    about: 'Where the parameters in force come from',
+    value: ({ origin }) => origins[origin].short,
+  },
+];
+
+/** @param velocity mastery won by an answer, -1 to 1 */
+export const velocityText = (velocity: number | null): string =>
+  velocity === null ? '–' : signed(Math.round(1000 * velocity) / 10);
