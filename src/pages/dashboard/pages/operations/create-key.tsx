@@ -11,9 +11,9 @@ type Scope = OwnKey['scopes'][number];
 
 const meanings: Readonly<Record<Scope, string>> = {
   read: 'mastery, forecasts, statistics of the tenant',
-  write: 'answers, goals, the catalogue',
-  admin: 'erasing learners, keys and webhooks of the tenant',
-  operator: 'the whole deployment, keys of all tenants',
+  write: 'answers and goals',
+  admin: 'the catalogue, exports, erasures, keys and webhooks of the tenant',
+  operator: 'live figures, parked rows, audits, the keys of all tenants',
 };
 
 interface CreateKeyProps {

@@ -17,7 +17,7 @@ export function ErasuresPart() {
   const [shown, show] = useState<string | null>(null);
   const erasures = usePaged(
     async (cursor, signal) => {
-      const page = await api.erasures({ limit: 200, cursor, signal });
+      const page = await api.erasures({ cursor, signal });
       return { rows: page.erasures, next: page.next_cursor };
     },
     [api],

@@ -111,7 +111,11 @@ const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Ke
     ),
   },
   ...(can('operator') ? [{ title: 'Tenant', value: ({ tenant }: Key) => tenant }] : []),
-  { title: 'Scopes', value: ({ scopes }) => scopes.join(', ') },
+  {
+    title: 'Scopes',
+    value: ({ scopes }) => scopes.join(', '),
+    show: ({ scopes }) => <span class="words">{scopes.join(', ')}</span>,
+  },
   {
     title: 'Requests a minute',
     value: ({ requests_per_minute }) => requests_per_minute,

@@ -16,7 +16,7 @@ export function ParkedPart() {
   const [told, tell] = useState('');
   const parked = usePaged(
     async (cursor, signal) => {
-      const page = await api.parked({ limit: 200, cursor, signal });
+      const page = await api.parked({ cursor, signal });
       return { rows: page.rows, next: page.next_cursor };
     },
     [api],
