@@ -23,6 +23,7 @@ export function confidenceText(bias: number | null): string {
 }
 
 interface Row {
+  readonly id: string;
   readonly name: string;
   readonly bias: number;
   readonly answers: number;
@@ -43,7 +44,7 @@ export function ConfidencePanel({
         .flatMap(({ skill_id, confidence_bias, total_attempts }): Row[] =>
           confidence_bias === null || total_attempts < enoughOnSkill
             ? []
-            : [{ name: nameOf(skill_id), bias: confidence_bias, answers: total_attempts }],
+            : [{ id: skill_id, name: nameOf(skill_id), bias: confidence_bias, answers: total_attempts }],
         )
         .toSorted((a, b) => Math.abs(b.bias) - Math.abs(a.bias))
         .slice(0, most)
@@ -83,10 +84,16 @@ function biasPlot(rows: readonly Row[]): Plot.PlotOptions {
   return {
     marginLeft: 170,
     x: { domain: [-reach, reach], label: 'points', grid: true, tickFormat: (share: number) => points(share) },
-    y: { type: 'band', domain: rows.map(({ name }) => name), label: null, tickFormat: short, padding: 0.25 },
+    y: {
+      type: 'band',
+      domain: rows.map(({ id }) => id),
+      label: null,
+      tickFormat: (_, i) => short(rows[i]?.name ?? ''),
+      padding: 0.25,
+    },
     marks: [
       Plot.barX(rows, {
-        ...{ x: 'bias', y: 'name', title: ({ name, bias }: Row) => `${name}: ${points(bias)}` },
+        ...{ x: 'bias', y: 'id', title: ({ name, bias }: Row) => `${name}: ${points(bias)}` },
         fill: ({ bias }: Row) => (Math.abs(bias) < 0.1 ? 'var(--bar)' : bias > 0 ? 'var(--b)' : 'var(--a)'),
       }),
       Plot.ruleX([0], { stroke: 'var(--soft)' }),

@@ -1,5 +1,5 @@
 /** How much is behind a figure, in words, so that nobody takes a guess for knowledge. */
-import { grouped, percent } from '../../base/format.js';
+import { percent, plural } from '../../base/format.js';
 import { Badge } from '../../parts/stat.jsx';
 
 /** From here on the service itself gives points and a baseline; below it advises without figures. */
@@ -19,7 +19,7 @@ export function Evidence({ reliability, answers }: { reliability: number; answer
   const { word, isThin } = strengthOf(reliability);
   return (
     <>
-      <Badge look={isThin ? 'alert' : 'soft'}>{word}</Badge> {grouped(answers)} answers, reliability{' '}
+      {isThin ? <Badge look="alert">{word}</Badge> : word}: {plural(answers, 'answer')}, reliability{' '}
       {percent(reliability)}
     </>
   );

@@ -85,6 +85,7 @@ function fanOf(
     y: {
       label: 'score',
       grid: true,
+      tickFormat: 'd',
       domain: domainAround(target === null ? ys : [...ys, target], bounds[measure], 100),
     },
     marks: [

@@ -1,6 +1,6 @@
 /** The learner's goal: how likely it is, and setting, changing and removing it. */
-import { useState } from 'preact/hooks';
-import type { Prediction } from '../../../../client/types.js';
+import type { GoalSetting, Prediction } from '../../../../client/types.js';
+import { useAction } from '../../base/action.js';
 import { day, decimal, none, percent, plural } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
 import { ErrorNote } from '../../parts/loaded.jsx';
@@ -38,11 +38,11 @@ export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
               ? 'not within a year'
               : `in ${plural(goal.days_to_goal, 'day')}`}
         </dd>
-        <dt>Way behind them</dt>
+        <dt>Progress</dt>
         <dd>
           {goal.progress_percent === null
             ? none
-            : `${decimal(0)(goal.progress_percent)} % from where they began`}
+            : `${decimal(0)(goal.progress_percent)} % of the way from where they began`}
         </dd>
       </dl>
       <p class="soft">
@@ -67,25 +67,20 @@ const today = (): string => new Date().toISOString().slice(0, 10);
 
 function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'total'>) {
   const { api } = useViewer();
-  const [error, setError] = useState<unknown>(null);
-  const [isSending, setSending] = useState(false);
-  const send = async (change: () => Promise<unknown>): Promise<void> => {
-    setSending(true);
-    setError(null);
-    await change().then(onChange, setError);
-    setSending(false);
-  };
-  const save = (event: Event): void => {
+  const save = useAction((setting: GoalSetting) => api.setGoal(userId, setting).then(onChange));
+  const remove = useAction(() => api.deleteGoal(userId).then(onChange));
+  const isBusy = save.isBusy || remove.isBusy;
+  const error = save.error ?? remove.error;
+  const submit = (event: Event): void => {
     event.preventDefault();
     const fields = new FormData(event.currentTarget as HTMLFormElement);
     const date = String(fields.get('date'));
-    const setting = { target_score: Number(fields.get('score')), target_date: date === '' ? null : date };
-    void send(() => api.setGoal(userId, setting));
+    void save.run({ target_score: Number(fields.get('score')), target_date: date === '' ? null : date });
   };
   return (
     <details>
       <summary>{goal.is_set ? 'Change or remove the goal' : 'Set a goal'}</summary>
-      <form class="row goal-form" onSubmit={save}>
+      <form class="row goal-form" onSubmit={submit}>
         <label class="field">
           Total score
           <input
@@ -102,16 +97,11 @@ function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'total'>) {
           By the day (may be left out)
           <input name="date" type="date" min={today()} defaultValue={goal.target_date ?? ''} />
         </label>
-        <button type="submit" class="primary" disabled={isSending}>
+        <button type="submit" class="primary" disabled={isBusy}>
           Save
         </button>
         {goal.is_set && (
-          <button
-            type="button"
-            class="danger"
-            disabled={isSending}
-            onClick={() => void send(() => api.deleteGoal(userId))}
-          >
+          <button type="button" class="danger" disabled={isBusy} onClick={() => void remove.run()}>
             Remove
           </button>
         )}

@@ -68,7 +68,7 @@ function Parts({ userId, query, skills, nameOf }: PartsProps) {
         <SkillDetail
           key={chosen.skill_id}
           userId={userId}
-          skillId={chosen.skill_id}
+          skill={chosen}
           query={query}
           name={nameOf(chosen.skill_id)}
         />

@@ -3,10 +3,11 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import type { ListedLearner } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
+import { usePaged } from '../../base/paged.js';
 import { href } from '../../base/route.js';
 import type { Api } from '../../base/session.js';
 import { useSettled } from '../../base/settled.js';
-import { Loaded } from '../../parts/loaded.jsx';
+import { PagedRows } from '../../parts/paged.jsx';
 import { type Column, Table } from '../../parts/table.jsx';
 
 const mostFound = 12;
@@ -139,43 +140,25 @@ const columns: readonly Column<ListedLearner>[] = [
 ];
 
 export function LearnerTable({ api }: { readonly api: Api }) {
-  const [cursors, setCursors] = useState<readonly string[]>([]);
-  const cursor = cursors.at(-1);
-  const page = useLoad((signal) => api.learners({ limit: 50, cursor, signal }), [api, cursor], true);
+  const learners = usePaged(
+    async (cursor, signal) => {
+      const { learners, next_cursor } = await api.learners({ limit: 100, cursor, signal });
+      return { rows: learners, next: next_cursor };
+    },
+    [api],
+  );
   return (
-    <Loaded of={page} what="learners">
-      {({ learners, next_cursor }) => (
-        <>
-          <Table
-            name="Learners"
-            columns={columns}
-            rows={learners}
-            rowKey={({ user_id }) => user_id}
-            filter
-            empty={
-              cursors.length === 0 && next_cursor === null
-                ? 'No answers yet: post one, or run npm run demo. New answers are listed after a few seconds.'
-                : 'Nobody on this page of the list.'
-            }
-          />
-          <div class="row">
-            <button
-              type="button"
-              disabled={cursors.length === 0}
-              onClick={() => setCursors(cursors.slice(0, -1))}
-            >
-              Back
-            </button>
-            <button
-              type="button"
-              disabled={next_cursor === null}
-              onClick={() => next_cursor !== null && setCursors([...cursors, next_cursor])}
-            >
-              Next 50
-            </button>
-          </div>
-        </>
+    <PagedRows of={learners} what="learners">
+      {(rows) => (
+        <Table
+          name="Learners"
+          columns={columns}
+          rows={rows}
+          rowKey={({ user_id }) => user_id}
+          filter
+          empty="No answers yet: post one, or run npm run demo. New answers are listed after a few seconds."
+        />
       )}
-    </Loaded>
+    </PagedRows>
   );
 }

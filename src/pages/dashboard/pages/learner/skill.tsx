@@ -10,18 +10,19 @@ import { Badge, Stat, Stats } from '../../parts/stat.jsx';
 import { confidenceText } from './confidence.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
-import type { LookedAt } from './one.jsx';
+import type { LearnerSkill, LookedAt } from './one.jsx';
 import { States } from './skills.jsx';
 import { NextAnswer, Steps } from './steps.jsx';
 
 interface SkillDetailProps {
   readonly userId: string;
-  readonly skillId: string;
+  readonly skill: LearnerSkill;
   readonly name: string;
   readonly query: LookedAt;
 }
 
-export function SkillDetail({ userId, skillId, name, query }: SkillDetailProps) {
+export function SkillDetail({ userId, skill, name, query }: SkillDetailProps) {
+  const skillId = skill.skill_id;
   const { api } = useViewer();
   const heading = useRef<HTMLHeadingElement>(null);
   // Whoever chose the skill, in the table or by a link, wants to see it.
@@ -29,7 +30,7 @@ export function SkillDetail({ userId, skillId, name, query }: SkillDetailProps) 
     heading.current?.focus({ preventScroll: true });
     heading.current?.scrollIntoView({ block: 'start' });
   }, []);
-  const skill = useLoad(
+  const explained = useLoad(
     (signal) => api.skillMastery(userId, skillId, { explain: true, steps: 50, signal }),
     [api, userId, skillId],
   );
@@ -46,16 +47,16 @@ export function SkillDetail({ userId, skillId, name, query }: SkillDetailProps) 
           </button>
         </div>
       </div>
-      <Loaded of={skill} what="the skill">
+      <SkillTiles skill={skill} expected={explained.data?.explanation?.p_correct ?? null} />
+      <SkillHistory
+        userId={userId}
+        skillId={skillId}
+        by={query.by === 'time' ? 'time' : 'answer'}
+        now={skill.mastery}
+      />
+      <Loaded of={explained} what="the explanation">
         {(of) => (
           <div class="stack">
-            <SkillTiles of={of} />
-            <SkillHistory
-              userId={userId}
-              skillId={skillId}
-              by={query.by === 'time' ? 'time' : 'answer'}
-              now={of.mastery}
-            />
             <Steps of={of} />
             <div class="grid">
               <NextAnswer of={of} />
@@ -68,62 +69,61 @@ export function SkillDetail({ userId, skillId, name, query }: SkillDetailProps) 
   );
 }
 
-function SkillTiles({ of }: { readonly of: SkillMastery }) {
-  const lost = of.mastery - of.mastery_at_last_attempt;
-  const { explanation } = of;
+interface SkillTilesProps {
+  readonly skill: LearnerSkill;
+  /** Probability of a right answer now; null: not known yet. */
+  readonly expected: number | null;
+}
+
+function SkillTiles({ skill, expected }: SkillTilesProps) {
+  const lost = skill.mastery - skill.mastery_at_last_attempt;
   return (
     <Stats>
       <Stat
         label="Mastery now"
-        value={percent(of.mastery)}
-        note={<States skill={of} />}
-        look={of.mastered ? 'good' : undefined}
+        value={percent(skill.mastery)}
+        note={<States skill={skill} />}
+        look={skill.mastered ? 'good' : undefined}
       >
         The probability that the learner knows the skill (Bayesian Knowledge Tracing). It moves only by
         answers on this skill and by time; the charts below take it apart.
-        {of.total_attempts < enoughOnSkill &&
-          ` After ${of.total_attempts} answers it is still close to where everybody begins.`}
+        {skill.total_attempts < enoughOnSkill &&
+          ` After ${skill.total_attempts} answers it is still close to where everybody begins.`}
       </Stat>
       <Stat
         label="Forgotten since"
         value={`${points(lost)} points`}
-        note={`${percent(of.mastery_at_last_attempt)} after the last answer, ${day(of.last_attempt_at)}`}
+        note={`${percent(skill.mastery_at_last_attempt)} after the last answer, ${day(skill.last_attempt_at)}`}
       >
         After one day without practice, what mastery has above its starting value begins to halve, every 30 to
         365 days: the more days with right answers there were, the slower.
       </Stat>
       <Stat
         label="Answers"
-        value={of.total_attempts}
-        note={`${of.correct_attempts} right, ${percent(of.correct_attempts / of.total_attempts)}; since the first`}
+        value={skill.total_attempts}
+        note={`${skill.correct_attempts} right, ${percent(skill.correct_attempts / skill.total_attempts)}; since the first`}
       >
         All counted answers on this skill. Fewer than {enoughOnSkill} are too few to call it mastered or to
         advise on it.
       </Stat>
-      {explanation !== undefined && (
-        <Stat
-          label="Next answer right"
-          value={percent(explanation.p_correct)}
-          note="predicted for an unknown question"
-        >
-          The probability that would be predicted now for a question of which nothing is known. It also counts
-          what the learner can do on other skills and the last few answers, so it differs from mastery.
-        </Stat>
-      )}
+      <Stat label="Next answer right" value={percent(expected)} note="predicted for an unknown question">
+        The probability that would be predicted now for a question of which nothing is known. It also counts
+        what the learner can do on other skills and the last few answers, so it differs from mastery.
+      </Stat>
       <Stat
         label="Efficiency"
-        value={decimal(0)(of.efficiency_index)}
-        note={`of 100; ${decimal(1)(of.correct_per_minute)} right a minute`}
+        value={decimal(0)(skill.efficiency_index)}
+        note={`of 100; ${decimal(1)(skill.correct_per_minute)} right a minute`}
       >
         Right answers beyond those expected of this learner against the time they took, 50 being as expected.
         It is about time alone: nobody asked how hard it was. A dash: no timed answer was right.
       </Stat>
       <Stat
         label="Confidence"
-        value={points(of.confidence_bias)}
+        value={points(skill.confidence_bias)}
         note="points surer (+) or less sure (−) than right"
       >
-        {confidenceText(of.confidence_bias)}
+        {confidenceText(skill.confidence_bias)}
       </Stat>
     </Stats>
   );

@@ -1,6 +1,6 @@
 /** Mastery of every skill that the learner answered, and what was forgotten of it. */
 import { useMemo } from 'preact/hooks';
-import { day, decimal, percent, points } from '../../base/format.js';
+import { day, decimal, none, percent, points } from '../../base/format.js';
 import { href } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { Badge, Panel } from '../../parts/stat.jsx';
@@ -23,14 +23,16 @@ export function SkillsPanel({ userId, query, skills, nameOf }: SkillsProps) {
       title="Mastery by skill"
       about="The probability that the learner knows a skill, now. The pale end of a bar is what was forgotten since the last answer. Choose a skill to see the answers behind it."
     >
-      <Table
-        name="Mastery by skill"
-        columns={columns}
-        rows={skills}
-        rowKey={({ skill_id }) => skill_id}
-        sortedBy={['Mastery now', false]}
-        filter={skills.length > 8}
-      />
+      <div class="learner-skills">
+        <Table
+          name="Mastery by skill"
+          columns={columns}
+          rows={skills}
+          rowKey={({ skill_id }) => skill_id}
+          sortedBy={['Mastery now', false]}
+          filter={skills.length > 8}
+        />
+      </div>
     </Panel>
   );
 }
@@ -49,12 +51,14 @@ const looks: Readonly<Record<string, 'good' | 'alert' | 'soft'>> = { plateau: 'a
 export const States = ({ skill }: { readonly skill: LearnerSkill }) => (
   <>
     {statesOf(skill).map((state) => (
-      <>
+      <span key={state}>
         <Badge look={looks[state] ?? 'soft'}>{state}</Badge>{' '}
-      </>
+      </span>
     ))}
   </>
 );
+
+const sectionTexts = { math: 'Math', rw: 'Reading' } as const;
 
 const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<LearnerSkill>[] => [
   {
@@ -69,7 +73,13 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
       </a>
     ),
   },
-  { title: 'Section', value: ({ section }) => (section === null ? null : measures[section]) },
+  { title: 'Skill id', value: ({ skill_id }) => skill_id, isForFile: true },
+  {
+    title: 'Section',
+    value: ({ section }) => (section === null ? null : measures[section]),
+    show: ({ section }) => (section === null ? none : sectionTexts[section]),
+    about: 'Math, or reading and writing; a dash: the skill counts half in each',
+  },
   {
     title: 'Mastery now',
     value: ({ mastery }) => mastery,

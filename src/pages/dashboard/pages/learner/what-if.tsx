@@ -178,7 +178,7 @@ function Outcome({ of, usual }: { readonly of: WhatIf; readonly usual: number })
 const outlookPlot = (rows: readonly Outlook[], target: number): Plot.PlotOptions => ({
   marginLeft: 72,
   x: {
-    ...{ label: 'total score', grid: true },
+    ...{ label: 'total score', grid: true, tickFormat: 'd' },
     domain: domainAround(
       [target, ...rows.flatMap(({ score, low, high }) => [score, low ?? score, high ?? score])],
       [400, 1600],
@@ -193,6 +193,12 @@ const outlookPlot = (rows: readonly Outlook[], target: number): Plot.PlotOptions
       { y: 'plan', x1: 'low', x2: 'high', stroke: 'var(--a)', strokeWidth: 3, strokeOpacity: 0.45 },
     ),
     Plot.dot(rows, { x: 'score', y: 'plan', r: 6, fill: 'var(--a)' }),
-    Plot.text(rows, { x: 'score', y: 'plan', text: 'score', dy: -13, fill: 'var(--text)' }),
+    Plot.text(rows, {
+      x: 'score',
+      y: 'plan',
+      text: ({ score }: Outlook) => `${score}`,
+      dy: -13,
+      fill: 'var(--text)',
+    }),
   ],
 });
