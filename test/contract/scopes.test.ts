@@ -49,8 +49,8 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
   operator: [anyKey, /\/keys/, /\/(parked|audits|deployment)/, /^POST .*\/model\/rollback$/],
   read: [
     anyKey,
-    /^POST \/api\/v1\/predictions/,
-    /^GET .*\/(predictions|mastery|velocity|goals|skills|skill-statistics)/,
+    /^POST \/api\/v1\/(predictions|mastery$)/,
+    /^GET .*\/(predictions|mastery|velocity|goals|skills|skill-statistics|learners$)/,
     /^GET .*\/attempts$/,
     /^GET .*\/model\//,
   ],
