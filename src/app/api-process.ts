@@ -5,7 +5,7 @@ import { createLogger } from '../telemetry.js';
 import { startApi } from './api.js';
 import { type ApiProcessSettings, linkToParent, readyMessage } from './api-processes.js';
 import { connectState, startEngine } from './engine.js';
-import { createMetrics, metricsText } from './metrics.js';
+import { createMetrics } from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
 
 const [{ number, config, endpoints }] = (await once(process, 'message')) as [ApiProcessSettings];
@@ -19,10 +19,10 @@ await runProcess(logger, async (closers) => {
   await watchForOlderRedis(engine);
   const figures = createMetrics(`api-${number}`);
   const { stalled, collectAll } = linkToParent(figures.collect);
-  const metrics = async () => {
+  const collect = async () => {
     const all = await collectAll();
-    return metricsText(all.length > 0 ? all : [await figures.collect()]);
+    return all.length > 0 ? all : [await figures.collect()];
   };
-  await startApi(engine, { config, sharePort: true, probesOnly: false, stalled, figures, metrics });
+  await startApi(engine, { config, sharePort: true, probesOnly: false, stalled, figures, collect });
   process.send?.(readyMessage);
 });

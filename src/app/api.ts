@@ -11,6 +11,7 @@ import { StartError } from '../lifecycle.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
+import { createLive } from '../services/read/live.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
 import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
@@ -32,7 +33,7 @@ import { createSkillStatistics } from '../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { createTenantRead } from '../warehouse/reads/tenant-read.js';
 import { type Engine, whileUsable } from './engine.js';
-import { addAnswerFigures } from './metrics.js';
+import { addAnswerFigures, type CollectedFigures, metricsText } from './metrics.js';
 import { connectionBound } from './open-files.js';
 import { operatorPortsOf } from './operator-ports.js';
 
@@ -42,9 +43,9 @@ interface ApiOptions {
   /** Only the probes and health, for a process that takes no answers. */
   readonly probesOnly: boolean;
   readonly stalled: () => string | null;
-  /** Where this process registers its figures, and the text of these and the rest. */
+  /** Where this process registers its figures, and those of all processes. */
   readonly figures: Figures;
-  readonly metrics: () => Promise<string>;
+  readonly collect: () => Promise<readonly CollectedFigures[]>;
 }
 
 /** Of the 10 s that a stop may take, what requests in flight get. */
@@ -53,15 +54,19 @@ const inFlightMs = 4000;
 /** @returns the port that is listened on. @throws StartError when it is taken */
 export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
   const { redis, logger, closers, spans } = engine;
-  const { config, sharePort, probesOnly, stalled, figures, metrics } = options;
+  const { config, sharePort, probesOnly, stalled, figures, collect } = options;
   startIdSweep(engine);
   let draining = false;
   const health = createHealth({ ...engine, stalled, draining: () => draining });
   const tally: AnswerTally = {};
   addAnswerFigures(figures, engine, tally);
-  const routes = routesOf(routePortsOf(engine, config, tally, health, metrics));
+  const keyRing = createKeyRing(redis);
+  const live = createLive({ collect, findKey: keyRing.find });
+  const metrics = async () => metricsText(await collect());
+  const ports = routePortsOf(engine, config, tally, health);
+  const routes = routesOf({ ...ports, live, metrics: singleFlight(metrics) });
   const gate = createGate(
-    createAuthenticator(createKeyRing(redis), () => performance.now()),
+    createAuthenticator(keyRing, () => performance.now()),
     createQuotaGate(createQuotaCounter(redis), Date.now),
   );
   const server = await startServer({
@@ -75,6 +80,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   });
   closers.add('HTTP server', () => {
     draining = true;
+    live.close();
     return server.close(inFlightMs);
   });
   return server.port;
@@ -140,8 +146,7 @@ function routePortsOf(
   { webhookAllowPrivate: allowPrivate }: ApiOptions['config'],
   tally: AnswerTally,
   health: Health,
-  metrics: RoutePorts['metrics'],
-): RoutePorts {
+): Omit<RoutePorts, 'live' | 'metrics'> {
   const { redis, clickhouse, partitions, outbox, compute, blocked, logger } = engine;
   const { learners, models, skills, goals, catalogue } = engine;
   const limit = createLimiter(readLimits);
@@ -210,6 +215,5 @@ function routePortsOf(
       changes: createModelChanges(ofTenant),
     },
     health,
-    metrics: singleFlight(metrics),
   };
 }

@@ -19,7 +19,6 @@ import {
   addStallFigures,
   createMetrics,
   type Metrics,
-  metricsText,
 } from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
 import { prepareSchema } from './schema.js';
@@ -98,8 +97,8 @@ async function serve(
 ): Promise<number> {
   const probesOnly = config.role === 'pipeline';
   if (config.apiProcesses === 1 || probesOnly) {
-    const text = async () => metricsText([await metrics.collect()]);
-    const own = { config, sharePort: false, probesOnly, stalled, figures: metrics, metrics: text };
+    const collect = async () => [await metrics.collect()];
+    const own = { config, sharePort: false, probesOnly, stalled, figures: metrics, collect };
     return startApi(engine, own);
   }
   const port = await findPort(config.host, config.port).catch((error: unknown) => {

@@ -65,4 +65,12 @@ export class OperatorCalls extends ModelCalls {
   async deployment(options: CallOptions = {}): Promise<Api.Deployment> {
     return this.get('/api/v1/deployment', options);
   }
+
+  /** Figures of the service each second, until the loop is left or the service ends the stream. */
+  async *live(query: Api.LiveQuery & CallOptions = {}): AsyncGenerator<Api.LiveFigures, void, undefined> {
+    const { signal, ...rest } = query;
+    const request = { method: 'GET', path: '/api/v1/live', query: rest } as const;
+    for await (const line of this.transport.lines(request, { signal }))
+      if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Api.LiveFigures;
+  }
 }

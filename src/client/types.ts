@@ -151,6 +151,11 @@ export type LearnersQuery = {
   readonly prefix?: string | undefined;
 };
 
+export type LiveQuery = {
+  /** The stream ends after so many; absent: never by itself */
+  readonly events?: number | undefined;
+};
+
 export type PageQuery = {
   /** Most entries of a page; absent: 100, of mastery all */
   readonly limit?: number | undefined;
@@ -1185,6 +1190,36 @@ export type Coverage = {
     readonly mean_squared_error: number;
     readonly brier: number;
   }[];
+};
+
+export type LiveFigures = {
+  /** RFC 3339, UTC */
+  readonly at: string;
+  /** API processes that the figures are of */
+  readonly processes: number;
+  readonly answers_per_second: number | null;
+  readonly requests_per_second: number | null;
+  /** Per second, by the status; null, as the other rates, where nobody has looked a moment before */
+  readonly errors: {
+    readonly [field: string]: number;
+  } | null;
+  readonly latency_ms: {
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+  } | null;
+  readonly outbox_length: number | null;
+  readonly journal_length: number | null;
+  readonly parked_rows: number | null;
+  readonly lanes_waiting: number | null;
+  readonly connections_open: number | null;
+  readonly oldest_pending_seconds: number | null;
+  readonly redis_up: boolean | null;
+  readonly clickhouse_up: boolean | null;
+  readonly redis_memory: {
+    readonly used: number;
+    readonly limit: number | null;
+  } | null;
 };
 
 export type XapiMapping = {

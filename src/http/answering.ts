@@ -117,7 +117,8 @@ export class Answering {
     this.isOver = true;
     const { match, log, traffic, counts } = this.serving;
     if (error !== undefined) log.failed(this.exchange, match.route, error);
-    else if (reply !== null) noteAnswer(counts, reply.status, performance.now() - this.since);
+    else if (reply !== null)
+      noteAnswer(counts, reply.status, reply.goesOn ? null : performance.now() - this.since);
     endSpan(this.exchange, match.route, error === undefined && reply ? reply.status : null);
     reply?.onOver?.();
     traffic.open -= 1;

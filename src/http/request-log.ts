@@ -64,10 +64,11 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   };
 }
 
-/** @param ms milliseconds that the answer took */
-export function noteAnswer(route: RouteFigures, status: number, ms: number): void {
+/** @param ms milliseconds that the answer took; null: they say nothing */
+export function noteAnswer(route: RouteFigures, status: number, ms: number | null): void {
   const { statuses, buckets } = route;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
+  if (ms === null) return;
   route.seconds += ms / 1000;
   let bucket = 0;
   while (bucket < latencyBounds.length && ms > (latencyBounds[bucket] as number) * 1000) bucket += 1;

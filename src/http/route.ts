@@ -42,6 +42,8 @@ export interface Reply {
   readonly body: string | Buffer;
   /** Sent in place of a body that is too long to be made at once. */
   readonly pieces?: AsyncIterable<string>;
+  /** It lasts as long as somebody looks, which is left out of the times of answers. */
+  readonly goesOn?: boolean;
   /** Called when the answer is over, however far it came. */
   readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;

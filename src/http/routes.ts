@@ -19,6 +19,7 @@ import {
   type SkillAnswerPorts,
 } from '../services/read/list-attempts.js';
 import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
+import { type Live, LiveQuery } from '../services/read/live.js';
 import { PageQuery } from '../services/read/pages.js';
 import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
@@ -54,6 +55,7 @@ export interface RoutePorts {
   readonly operator: OperatorPorts;
   readonly webhooks: WebhookPorts;
   readonly model: ModelPorts;
+  readonly live: Live;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
@@ -180,6 +182,11 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   ...operatorRoutes(ports.operator),
   ...webhookRoutes(ports.webhooks),
   ...xapiRoutes(ports.xapi),
+  route('GET', '/api/v1/live', { scope: 'operator', query: LiveQuery }, ({ grant, query }) => {
+    const { events, release } = ports.live.open(grant, query);
+    const headers = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
+    return { status: 200, body: '', headers, pieces: events, onOver: release, goesOn: true };
+  }),
   route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),
   route('GET', '/livez', {}, () => probeReply(ports.health.livez(), 'ok')),
   route('GET', '/readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),

@@ -46,7 +46,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /\/keys/,
     /^(GET|PUT) .*\/xapi-mapping$/,
   ],
-  operator: [anyKey, /\/keys/, /\/(parked|audits|deployment)/, /^POST .*\/model\/rollback$/],
+  operator: [anyKey, /\/keys/, /\/(parked|audits|deployment|live)/, /^POST .*\/model\/rollback$/],
   read: [
     anyKey,
     /^POST \/api\/v1\/(predictions|mastery$)/,

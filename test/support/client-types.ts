@@ -6,6 +6,7 @@ import { Id } from '../../src/contracts/ids.js';
 import { KeyChange, NewKey } from '../../src/contracts/keys.js';
 import * as access from '../../src/contracts/responses/access.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
+import { LiveFigures } from '../../src/contracts/responses/live.js';
 import * as models from '../../src/contracts/responses/models.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
 import * as statistics from '../../src/contracts/responses/statistics.js';
@@ -19,6 +20,7 @@ import { RollbackRequest } from '../../src/services/models/versions.js';
 import { ClassMasteryRequest } from '../../src/services/read/class-mastery.js';
 import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
 import { LearnersQuery } from '../../src/services/read/list-learners.js';
+import { LiveQuery } from '../../src/services/read/live.js';
 import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
 import { PageQuery } from '../../src/services/read/pages.js';
 import { VelocityQuery } from '../../src/services/read/velocity.js';
@@ -80,6 +82,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   VelocityQuery: query(VelocityQuery),
   ReliabilityQuery: query(ReliabilityQuery),
   LearnersQuery: query(LearnersQuery),
+  LiveQuery,
   PageQuery: query(PageQuery),
   KeyQuery: query(KeyQuery),
 };
@@ -140,6 +143,7 @@ const received: Readonly<Record<string, TSchema>> = {
   UsedVersion: models.UsedVersion,
   Reliability: models.Reliability,
   Coverage: models.Coverage,
+  LiveFigures,
   XapiMapping,
   Health,
   Liveness: probe('GET /livez'),

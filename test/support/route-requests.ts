@@ -140,6 +140,7 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     ...{ headers: xapi, ...sends(statement(ids)) },
   }),
   'GET /xapi/about': () => ({ path: '/xapi/about' }),
+  'GET /api/v1/live': () => ({ path: '/api/v1/live?events=1' }),
   'GET /api/v1/health': () => ({ path: '/api/v1/health' }),
   'GET /livez': () => ({ path: '/livez' }),
   'GET /readyz': () => ({ path: '/readyz' }),

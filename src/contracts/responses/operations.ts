@@ -133,6 +133,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'POST /xapi/statements': ['postStatements', 'Take statements in; those that are answers are counted'],
   'PUT /xapi/statements': ['putStatement', 'Take one statement in'],
   'GET /xapi/about': ['aboutXapi', 'The version of xAPI'],
+  'GET /api/v1/live': ['live', 'Figures of the running service, each second', 'Cache-Control'],
   'GET /api/v1/health': ['health', 'State of the parts'],
   'GET /livez': ['livez', 'Whether the process is alive and its consumers move'],
   'GET /readyz': ['readyz', 'Whether it is ready for traffic'],

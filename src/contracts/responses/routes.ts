@@ -8,6 +8,7 @@ import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';
 import * as data from './bodies.js';
 import { Amount, Count, each } from './bodies.js';
+import { LiveEvents } from './live.js';
 import * as models from './models.js';
 import * as statistics from './statistics.js';
 import * as webhooks from './webhooks.js';
@@ -147,6 +148,7 @@ const answers = {
   'POST /xapi/statements': plain({ 200: Type.Array(Uuid) }, ...counting, 'TOO_LATE'),
   'PUT /xapi/statements': plain({ 204: null }, ...counting, 'TOO_LATE'),
   'GET /xapi/about': plain({ 200: Type.Object({ version: Type.Array(Type.String()) }) }),
+  'GET /api/v1/live': plain({ 200: LiveEvents }),
   'GET /api/v1/health': plain(
     {
       200: successAnswer(health(Type.Enum(['ok', 'degraded']))),

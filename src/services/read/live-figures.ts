@@ -1,0 +1,140 @@
+/** What goes on right now, from the figures of all processes: counters as they grow, the rest as it stands. */
+
+/** A figure as a process reports it (figures.ts), with the name of the process among its labels. */
+export interface ReportedFigure {
+  readonly name: string;
+  readonly values: readonly {
+    readonly value: number;
+    readonly labels: Readonly<Record<string, unknown>>;
+    /** Of a histogram, which of its series. */
+    readonly metricName?: string;
+  }[];
+}
+
+interface Series {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, unknown>>;
+  readonly value: number;
+}
+
+/** All figures at one moment, series by their names and labels. */
+interface Snapshot {
+  /** Milliseconds of a monotonic clock. */
+  readonly at: number;
+  readonly processes: ReadonlySet<unknown>;
+  readonly series: ReadonlyMap<string, Series>;
+}
+
+const namePrefix = /^skilltrace_/;
+
+function snapshotOf(processes: readonly (readonly ReportedFigure[])[], at: number): Snapshot {
+  const all = processes.flat().flatMap(({ name, values }) =>
+    values.map(({ value, labels, metricName = name }): Series => {
+      return { name: metricName.replace(namePrefix, ''), labels, value };
+    }),
+  );
+  return {
+    at,
+    processes: new Set(all.map(({ labels }) => labels.process)),
+    series: new Map(all.map((series) => [JSON.stringify([series.name, series.labels]), series])),
+  };
+}
+
+/** How much series have grown; those of a process that was not there say nothing yet, of one that began anew all. */
+const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => boolean): Series[] =>
+  [...now.series].flatMap(([key, series]) => {
+    if (!wanted(series) || !before.processes.has(series.labels.process)) return [];
+    const { value = 0 } = before.series.get(key) ?? {};
+    return [{ ...series, value: series.value < value ? series.value : series.value - value }];
+  });
+
+const sumOf = (series: readonly Series[]): number => series.reduce((sum, { value }) => sum + value, 0);
+
+/** Latency is that of answers over so long. */
+const latencyMs = 10_000;
+/** Rates over less would jump. */
+const shortestMs = 500;
+
+/** Keeps what the figures were, so that rates can be told. @param processes what `collect` gives */
+export function createLiveFigures() {
+  let kept: readonly Snapshot[] = [];
+  return (processes: readonly (readonly ReportedFigure[])[], monotonicMs: number, at: Date): object => {
+    const now = snapshotOf(processes, monotonicMs);
+    kept = kept.filter((one) => now.at - one.at <= latencyMs + shortestMs);
+    const [oldest] = kept;
+    const last = kept.findLast((one) => now.at - one.at >= shortestMs);
+    kept = [...kept, now];
+    const sum = (name: string, of?: string): number | null => {
+      const found = [...now.series.values()].filter(
+        (series) => series.name === name && (of === undefined || series.labels.of === of),
+      );
+      return found.length === 0 ? null : sumOf(found);
+    };
+    const isUp = (name: string): boolean | null => {
+      const up = sum(name);
+      return up === null ? null : up > 0;
+    };
+    const [used, limit] = [sum('redis_memory_bytes', 'used'), sum('redis_memory_bytes', 'limit')];
+    return {
+      at: at.toISOString(),
+      processes: [...now.series.values()].filter(({ name }) => name === 'connections_open').length,
+      ...ratesOf(last, now),
+      latency_ms: oldest === undefined ? null : latencyOf(oldest, now),
+      outbox_length: sum('outbox_length'),
+      oldest_pending_seconds: sum('oldest_pending_seconds'),
+      journal_length: sum('journal_length'),
+      parked_rows: sum('parked_rows'),
+      lanes_waiting: sum('lanes_waiting'),
+      connections_open: sum('connections_open'),
+      redis_up: isUp('redis_up'),
+      clickhouse_up: isUp('clickhouse_up'),
+      redis_memory: used === null ? null : { used, limit: limit || null },
+    };
+  };
+}
+
+/** Null where nobody has looked a moment before. */
+function ratesOf(before: Snapshot | undefined, now: Snapshot): object {
+  if (before === undefined) return { answers_per_second: null, requests_per_second: null, errors: null };
+  const perSecond = (count: number): number => Math.round((count * 1e4) / (now.at - before.at)) / 10;
+  const requests = grown(before, now, ({ name }) => name === 'http_requests_total');
+  const isAccepted = ({ name, labels }: Series): boolean =>
+    name === 'answers_total' && labels.outcome === 'counted';
+  const statuses = new Set(requests.map(({ labels }) => `${labels.status}`));
+  const errors = [...statuses].sort().flatMap((status) => {
+    const count = sumOf(requests.filter(({ labels }) => labels.status === status));
+    return status >= '400' && count > 0 ? [[status, perSecond(count)] as const] : [];
+  });
+  return {
+    answers_per_second: perSecond(sumOf(grown(before, now, isAccepted))),
+    requests_per_second: perSecond(sumOf(requests)),
+    errors: Object.fromEntries(errors),
+  };
+}
+
+const counting = ['/api/v1/track-answer', '/api/v1/track-answers'];
+
+/** Of requests with answers; within a bucket as if all times were evenly spread. Null where there were none. */
+function latencyOf(before: Snapshot, now: Snapshot): object | null {
+  const isWanted = ({ name, labels }: Series): boolean =>
+    name === 'http_request_duration_seconds_bucket' && counting.includes(`${labels.route}`);
+  const upTo = new Map<number, number>();
+  for (const { labels, value } of grown(before, now, isWanted)) {
+    const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le);
+    upTo.set(bound, (upTo.get(bound) ?? 0) + value);
+  }
+  const buckets = [...upTo].sort(([a], [b]) => a - b);
+  const all = buckets.at(-1)?.[1] ?? 0;
+  if (all === 0) return null;
+  const quantile = (share: number): number => {
+    const place = buckets.findIndex(([, count]) => count >= share * all);
+    const [low, below] = buckets[place - 1] ?? [0, 0];
+    const [high, count] = buckets[place] as [number, number];
+    const seconds =
+      high === Number.POSITIVE_INFINITY
+        ? low
+        : low + ((high - low) * (share * all - below)) / (count - below);
+    return Math.round(seconds * 1e4) / 10;
+  };
+  return { p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) };
+}

@@ -1,0 +1,87 @@
+/** Server-sent events (WHATWG HTML, 9.2) with the figures of each second, for operators who look on. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import Type, { type Static } from 'typebox';
+import { createSlots, singleFlights } from '../../concurrency.js';
+import type { Grant } from '../../contracts/access.js';
+import { unavailable } from '../../errors.js';
+import { createLiveFigures, type ReportedFigure } from './live-figures.js';
+
+export const LiveQuery = Type.Object({
+  events: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 86_400,
+      description: 'The stream ends after so many; absent: never by itself',
+    }),
+  ),
+});
+export type LiveQuery = Static<typeof LiveQuery>;
+
+export interface LivePorts {
+  /** Figures of all processes; settles in bounded time. */
+  readonly collect: () => Promise<readonly (readonly ReportedFigure[])[]>;
+  /** A key as it is now, by its hash; null where it is revoked. @throws ApiError UNAVAILABLE */
+  readonly findKey: (keyHash: string) => Promise<Grant | null>;
+}
+
+/** Of one process: each holds a connection. */
+const maxStreams = 20;
+const secondMs = 1000;
+/** How long a stream goes on with a key that was revoked, at most. */
+const keyCheckMs = 2000;
+
+export type Live = ReturnType<typeof createLive>;
+
+/** One for the process. Figures are collected once a second, however many look, and never while nobody does. */
+export function createLive({ collect, findKey }: LivePorts) {
+  const slots = createSlots(maxStreams, maxStreams);
+  const closing = new AbortController();
+  const find = singleFlights(findKey);
+  const figures = createLiveFigures();
+  let sampled = { second: -1, event: Promise.resolve('') };
+
+  const eventOf = (second: number): Promise<string> => {
+    if (sampled.second < second) sampled = { second, event: sample() };
+    return sampled.event;
+  };
+  const sample = async (): Promise<string> => {
+    const all = await collect();
+    return `data: ${JSON.stringify(figures(all, performance.now(), new Date()))}\n\n`;
+  };
+
+  async function* eventsOf(grant: Grant, count: number): AsyncGenerator<string> {
+    const ending = new AbortController();
+    const check = setInterval(() => {
+      const end = (now: Grant | null): void => {
+        if (!now?.scopes.includes('operator')) ending.abort();
+      };
+      // Without Redis nobody can say that the key is revoked, and what goes on is wanted most.
+      find(grant.keyHash).then(end, () => undefined);
+    }, keyCheckMs);
+    const signal = AbortSignal.any([closing.signal, ending.signal]);
+    try {
+      for (let sent = 0; ; ) {
+        const second = Math.floor(performance.now() / secondMs);
+        yield await eventOf(second);
+        sent += 1;
+        if (sent === count) return;
+        while (!signal.aborted && performance.now() < (second + 1) * secondMs)
+          await sleep((second + 1) * secondMs - performance.now(), null, { signal }).catch(() => null);
+        if (signal.aborted) return;
+      }
+    } finally {
+      clearInterval(check);
+    }
+  }
+
+  return {
+    /** @throws ApiError UNAVAILABLE. @returns also `release`, to be called once when nobody wants the events */
+    open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
+      if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
+      slots.take('');
+      return { events: eventsOf(grant, events), release: () => slots.release('') };
+    },
+    /** Ends all streams. */
+    close: (): void => closing.abort(),
+  };
+}
