@@ -19,7 +19,7 @@ export function Evidence({ reliability, answers }: { reliability: number; answer
   const { word, isThin } = strengthOf(reliability);
   return (
     <>
-      {isThin ? <Badge look="alert">{word}</Badge> : word}: {plural(answers, 'answer')}, reliability{' '}
+      {isThin ? <Badge look="alert">{word}</Badge> : `${word}:`} {plural(answers, 'answer')}, reliability{' '}
       {percent(reliability)}
     </>
   );

@@ -66,7 +66,7 @@ export function PacePanel({ userId, query, skills, nameOf }: PaceProps) {
             )}
             <PaceTiles of={of} />
             <Plateaus userId={userId} query={query} of={of} nameOf={nameOf} />
-            {of.series !== null && <Days series={of.series} isSkill={of.skill_id !== null} />}
+            {of.series !== null && <Days series={of.series} days={of.days} isSkill={of.skill_id !== null} />}
           </div>
         )}
       </Loaded>
@@ -117,7 +117,7 @@ function PaceTiles({ of }: { readonly of: Velocity }) {
       <Stat
         label="Momentum"
         value={label ?? none}
-        note={label === null ? undefined : `${rate(of.momentum)} points: ${momentumTexts[label]}`}
+        note={label === null ? 'not enough days yet' : `${rate(of.momentum)} points: ${momentumTexts[label]}`}
         look={label === 'fading' ? 'alert' : label === 'building' ? 'good' : undefined}
       >
         A quick moving average of mastery (half of it from the last 3 days) less a slow one (14 days), over
@@ -158,7 +158,7 @@ interface PlateausProps extends Omit<PaceProps, 'skills'> {
 
 const Plateaus = ({ userId, query, of, nameOf }: PlateausProps) => (
   <p>
-    {of.plateaus.length === 0 ? 'No plateau: no skill is without progress for sure.' : 'On a plateau: '}
+    {of.plateaus.length === 0 ? 'No skill is on a plateau.' : 'On a plateau: '}
     {of.plateaus.map((id, i) => (
       <>
         {i > 0 && ', '}
@@ -185,13 +185,20 @@ const columns: readonly Column<SeriesDay>[] = [
   { title: 'Wrong', value: ({ attempts, correct }) => attempts - correct },
 ];
 
+const dayMs = 86_400_000;
 const dayOf = ({ date }: SeriesDay): Date => new Date(date);
 
-function masteryPlot(series: readonly SeriesDay[]): Plot.PlotOptions {
+/** From the first to the end of the last of the days until today, so that idle ones show. */
+function spanAxis(days: number): Plot.ScaleOptions {
+  const tomorrow = Math.floor(Date.now() / dayMs + 1) * dayMs;
+  return { type: 'utc', label: 'UTC day', domain: [new Date(tomorrow - days * dayMs), new Date(tomorrow)] };
+}
+
+function masteryPlot(series: readonly SeriesDay[], days: number): Plot.PlotOptions {
   const known = series.filter(({ mastery }) => mastery !== null);
   const ys = known.map(({ mastery }) => mastery as number);
   return {
-    x: { type: 'utc', label: 'UTC day' },
+    x: spanAxis(days),
     y: shareAxis('mastery', ys.length === 0 ? [0, 1] : domainAround(ys, [0, 1], 0.2)),
     marks: [
       Plot.line(known, { x: dayOf, y: 'mastery', stroke: 'var(--a)', strokeWidth: 2 }),
@@ -205,17 +212,17 @@ function masteryPlot(series: readonly SeriesDay[]): Plot.PlotOptions {
 
 const answerSeries = { Right: 'c', Wrong: 'b' } as const;
 
-function answersPlot(series: readonly SeriesDay[]): Plot.PlotOptions {
+function answersPlot(series: readonly SeriesDay[], days: number): Plot.PlotOptions {
   const bars = series.flatMap(({ date, attempts, correct }) => {
     const start = new Date(date);
-    const place = { date, start, end: new Date(start.getTime() + 86_400_000) };
+    const place = { date, start, end: new Date(start.getTime() + dayMs) };
     return [
       { ...place, from: 0, to: correct, what: 'Right', count: correct },
       { ...place, from: correct, to: attempts, what: 'Wrong', count: attempts - correct },
     ];
   });
   return {
-    x: { type: 'utc', label: 'UTC day' },
+    x: spanAxis(days),
     y: { label: 'answers', grid: true },
     marks: [
       Plot.rect(
@@ -230,14 +237,27 @@ function answersPlot(series: readonly SeriesDay[]): Plot.PlotOptions {
   };
 }
 
-function Days({ series, isSkill }: { readonly series: readonly SeriesDay[]; readonly isSkill: boolean }) {
+interface DaysProps {
+  readonly series: readonly SeriesDay[];
+  readonly days: number;
+  readonly isSkill: boolean;
+}
+
+function Days({ series, days, isSkill }: DaysProps) {
   const known = useMemo(() => series.filter(({ mastery }) => mastery !== null), [series]);
+  const plots = useMemo(
+    () => ({
+      mastery: (rows: readonly SeriesDay[]) => masteryPlot(rows, days),
+      answers: (rows: readonly SeriesDay[]) => answersPlot(rows, days),
+    }),
+    [days],
+  );
   return (
     <div class="grid">
       <Chart
         title="Mastery at the end of each day with answers"
         about={isSkill ? 'Of this skill.' : 'The mean over skills with at least five answers.'}
-        plot={masteryPlot}
+        plot={plots.mastery}
         rows={known}
         columns={columns}
         height={230}
@@ -247,7 +267,7 @@ function Days({ series, isSkill }: { readonly series: readonly SeriesDay[]; read
         title="Answers a day"
         about="Right answers stand below, wrong ones on top of them."
         series={answerSeries}
-        plot={answersPlot}
+        plot={plots.answers}
         rows={series}
         columns={columns}
         height={230}

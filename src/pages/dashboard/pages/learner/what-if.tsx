@@ -3,7 +3,7 @@ import * as Plot from '@observablehq/plot';
 import { useMemo, useState } from 'preact/hooks';
 import type { Plan, Prediction, WhatIf } from '../../../../client/types.js';
 import { domainAround } from '../../../../lab/report/marks.js';
-import { day, none, percent, plural, signed } from '../../base/format.js';
+import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useSettled } from '../../base/settled.js';
 import type { NameOf } from '../../base/skill-names.js';
@@ -23,12 +23,16 @@ interface WhatIfProps {
 }
 
 const mostAnswers = 100;
+/** Where the slider begins for who does less: a plan worth a look. */
+const leastShown = 5;
 
 export function WhatIfPanel({ userId, prediction, skills, nameOf, level }: WhatIfProps) {
   const { api } = useViewer();
   const { math, rw } = prediction.assumed_practice;
-  const usual = Math.min(mostAnswers, Math.round(math.answers_per_day + rw.answers_per_day));
-  const [answers, setAnswers] = useState(usual);
+  const usual = math.answers_per_day + rw.answers_per_day;
+  const [answers, setAnswers] = useState(() =>
+    Math.min(mostAnswers, Math.max(leastShown, Math.round(usual))),
+  );
   const [days, setDays] = useState(90);
   const [chosen, choose] = useState<readonly string[]>([]);
   const plan = useMemo(
@@ -154,8 +158,8 @@ function Outcome({ of, usual }: { readonly of: WhatIf; readonly usual: number })
     <>
       <p>
         <strong>{planned}</strong> in {plural(days, 'day')} ({low} to {high}): {signed(planned - unplanned)}{' '}
-        points against going on as so far (about {usual} a day). Chance to stand at {target_score}{' '}
-        {target_date === null ? 'in a year' : `on ${day(target_date)}`}:{' '}
+        points against going on as so far (about {decimal(1)(usual)} answers a day). Chance to stand at{' '}
+        {target_score} {target_date === null ? 'in a year' : `on ${day(target_date)}`}:{' '}
         <strong>{percent(goal_probability)}</strong>.
       </p>
       <p class="soft">
