@@ -8,7 +8,7 @@ const now = Date.parse('2026-06-30T00:30:00Z');
 
 const standing: Standing = {
   ...{ answers: 20, lastAnswerAt: '2026-06-29T10:00:00Z', isOnTrack: false, currentTotal: 1080 },
-  ...{ targetScore: 1220, daysToGoal: null, answersPerDay: 1.5, plateaus: [] },
+  ...{ targetScore: 1220, targetDate: null, daysToGoal: null, answersPerDay: 1.5, plateaus: [] },
 };
 const statusWith = (changes: Partial<Standing>) => statusOf({ ...standing, ...changes }, now);
 const reasonWith = (changes: Partial<Standing>) => reasonOf({ ...standing, ...changes }, now);
@@ -33,10 +33,12 @@ test('the reason says what is missing, in a few words', () => {
   assert.equal(reasonWith({}), '140 points to go; 1.5 answers a day');
   assert.equal(
     reasonWith({ plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 }),
-    '140 points to go; hardly any practice; stuck on Commas and 1 more',
+    '140 points to go; hardly any practice; stuck on Commas, 1 more',
   );
   assert.match(reasonWith({ currentTotal: 1220 }) ?? '', /^there now, forecast to fall below the goal;/);
   assert.match(reasonWith({ daysToGoal: 40 }) ?? '', /^at the goal in 40 days: too late, or not for long;/);
+  assert.match(reasonWith({ targetDate: '2026-06-30' }) ?? '', /^140 points to go;/);
+  assert.match(reasonWith({ targetDate: '2026-06-29' }) ?? '', /^date passed, 140 points short;/);
   assert.equal(reasonWith({ answers: 7 }), '7 of 20 answers');
   assert.equal(reasonWith({ lastAnswerAt: '2026-06-01T12:00:00Z' }), 'no answer for 29 days');
 });

@@ -22,8 +22,8 @@ export interface Layout {
 
 /** Rows as high as a screen or so takes, columns as wide as a finger's tip at least. @param width what there is */
 export function layoutOf(members: number, skills: number, width: number): Layout {
-  const row = Math.min(20, Math.max(4, Math.floor(1000 / Math.max(1, members))));
-  const [left, top] = [104, 148];
+  const row = Math.min(20, Math.max(3, Math.floor(1000 / Math.max(1, members))));
+  const [left, top] = [116, 148];
   const column = Math.max(14, (width - left - 1) / Math.max(1, skills));
   return { left, top, row, column, width: left + 1 + column * skills, height: top + 1 + row * members };
 }

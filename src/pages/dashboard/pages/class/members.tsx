@@ -15,7 +15,7 @@ const columns: readonly Column<Member>[] = [
     title: 'Learner',
     value: ({ userId }) => userId,
     show: ({ userId }) => (
-      <a class="learner-id" href={href('learner', [userId])}>
+      <a class="name" href={href('learner', [userId])}>
         <bdi>{userId}</bdi>
       </a>
     ),
@@ -29,7 +29,7 @@ const columns: readonly Column<Member>[] = [
     title: 'Why',
     about: 'In a few words',
     value: ({ reason }) => reason,
-    show: ({ reason }) => (reason === null ? none : <span class="long">{reason}</span>),
+    show: ({ reason }) => (reason === null ? none : <span class="why">{reason}</span>),
   },
   {
     title: 'Total now',
@@ -121,7 +121,7 @@ function byNeed(a: Member, b: Member): number {
 }
 
 export const Members = ({ members }: { members: readonly Member[] }) => (
-  <section class="panel">
+  <section class="panel members">
     <h2>Learners</h2>
     <Table
       {...{ name: 'Learners of the class', columns, rows: members.toSorted(byNeed), filter: true }}

@@ -92,6 +92,7 @@ function memberOf(
     isOnTrack: goal.on_track,
     currentTotal: prediction.current_total,
     targetScore: goal.target_score,
+    targetDate: goal.target_date,
     daysToGoal: goal.days_to_goal,
     answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
     plateaus: progress.plateaus.map((id) => skills.get(id)?.name ?? id),

@@ -20,6 +20,8 @@ export interface Standing {
   readonly isOnTrack: boolean;
   readonly currentTotal: number;
   readonly targetScore: number;
+  /** A UTC day; null: the goal has none. */
+  readonly targetDate: string | null;
   /** Until the forecast is at the target; null: not within a year. */
   readonly daysToGoal: number | null;
   /** Practice that the forecast assumes, of both sections together. */
@@ -48,13 +50,16 @@ export function reasonOf(standing: Standing, now: number): string | null {
   if (status === 'track') return null;
   if (status === 'idle') return `no answer for ${idleDaysOf(standing, now)} days`;
   if (status === 'few') return `${standing.answers} of ${rule.fewAnswers} answers`;
-  return [gapText(standing), paceText(standing), ...plateauTexts(standing)].join('; ');
+  return [gapText(standing, now), paceText(standing), ...plateauTexts(standing)].join('; ');
 }
 
-function gapText({ currentTotal, targetScore, daysToGoal }: Standing): string {
-  if (currentTotal >= targetScore) return 'there now, forecast to fall below the goal';
+function gapText({ currentTotal, targetScore, targetDate, daysToGoal }: Standing, now: number): string {
+  const gap = targetScore - currentTotal;
+  const isOver = targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
+  if (isOver) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
+  if (gap <= 0) return 'there now, forecast to fall below the goal';
   if (daysToGoal !== null) return `at the goal in ${daysToGoal} days: too late, or not for long`;
-  return `${targetScore - currentTotal} points to go`;
+  return `${gap} points to go`;
 }
 
 const paceText = ({ answersPerDay }: Standing): string =>
@@ -62,5 +67,5 @@ const paceText = ({ answersPerDay }: Standing): string =>
 
 function plateauTexts({ plateaus: [first, ...others] }: Standing): string[] {
   if (first === undefined) return [];
-  return [`stuck on ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`];
+  return [`stuck on ${first}${others.length === 0 ? '' : `, ${others.length} more`}`];
 }

@@ -34,7 +34,8 @@ const weeks = (rows: readonly Week[]): Plot.PlotOptions => ({
   ...{ marginLeft: 88, marginTop: 40, marginBottom: 12, padding: 0.06 },
   x: {
     type: 'band',
-    domain: upTo(Math.max(...rows.map(({ week }) => week))),
+    domain: weeksOf(rows),
+    ticks: weeksOf(rows).filter((week) => week % 4 === 0),
     label: 'Weeks since',
     axis: 'top',
   },
@@ -54,4 +55,6 @@ const weeks = (rows: readonly Week[]): Plot.PlotOptions => ({
   ],
 });
 
-const upTo = (last: number): number[] => [...Array(last + 1).keys()];
+const weeksOf = (rows: readonly Week[]): number[] => [
+  ...Array(Math.max(...rows.map(({ week }) => week)) + 1).keys(),
+];

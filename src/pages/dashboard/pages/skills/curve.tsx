@@ -21,7 +21,7 @@ const columns: readonly Column<Step>[] = [
 ];
 
 export const LearningCurve = ({ rows }: { rows: readonly Step[] }) => (
-  <div class="curve">
+  <section class="panel" aria-label="Learning curve">
     <Chart
       {...{ title: 'Learning curve', series, rows, columns, plot: curve, height: 320 }}
       about="Learners' first to 30th answer on the skill: how many were right, with the 95 % interval, and what was predicted before. Later answers are of those who went on, so compare the lines with each other rather than with their beginning."
@@ -32,7 +32,7 @@ export const LearningCurve = ({ rows }: { rows: readonly Step[] }) => (
       about="How many came as far as each answer."
       empty="It takes five learners with answers."
     />
-  </div>
+  </section>
 );
 
 function curve(rows: readonly Step[]): Plot.PlotOptions {

@@ -47,7 +47,11 @@ function misleadingText(items: readonly SkillItem[]): string {
 }
 
 const columns: readonly Column<SkillItem>[] = [
-  { title: 'Item', value: ({ item_id }) => item_id },
+  {
+    title: 'Item',
+    value: ({ item_id }) => item_id,
+    show: ({ item_id }) => <bdi class="name">{item_id}</bdi>,
+  },
   { title: 'Learners', value: ({ learners }) => learners },
   { title: 'Answers', value: ({ answers }) => answers },
   { title: 'Right', value: ({ accuracy }) => accuracy, show: ({ accuracy }) => percent(accuracy) },
@@ -71,8 +75,7 @@ const columns: readonly Column<SkillItem>[] = [
     show: ({ beyond, low, high }) => (
       <>
         {points(beyond)}
-        <span class="soft">
-          {' '}
+        <span class="sub">
           {points(low)} to {points(high)}
         </span>
       </>

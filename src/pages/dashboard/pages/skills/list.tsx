@@ -1,7 +1,7 @@
 /** All skills of the tenant, one a row. */
 import { useMemo } from 'preact/hooks';
 import type { SkillPage, SkillStatisticsPage } from '../../../../client/types.js';
-import { percent, signed } from '../../base/format.js';
+import { none, percent } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
@@ -85,7 +85,7 @@ const columns: readonly Column<Row>[] = [
     title: 'Skill',
     value: ({ skill_id, name }) => name ?? skill_id,
     show: ({ skill_id, name }) => (
-      <a href={href('skills', [skill_id])}>
+      <a class="name" href={href('skills', [skill_id])}>
         <bdi>{name ?? skill_id}</bdi>
       </a>
     ),
@@ -133,4 +133,4 @@ const columns: readonly Column<Row>[] = [
 
 /** @param velocity mastery won by an answer, -1 to 1 */
 export const velocityText = (velocity: number | null): string =>
-  velocity === null ? '–' : signed(Math.round(1000 * velocity) / 10);
+  velocity === null ? none : `${velocity > 0 ? '+' : ''}${(100 * velocity).toFixed(1)}`.replace('-', '−');

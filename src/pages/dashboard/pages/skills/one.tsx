@@ -61,8 +61,8 @@ function HowLearnersDo({ statistics }: { statistics: SkillStatistics }) {
         </Stat>
         <Stat
           label="Won by an answer"
-          value={`${velocityText(won.median)} points`}
-          note={`half of the learners: ${velocityText(won.q1)} to ${velocityText(won.q3)}`}
+          value={velocityText(won.median)}
+          note={`points; half of the learners ${velocityText(won.q1)} to ${velocityText(won.q3)}`}
         >
           Percentage points of mastery that an answer brings, for the learner in the middle. First answers
           also find out what was known before.
