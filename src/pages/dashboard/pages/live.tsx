@@ -12,12 +12,16 @@ import { type Live, useLive } from './live/use-live.js';
 export function LivePage() {
   const live = useLive(useViewer().apiKey);
   const last = live.figures.at(-1);
+  const [told, tell] = useState('');
   return (
     <>
       <div class="row apart">
         <h1>Live</h1>
-        <Controls live={live} last={last} />
+        <Controls live={live} last={last} onSum={tell} />
       </div>
+      <p role="status" class="soft told">
+        {told}
+      </p>
       {live.lost !== null && (
         <ErrorNote error={live.lost.error} retry={live.lost.waitMs === null ? undefined : live.again} />
       )}
@@ -30,24 +34,26 @@ export function LivePage() {
   );
 }
 
-function Controls({ live, last }: { live: Live; last: LiveFigures | undefined }) {
-  const [told, tell] = useState('');
+interface ControlsProps {
+  readonly live: Live;
+  readonly last: LiveFigures | undefined;
+  readonly onSum: (text: string) => void;
+}
+
+function Controls({ live, last, onSum }: ControlsProps) {
   return (
     <div class="row">
       <Badge look={live.lost !== null ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}>
         {streamState(live, last)}
       </Badge>
       {last !== undefined && (
-        <button type="button" onClick={() => tell(summaryOf(last))}>
+        <button type="button" onClick={() => onSum(summaryOf(last))}>
           Sum up
         </button>
       )}
-      <button type="button" aria-pressed={live.isPaused} onClick={() => live.setPaused(!live.isPaused)}>
+      <button type="button" onClick={() => live.setPaused(!live.isPaused)}>
         {live.isPaused ? 'Go on' : 'Pause'}
       </button>
-      <p role="status" class="soft">
-        {told}
-      </p>
     </div>
   );
 }

@@ -27,7 +27,13 @@ function lines(values: Values, label: string): (figures: readonly LiveFigures[])
     const points = figures.flatMap((one, i) => pointsOf(one, figures[i - 1], values));
     const end = Date.parse(figures.at(-1)?.at ?? '');
     return {
-      x: { type: 'utc', domain: [new Date(end - windowMs), new Date(end)], label: null, ticks: 5 },
+      x: {
+        type: 'utc',
+        domain: [new Date(end - windowMs), new Date(end)],
+        label: null,
+        ticks: 5,
+        tickFormat: '%H:%M',
+      },
       y: { label, grid: true, zero: true, nice: true, ticks: 5, tickFormat: compact },
       marginTop: 26,
       marks: [

@@ -15,7 +15,8 @@ interface Tile {
 
 export const stateOf = (isUp: boolean | null): string => (isUp === null ? none : isUp ? 'up' : 'away');
 
-const megabytes = (bytes: number): string => `${compact(Math.round(bytes / 2 ** 20))} MB`;
+const amount = (bytes: number): string =>
+  bytes < 2 ** 30 ? `${compact(bytes / 2 ** 20)} MB` : `${compact(bytes / 2 ** 30)} GB`;
 
 const memoryShare = ({ redis_memory: memory }: LiveFigures): number | null =>
   memory === null || memory.limit === null ? null : memory.used / memory.limit;
@@ -89,14 +90,14 @@ const tiles: readonly Tile[] = [
   },
   {
     label: 'Memory of Redis',
-    value: ({ redis_memory }) => (redis_memory === null ? none : megabytes(redis_memory.used)),
+    value: ({ redis_memory }) => (redis_memory === null ? none : amount(redis_memory.used)),
     isFine: (figures) => atMost(memoryShare(figures), fullMemory),
     note: ({ redis_memory, ...figures }) =>
       redis_memory === null
         ? ''
         : redis_memory.limit === null
           ? 'no limit is set'
-          : `${percent(memoryShare({ redis_memory, ...figures }))} of ${megabytes(redis_memory.limit)}`,
+          : `${percent(memoryShare({ redis_memory, ...figures }))} of ${amount(redis_memory.limit)}`,
     about:
       'Normal: below 85 % of its limit. Answers are refused while less than a twentieth is free, and are taken again by themselves. Raise maxmemory, or bring ClickHouse back so that the outbox empties.',
   },
