@@ -103,23 +103,13 @@ function Inside({ apiKey, onLeave }: { apiKey: string; onLeave: (reason: string 
       </main>
     );
   if (own.data === null) return <Loading what="the dashboard" />;
-  return <Frame api={api} apiKey={apiKey} own={own.data} onLeave={() => onLeave(null)} />;
+  return <Frame api={api} own={own.data} onLeave={() => onLeave(null)} />;
 }
 
-function Frame({
-  api,
-  apiKey,
-  own,
-  onLeave,
-}: {
-  api: Api;
-  apiKey: string;
-  own: OwnKey;
-  onLeave: () => void;
-}) {
+function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => void }) {
   const route = useRoute();
   const viewer = useMemo(
-    (): Viewer => ({ api, apiKey, own, can: (scope) => own.scopes.includes(scope) }),
+    (): Viewer => ({ api, own, can: (scope) => own.scopes.includes(scope) }),
     [api, own],
   );
   const open = Object.entries(pages).filter(([, page]) => page.scopes.some(viewer.can));

@@ -6,8 +6,6 @@ import type { Api } from './session.js';
 
 export interface Viewer {
   readonly api: Api;
-  /** For the stream of live figures, which is no call of the client. */
-  readonly apiKey: string;
   readonly own: OwnKey;
   can(scope: OwnKey['scopes'][number]): boolean;
 }

@@ -1,16 +1,16 @@
 /** What the service does at the moment, by server-sent events. */
 import { useState } from 'preact/hooks';
+import type { LiveFigures } from '../../../client/types.js';
 import { decimal, plural, whole } from '../base/format.js';
 import { useViewer } from '../base/viewer.js';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Badge, Stat, Stats } from '../parts/stat.jsx';
 import { ErrorChart, LatencyChart, RateChart } from './live/charts.jsx';
-import type { LiveFigures } from './live/stream.js';
 import { stateOf, Tiles } from './live/tiles.jsx';
 import { type Live, useLive } from './live/use-live.js';
 
 export function LivePage() {
-  const live = useLive(useViewer().apiKey);
+  const live = useLive(useViewer().api);
   const last = live.figures.at(-1);
   const [told, tell] = useState('');
   return (

@@ -1,9 +1,9 @@
 import * as Plot from '@observablehq/plot';
+import type { LiveFigures } from '../../../../client/types.js';
 import type { Series } from '../../../../lab/report/marks.js';
 import { compact, decimal } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
-import type { LiveFigures } from './stream.js';
 
 /** One value of one series at a time; null: not known, where its line breaks. */
 interface Point {

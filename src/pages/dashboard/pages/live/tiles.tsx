@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
+import type { LiveFigures } from '../../../../client/types.js';
 import { compact, decimal, none, percent, whole } from '../../base/format.js';
 import { href } from '../../base/route.js';
 import { Stat, Stats } from '../../parts/stat.jsx';
-import type { LiveFigures } from './stream.js';
 
 interface Tile {
   readonly label: string;

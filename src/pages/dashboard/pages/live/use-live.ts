@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { followLive, type LiveFigures } from './stream.js';
+import type { LiveFigures } from '../../../../client/types.js';
+import type { Api } from '../../base/session.js';
+import { followLive } from './follow.js';
 
 const keptMs = 5 * 60_000;
 
@@ -19,7 +21,7 @@ export interface Live {
 }
 
 /** Live figures while somebody can see them: not while it is paused or the tab is hidden. */
-export function useLive(apiKey: string): Live {
+export function useLive(api: Api): Live {
   const [figures, setFigures] = useState<readonly LiveFigures[]>([]);
   const [isPaused, setPaused] = useState(false);
   const [lost, setLost] = useState<Lost | null>(null);
@@ -28,7 +30,7 @@ export function useLive(apiKey: string): Live {
   useEffect(() => {
     if (isPaused || !isVisible) return;
     const abort = new AbortController();
-    void followLive(apiKey, {
+    void followLive(api, {
       signal: abort.signal,
       onFigures: (next) => {
         setLost(null);
@@ -37,7 +39,7 @@ export function useLive(apiKey: string): Live {
       onLost: (error, waitMs) => setLost({ error, waitMs }),
     });
     return () => abort.abort();
-  }, [apiKey, isPaused, isVisible, turn]);
+  }, [api, isPaused, isVisible, turn]);
   return { figures, isPaused, setPaused, lost, again: () => setTurn((count) => count + 1) };
 }
 

@@ -1,0 +1,38 @@
+import { sleep } from '../../../../client/deadline.js';
+import { SkilltraceError } from '../../../../client/errors.js';
+import type { LiveFigures } from '../../../../client/types.js';
+import type { Api } from '../../base/session.js';
+
+const firstWaitMs = 1_000;
+const longestWaitMs = 30_000;
+
+interface Follower {
+  readonly signal: AbortSignal;
+  readonly onFigures: (figures: LiveFigures) => void;
+  /** @param waitMs until it is tried again; null: it is not */
+  readonly onLost: (error: unknown, waitMs: number | null) => void;
+}
+
+/** Reads live figures until the signal; a stream that ends or breaks is opened again, after waits that double. */
+export async function followLive(api: Api, { signal, onFigures, onLost }: Follower): Promise<void> {
+  let boundMs = firstWaitMs;
+  while (!signal.aborted) {
+    let error: unknown = new SkilltraceError('NETWORK_ERROR', 'The service ended the stream');
+    try {
+      for await (const figures of api.live({ signal })) {
+        boundMs = firstWaitMs;
+        onFigures(figures);
+      }
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (signal.aborted) return;
+    if (!(error instanceof SkilltraceError && error.retryable)) return onLost(error, null);
+    // A random share, so that pages that were cut together do not come back together.
+    const waitMs = boundMs * (0.5 + Math.random() / 2);
+    onLost(error, waitMs);
+    // It rejects by the signal alone, which the loop looks at.
+    await sleep(waitMs, signal).catch(() => undefined);
+    boundMs = Math.min(longestWaitMs, 2 * boundMs);
+  }
+}
