@@ -38,7 +38,7 @@ function lines(values: Values, label: string): (figures: readonly LiveFigures[])
       marginTop: 26,
       marks: [
         Plot.ruleY([0]),
-        Plot.lineY(points, { x: 'at', y: 'value', stroke: 'series', strokeWidth: 1.8 }),
+        Plot.lineY(points, { x: 'at', y: 'value', z: 'series', stroke: 'series', strokeWidth: 1.8 }),
         Plot.dot(points, Plot.selectLast({ x: 'at', y: 'value', z: 'series', fill: 'series', r: 3 })),
       ],
     };
