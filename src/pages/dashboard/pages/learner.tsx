@@ -24,8 +24,8 @@ export function LearnerPage({ route }: { readonly route: Route }) {
         title="Learners with answers"
         about={
           <>
-            In the order of their ids. To see who is at risk, compare them on the page{' '}
-            <a href={href('class')}>Class</a>.
+            In the order of their ids. Enter above opens an id as it is written. To see who is at risk,
+            compare them on the page <a href={href('class')}>Class</a>.
           </>
         }
       >

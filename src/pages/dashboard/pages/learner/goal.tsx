@@ -17,16 +17,16 @@ interface GoalProps {
 
 export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
   const { can } = useViewer();
-  const until = goal.target_date === null ? 'within a year' : `on ${day(goal.target_date)}`;
+  const isDated = goal.target_date !== null;
   return (
     <section class="inner">
       <h3>
         {goal.is_set ? 'Goal' : 'No goal is set; a usual one is assumed'}: {goal.target_score}
-        {goal.target_date !== null && ` by ${day(goal.target_date)}`}
+        {isDated && ` by ${day(goal.target_date)}`}
       </h3>
       <p>
         <span class="stat-value">{percent(goal.goal_probability)}</span> chance to stand at{' '}
-        {goal.target_score} or more {goal.target_date === null ? 'in a year' : until}{' '}
+        {goal.target_score} or more {isDated ? `on ${day(goal.target_date)}` : 'in a year'}{' '}
         {goal.on_track ? <Badge look="good">on track</Badge> : <Badge look="alert">not on track</Badge>}
       </p>
       <dl>
@@ -46,8 +46,8 @@ export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
         </dd>
       </dl>
       <p class="soft">
-        On track means that the expected score reaches the goal {until} and is still there then; the chance
-        also counts how unsure the forecast is.
+        On track means that the expected score reaches the goal {isDated ? 'by that day' : 'within a year'}{' '}
+        and is still there then; the chance also counts how unsure the forecast is.
       </p>
       {can('write') ? (
         <GoalForm

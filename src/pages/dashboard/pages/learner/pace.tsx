@@ -98,7 +98,7 @@ function PaceTiles({ of }: { readonly of: Velocity }) {
         value={rate(of.velocity_per_day)}
         note={
           of.velocity_per_day_low === null
-            ? 'needs five days with answers'
+            ? of.series !== null && 'needs five days with answers'
             : `${rate(of.velocity_per_day_low)} to ${rate(of.velocity_per_day_high)}${isOpen ? ': may be none' : ''}`
         }
       >

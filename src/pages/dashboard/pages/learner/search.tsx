@@ -24,6 +24,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
   const id = useId();
   const { found, isLate, error } = useFound(api, text);
   useEffect(() => choose(-1), [found]);
+  useEffect(() => document.getElementById(`${id}-${chosen}`)?.scrollIntoView({ block: 'nearest' }), [chosen]);
   const submit = (event: Event): void => {
     event.preventDefault();
     const wanted = found[chosen]?.user_id ?? text.trim();
