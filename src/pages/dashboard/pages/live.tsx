@@ -116,7 +116,7 @@ function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures })
         </Stat>
       </Stats>
       <Tiles figures={last} />
-      <div class="grid" aria-live="off">
+      <div class="grid thirds" aria-live="off">
         <RateChart figures={figures} />
         <LatencyChart figures={figures} />
         <ErrorChart figures={figures} />

@@ -18,6 +18,8 @@ const time = (at: string): string => at.slice(11, 19);
 const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => time(at) };
 
 const windowMs = 5 * 60_000;
+/** Of the axis, until figures of five minutes are there. */
+const leastMs = 60_000;
 /** Longer apart: nobody looked meanwhile. */
 const gapMs = 3_500;
 
@@ -25,16 +27,27 @@ const gapMs = 3_500;
 function lines(values: Values, label: string): (figures: readonly LiveFigures[]) => Plot.PlotOptions {
   return (figures) => {
     const points = figures.flatMap((one, i) => pointsOf(one, figures[i - 1], values));
-    const end = Date.parse(figures.at(-1)?.at ?? '');
+    const [begin, end] = [figures.at(0), figures.at(-1)].map((one) => Date.parse(one?.at ?? '')) as [
+      number,
+      number,
+    ];
+    const from = Math.max(end - windowMs, Math.min(begin, end - leastMs));
     return {
       x: {
         type: 'utc',
-        domain: [new Date(end - windowMs), new Date(end)],
+        domain: [new Date(from), new Date(end)],
         label: null,
         ticks: 5,
         tickFormat: '%H:%M',
       },
-      y: { label, grid: true, zero: true, nice: true, ticks: 5, tickFormat: compact },
+      y: {
+        label,
+        domain: [0, Math.max(1, ...points.map(({ value }) => value ?? 0))],
+        grid: true,
+        nice: true,
+        ticks: 5,
+        tickFormat: compact,
+      },
       marginTop: 26,
       marks: [
         Plot.ruleY([0]),
@@ -126,7 +139,7 @@ export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
   return (
     <Chart
       title="Errors a second, by status"
-      about="4xx: the caller's; 5xx: the service's, or a server behind it is away."
+      about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${labels.length === 1 ? ` All are ${labels[0]}.` : ''}`}
       series={Object.fromEntries(labels.map((label, i) => [label, errorColors[i] ?? 'a']))}
       plot={lines(
         (one) => Object.fromEntries(Object.entries(values(one)).filter(([name]) => labels.includes(name))),

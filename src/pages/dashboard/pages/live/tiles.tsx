@@ -47,7 +47,7 @@ const tiles: readonly Tile[] = [
       oldest_pending_seconds === null ? none : `${decimal(1)(oldest_pending_seconds)} s`,
     isFine: ({ oldest_pending_seconds }) => atMost(oldest_pending_seconds, 60),
     about:
-      'How long the oldest counted answer has waited for ClickHouse: the lag of histories and statistics. Normal: below 5 s. Beyond 60 s ClickHouse is away or too slow, or the pipeline does not run: see the log for “drain failed”.',
+      'How long the oldest counted answer has waited for ClickHouse: the lag of histories and statistics. Normal: a few seconds. Beyond 60 s ClickHouse is away or too slow, or the pipeline does not run: see the log for “drain failed”.',
   },
   {
     label: 'Outbox',

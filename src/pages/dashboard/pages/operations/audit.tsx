@@ -20,8 +20,8 @@ export function AuditPart() {
         {({ last }) =>
           last === null ? (
             <p class="soft">
-              There was none yet: the pipeline makes one at its start and every AUDIT_INTERVAL_HOURS;{' '}
-              <code>npm run audit</code> makes one now.
+              The service has made none yet: it makes one after its start and every AUDIT_INTERVAL_HOURS.{' '}
+              <code>npm run audit</code> makes one at once and prints what it found.
             </p>
           ) : (
             <Shown audit={last} />

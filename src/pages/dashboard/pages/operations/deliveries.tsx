@@ -60,7 +60,7 @@ const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] =>
     value: ({ created_at }) => created_at,
     show: ({ created_at }) => dayAndTime(created_at),
   },
-  { title: 'Event', value: ({ type }) => type },
+  { title: 'Event', value: ({ type }) => type, show: ({ type }) => <span class="words">{type}</span> },
   {
     title: 'State',
     value: ({ status }) => status,
