@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { plural } from '../../base/format.js';
 import { go } from '../../base/route.js';
 import { Dialog } from '../../parts/dialog.jsx';
-import { columnIds, listOf, mostLearners, pastedIds } from './list.js';
+import { columnIds, idsOf, listOf, mostLearners, pastedIds } from './list.js';
 import type { Choice } from './read.js';
 
 /** The view of the class stays as it is. */
@@ -42,7 +42,7 @@ export function Chooser({ choice, view }: ChooserProps) {
 const mostCharacters = 40_000;
 
 function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
-  const [text, setText] = useState(choice.ids ?? '');
+  const [text, setText] = useState(() => shownList(choice.ids === undefined ? [] : idsOf(choice.ids)));
   const ids = pastedIds(text);
   const problem = problemOf(ids);
   const submit = (event: Event): void => {
@@ -51,12 +51,7 @@ function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose
     onClose();
   };
   const read = async (file: File | undefined): Promise<void> => {
-    if (file !== undefined)
-      setText(
-        columnIds(await file.text())
-          .map(quoted)
-          .join('\n'),
-      );
+    if (file !== undefined) setText(shownList(columnIds(await file.text())));
   };
   return (
     <Dialog title="A list of learners" onClose={onClose}>
@@ -94,5 +89,6 @@ function problemOf(ids: readonly string[]): string | null {
   return null;
 }
 
-/** As the list is read again. */
-const quoted = (id: string): string => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id);
+/** As it is read again. */
+const shownList = (ids: readonly string[]): string =>
+  ids.map((id) => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id)).join('\n');

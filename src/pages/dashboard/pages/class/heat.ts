@@ -104,7 +104,11 @@ function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout
     if (i > 0 && skills[i - 1]?.section === section) continue;
     const x = left + column * i - 0.5;
     all.append(element('path', { d: `M${x} 0V${height}` }));
-    all.append(Object.assign(element('text', { x: x + 6, y: 11 }), { textContent: sectionName(section) }));
+    all.append(
+      Object.assign(element('text', { x: x + 6, y: 11, 'text-anchor': 'start' }), {
+        textContent: sectionName(section),
+      }),
+    );
   }
   return all;
 }

@@ -49,7 +49,7 @@ export async function readClass(api: Api, choice: Choice, signal: AbortSignal): 
 }
 
 async function chosen(api: Api, { ids, prefix, cursor }: Choice, signal: AbortSignal) {
-  if (ids !== undefined) return { ids: idsOf(ids).slice(0, mostLearners), nextCursor: null };
+  if (ids !== undefined) return { ids: idsOf(ids), nextCursor: null };
   const page = await api.learners({ prefix, cursor, limit: mostLearners, signal });
   return { ids: page.learners.map(({ user_id }: ListedLearner) => user_id), nextCursor: page.next_cursor };
 }

@@ -46,7 +46,7 @@ const Tile = ({ status, count, of, isShown }: TileProps) => (
       <span class={`stat-value ${looks[status]}`}>
         {count} <small>{of === 0 ? '' : percent(count / of)}</small>
       </span>
-      <span class="stat-note">{notes[status]}</span>
+      <span class="stat-note">{isShown ? 'only these are shown; click for all' : notes[status]}</span>
     </button>
   </div>
 );

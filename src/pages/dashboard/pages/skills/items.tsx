@@ -1,41 +1,25 @@
 /** Questions of a skill: the hardest ones, and those that mislead. */
-import type { SkillItem } from '../../../../client/types.js';
+import type { SkillItem, SkillItemPage } from '../../../../client/types.js';
 import { none, percent, plural, points } from '../../base/format.js';
-import { useLoad } from '../../base/load.js';
-import { useViewer } from '../../base/viewer.js';
-import { Loaded } from '../../parts/loaded.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, Table } from '../../parts/table.jsx';
 
-const mostItems = 500;
-
-export function Items({ skillId }: { skillId: string }) {
-  const { api } = useViewer();
-  const page = useLoad((signal) => api.skillItems(skillId, { limit: mostItems, signal }), [api, skillId]);
-  return (
-    <Panel
-      title="Items"
-      about="The hardest first: questions with ten answers or more, quick guesses left out. Misleading are those on which learners who know the skill (mastery of 80 % or more) do no better than those who do not (below 50 %): look at the question and its key before you blame the learners."
-    >
-      <Loaded of={page} what="the items">
-        {({ items, next_cursor }) => (
-          <>
-            {next_cursor !== null && <p class="soft">The {mostItems} hardest; there are more.</p>}
-            <p>{misleadingText(items)}</p>
-            <Table
-              {...{ name: `Items of ${skillId}`, columns, rows: items, filter: items.length > 20 }}
-              rowKey={({ item_id }) => item_id}
-              empty="No question has ten answers yet, or answers come without item_id."
-            />
-          </>
-        )}
-      </Loaded>
-    </Panel>
-  );
-}
+export const Items = ({ page: { skill_id, items, next_cursor } }: { page: SkillItemPage }) => (
+  <Panel
+    title="Items"
+    about="The hardest first: questions with ten answers or more, quick guesses left out. Misleading are those on which learners who know the skill (mastery of 80 % or more) do no better than those who do not (below 50 %): look at the question and its key before you blame the learners."
+  >
+    {next_cursor !== null && <p class="soft">The {items.length} hardest; there are more.</p>}
+    {items.length > 0 && <p>{misleadingText(items)}</p>}
+    <Table
+      {...{ name: `Items of ${skill_id}`, columns, rows: items, filter: items.length > 20 }}
+      rowKey={({ item_id }) => item_id}
+      empty="No question has ten answers yet, or answers come without item_id."
+    />
+  </Panel>
+);
 
 function misleadingText(items: readonly SkillItem[]): string {
-  if (items.length === 0) return '';
   const names = items.filter(({ misleading }) => misleading === true).map(({ item_id }) => item_id);
   const open = items.filter(({ misleading }) => misleading === null).length;
   return [

@@ -6,8 +6,10 @@ import { useLoad } from '../../base/load.js';
 import { href } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { ErrorNote, Loaded } from '../../parts/loaded.jsx';
+import './skills.css';
 import { type Column, Table } from '../../parts/table.jsx';
 import { sectionName } from './names.js';
+import { Overview, type Point } from './overview.jsx';
 import { origins } from './parameters.jsx';
 
 type Catalogued = SkillPage['skills'][number];
@@ -54,6 +56,7 @@ function Listed({
     const known = new Map(statistics.map((one) => [one.skill_id, one]));
     return skills.map((skill): Row => ({ ...skill, statistics: known.get(skill.skill_id) ?? null }));
   }, [skills, statistics]);
+  const points = useMemo(() => rows.flatMap(pointsOf), [rows]);
   if (rows.length === 0)
     return (
       <p class="note">
@@ -64,15 +67,28 @@ function Listed({
       </p>
     );
   return (
-    <section class="panel">
-      {next_cursor !== null && <p class="soft">The first {mostSkills} by their ids; there are more.</p>}
-      <Table
-        {...{ name: 'Skills', columns, rows, filter: true, rowKey: ({ skill_id }: Row) => skill_id }}
-        sortedBy={['Right', false]}
-      />
-    </section>
+    <div class="stack">
+      <Overview rows={points} />
+      <section class="panel">
+        {next_cursor !== null && <p class="soft">The first {mostSkills} by their ids; there are more.</p>}
+        <Table
+          {...{ name: 'Skills', columns, rows, filter: true, rowKey: ({ skill_id }: Row) => skill_id }}
+          sortedBy={['Right', false]}
+        />
+      </section>
+    </div>
   );
 }
+
+const pointsOf = ({ name, skill_id, section, statistics }: Row): Point[] =>
+  statistics === null
+    ? []
+    : [
+        {
+          ...{ name: name ?? skill_id, section: sectionName(section), answers: statistics.answers },
+          ...{ right: statistics.accuracy, predicted: statistics.mean_p_correct },
+        },
+      ];
 
 const share = (title: string, about: string, of: (statistics: Statistics) => number): Column<Row> => ({
   ...{ title, about, align: 'end' },
@@ -113,14 +129,13 @@ const columns: readonly Column<Row>[] = [
     ({ mean_p_correct }) => mean_p_correct,
   ),
   share(
-    'On a plateau',
+    'Plateaus',
     'Share of learners whom practice on it no longer moves, at their last answer',
     ({ plateau_share }) => plateau_share,
   ),
   {
-    ...{ title: 'Won by an answer', align: 'end' },
-    about:
-      "Percentage points of mastery that an answer brings the learner in the middle: the skill's velocity",
+    ...{ title: 'Velocity', align: 'end' },
+    about: 'Percentage points of mastery that an answer brings the learner in the middle',
     value: ({ statistics }) => statistics?.velocity_per_attempt ?? null,
     show: ({ statistics }) => velocityText(statistics?.velocity_per_attempt ?? null),
   },

@@ -14,10 +14,20 @@ import { sectionName } from './names.js';
 import { ParametersPart } from './parameters.jsx';
 import './skills.css';
 
+const mostItems = 500;
+
 export function OneSkill({ skillId }: { skillId: string }) {
   const { api } = useViewer();
   const skill = useLoad((signal) => api.skill(skillId, { signal }), [api, skillId]);
-  const statistics = useLoad((signal) => api.statisticsOfSkill(skillId, { signal }), [api, skillId]);
+  const stored = useLoad(
+    (signal) =>
+      Promise.all([
+        api.statisticsOfSkill(skillId, { signal }),
+        api.skillItems(skillId, { limit: mostItems, signal }),
+      ]),
+    [api, skillId],
+  );
+  const [statistics, items] = stored.data ?? [];
   return (
     <>
       <p>
@@ -36,12 +46,15 @@ export function OneSkill({ skillId }: { skillId: string }) {
       </Loaded>
       {skill.error === null && (
         <>
-          <Loaded of={statistics} what="how learners do">
-            {(data) => <HowLearnersDo statistics={data} />}
+          <Loaded of={stored} what="how learners do">
+            {([data]) => <HowLearnersDo statistics={data} />}
           </Loaded>
+          {stored.error !== null && (
+            <p class="note">Its learning curve, items and cohorts are missing, the parameters are not.</p>
+          )}
           {skill.data !== null && <ParametersPart skill={skill.data} />}
-          <Items skillId={skillId} />
-          {statistics.data !== null && <Cohorts rows={statistics.data.cohorts} />}
+          {items !== undefined && <Items page={items} />}
+          {statistics !== undefined && <Cohorts rows={statistics.cohorts} />}
         </>
       )}
     </>
@@ -60,9 +73,9 @@ function HowLearnersDo({ statistics }: { statistics: SkillStatistics }) {
           this skill.
         </Stat>
         <Stat
-          label="Won by an answer"
+          label="Velocity"
           value={velocityText(won.median)}
-          note={`points; half of the learners ${velocityText(won.q1)} to ${velocityText(won.q3)}`}
+          note={`points an answer; half of the learners ${velocityText(won.q1)} to ${velocityText(won.q3)}`}
         >
           Percentage points of mastery that an answer brings, for the learner in the middle. First answers
           also find out what was known before.
