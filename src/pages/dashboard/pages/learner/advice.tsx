@@ -2,17 +2,24 @@ import type { Prediction } from '../../../../client/types.js';
 import { href } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { Panel } from '../../parts/stat.jsx';
-import type { LookedAt } from './one.jsx';
+import type { LearnerSkill, LookedAt } from './one.jsx';
 
 interface AdviceProps {
   readonly userId: string;
   readonly query: LookedAt;
   readonly of: Prediction;
+  readonly skills: readonly LearnerSkill[];
   readonly nameOf: NameOf;
 }
 
 /** What to do next, most valuable first, or why nothing is advised. */
-export function Advice({ userId, query, of, nameOf }: AdviceProps) {
+export function Advice({ userId, query, of, skills, nameOf }: AdviceProps) {
+  // What is advised may be a skill without an answer, of which only the page of all learners can tell.
+  const linkTo = (id: string): string =>
+    skills.some(({ skill_id }) => skill_id === id)
+      ? href('learner', [userId], { ...query, skill: id })
+      : href('skills', [id]);
+
   return (
     <Panel
       title="What to do next"
@@ -26,7 +33,7 @@ export function Advice({ userId, query, of, nameOf }: AdviceProps) {
             <li key={text}>
               {text}{' '}
               {skillId !== null && (
-                <a href={href('learner', [userId], { ...query, skill: skillId })}>
+                <a href={linkTo(skillId)}>
                   See <bdi>{nameOf(skillId)}</bdi>
                 </a>
               )}

@@ -56,7 +56,7 @@ export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
           <div class="stack">
             <Panel
               title="Forecast"
-              about="Scores of a test on the scale from 400 to 1600 (each section 200 to 800), if the learner goes on practising as in the last 14 days."
+              about={`Scores of a test on the scale from 400 to 1600 (each section 200 to 800), if practice goes on as in the last 14 days: ${rateText(last)}.`}
             >
               <div class="row">
                 <Choice
@@ -82,7 +82,7 @@ export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
             </Panel>
             <div class="grid">
               <WhatIfPanel userId={userId} prediction={last} skills={skills} nameOf={nameOf} level={level} />
-              <Advice userId={userId} query={query} of={last} nameOf={nameOf} />
+              <Advice userId={userId} query={query} of={last} skills={skills} nameOf={nameOf} />
             </div>
           </div>
         );
@@ -125,6 +125,9 @@ const MeasureChoice = ({ measure }: { readonly measure: Measure }) => (
     </select>
   </label>
 );
+
+const rateText = ({ assumed_practice: { math, rw } }: Prediction): string =>
+  `about ${decimal(1)(math.answers_per_day + rw.answers_per_day)} answers a day`;
 
 export const predictedIn = (of: Prediction, measure: Measure, days: number): number =>
   of[`predicted_${measure}_in_${days}_days` as `predicted_total_in_${number}_days`] as number;

@@ -35,10 +35,12 @@ export function OneLearner({ userId, query }: OneLearnerProps) {
         <bdi>{userId}</bdi>
       </h1>
       {isUnknown ? (
-        <p class="note">
-          No answer of a learner with exactly this id was counted. Capital and small letters differ.{' '}
-          <a href={href('learner')}>See all learners</a>
-        </p>
+        <div class="note">
+          <p>
+            No answer of a learner with exactly this id was counted. Capital and small letters differ.{' '}
+            <a href={href('learner')}>See all learners</a>
+          </p>
+        </div>
       ) : (
         <Loaded of={mastery} what="the learner">
           {({ skills }) => (
@@ -74,9 +76,11 @@ function Parts({ userId, query, skills, nameOf }: PartsProps) {
         />
       )}
       {chosen === undefined && query.skill !== undefined && (
-        <p class="note">
-          This learner has no answer on the skill <bdi>{query.skill}</bdi>.
-        </p>
+        <div class="note">
+          <p>
+            This learner has no answer on the skill <bdi>{query.skill}</bdi>.
+          </p>
+        </div>
       )}
       <PacePanel userId={userId} query={query} skills={skills} nameOf={nameOf} />
       <ConfidencePanel skills={skills} nameOf={nameOf} />

@@ -91,10 +91,10 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
     about: 'Probability that the skill is known, with what was forgotten taken off',
   },
   {
-    title: 'At last answer',
+    title: 'After last',
     value: ({ mastery_at_last_attempt }) => mastery_at_last_attempt,
     show: ({ mastery_at_last_attempt }) => percent(mastery_at_last_attempt),
-    about: 'Probability right after the last answer',
+    about: 'Probability right after the last answer, before anything was forgotten',
   },
   {
     title: 'Forgotten',
