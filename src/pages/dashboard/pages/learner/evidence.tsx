@@ -3,7 +3,7 @@ import { percent, plural } from '../../base/format.js';
 import { Badge } from '../../parts/stat.jsx';
 
 /** From here on the service itself gives points and a baseline; below it advises without figures. */
-export const enoughAnswers = 20;
+const enoughAnswers = 20;
 /** The least on a skill for "mastered", for advice and for a day's mean of mastery. */
 export const enoughOnSkill = 5;
 

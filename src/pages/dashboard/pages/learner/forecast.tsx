@@ -30,7 +30,7 @@ const chosenOf = (text: string | undefined, choices: readonly number[], standard
   choices.find((choice) => String(choice) === text) ?? standard;
 
 /** Days for which a forecast is asked, each by a call: the ends of the fan and one or two between. */
-export const daysAsked = (days: number): number[] => {
+const daysAsked = (days: number): number[] => {
   const between = days <= 30 ? [Math.ceil(days / 2)] : [30];
   return [...new Set([1, ...between, ...(days > 90 ? [Math.ceil(days / 2)] : []), days])];
 };
@@ -129,7 +129,7 @@ const MeasureChoice = ({ measure }: { readonly measure: Measure }) => (
 const rateText = ({ assumed_practice: { math, rw } }: Prediction): string =>
   `about ${decimal(1)(math.answers_per_day + rw.answers_per_day)} answers a day`;
 
-export const predictedIn = (of: Prediction, measure: Measure, days: number): number =>
+const predictedIn = (of: Prediction, measure: Measure, days: number): number =>
   of[`predicted_${measure}_in_${days}_days` as `predicted_total_in_${number}_days`] as number;
 
 function FanOf({ all, measure }: { readonly all: readonly Prediction[]; readonly measure: Measure }) {

@@ -38,7 +38,7 @@ export function SkillsPanel({ userId, query, skills, nameOf }: SkillsProps) {
 }
 
 /** What holds of a skill, in the order of urgency; also the text of the file. */
-export function statesOf(skill: LearnerSkill): string[] {
+function statesOf(skill: LearnerSkill): string[] {
   return [
     ...(skill.plateau_detected ? ['plateau'] : []),
     ...(skill.mastered ? ['mastered'] : []),

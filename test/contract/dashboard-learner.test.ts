@@ -1,0 +1,91 @@
+/** The learner page in a browser: found, taken apart, planned for, and told apart from a guess. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inBrowser } from '../support/browser.js';
+import { openDashboard } from '../support/dashboard.js';
+import { callerOf, event } from '../support/http.js';
+import { sharedService } from '../support/service.js';
+import { askUntil } from '../support/wait.js';
+
+const service = await sharedService();
+const caller = callerOf(service, service.key);
+const skillId = '<img src=x onerror=alert(1)> الجبر';
+
+/** Right, right, wrong, right on one skill. */
+async function answer(userId: string): Promise<void> {
+  for (const is_correct of [true, true, false, true])
+    assert.equal((await caller.track(event({ user_id: userId, skill_id: skillId, is_correct }))).status, 200);
+}
+
+test(
+  'a learner of any name is found by its beginning, and a skill leads to its answers',
+  inBrowser,
+  async (t) => {
+    const userId = '<script>alert(1)</script> שלום';
+    await answer(userId);
+    await askUntil(
+      'the learner in the list',
+      () => caller.get('/api/v1/learners?prefix=%3Cscript'),
+      ({ json }) => json.data?.learners?.length === 1,
+    );
+    const { page, show, assertUsable, complaints } = await openDashboard(t, service, {
+      width: 390,
+      scheme: 'dark',
+    });
+    await show('#/learner');
+    const search = page.getByRole('combobox', { name: 'Find a learner' });
+    await search.fill('<scr');
+    await page.getByRole('option').waitFor();
+    await search.press('ArrowDown');
+    await search.press('Enter');
+    await page.getByRole('heading', { level: 1, name: userId }).waitFor();
+    await page.getByText('Thin evidence: 4 answers').waitFor();
+    await page.getByRole('link', { name: skillId, exact: true }).first().click();
+    await page.getByText('What moved mastery: the last 4 answers taken apart').waitFor();
+    const answers = page.getByRole('region', { name: 'Answers', exact: true }).getByRole('row');
+    const texts = await answers.getByText(/right|wrong/).allTextContents();
+    assert.deepEqual(texts, ['● right', '✕ wrong', '● right', '● right']);
+    await assertUsable();
+    const address = decodeURIComponent((await page.evaluate('location.hash')) as string);
+    assert.match(address, /\?skill=<img/);
+    assert.deepEqual(complaints, []);
+  },
+);
+
+test('a goal is set and removed, and a plan asks the forecast again', inBrowser, async (t) => {
+  const userId = 'with-a-goal';
+  await answer(userId);
+  const { page, show, assertUsable, complaints } = await openDashboard(t, service);
+  await show(`#/learner/${userId}`);
+  await page.getByText('Set a goal').click();
+  await page.getByLabel('Total score').fill('1380');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Goal: 1380', exact: true }).waitFor();
+  const goals = `/api/v1/goals/${userId}`;
+  assert.equal((await caller.get(goals)).json.data.target_score, 1380);
+
+  await page.getByRole('slider', { name: 'Answers a day' }).fill('40');
+  const plan = { answers_per_day: 40, days: 90, confidence_level: 0.8 };
+  const { json } = await caller.call({
+    path: `/api/v1/predictions/${userId}/what-if`,
+    body: JSON.stringify(plan),
+  });
+  const { low, high } = json.data.confidence_intervals.total;
+  await page.getByText(`${json.data.predicted_total_in_90_days} in 90 days (${low} to ${high})`).waitFor();
+  await assertUsable();
+
+  await page.getByText('Change or remove the goal').click();
+  await page.getByRole('button', { name: 'Remove' }).click();
+  await page.getByText('No goal is set').waitFor();
+  assert.equal((await caller.get(goals)).status, 404);
+  assert.deepEqual(complaints, []);
+});
+
+test('an id that nobody has is told, and so is a skill without answers', inBrowser, async (t) => {
+  await answer('has-one-skill');
+  const { page, show } = await openDashboard(t, service);
+  await show('#/learner/Has-One-Skill');
+  await page.getByText('No answer of a learner with exactly this id').waitFor();
+  await show('#/learner/has-one-skill?skill=other');
+  await page.getByText('This learner has no answer on the skill').waitFor();
+});
