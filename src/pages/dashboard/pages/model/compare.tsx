@@ -252,7 +252,7 @@ function columnsOf(from: number, to: number): Column<Pair>[] {
       title: 'Skill',
       value: ({ skillId }) => skillId,
       show: ({ skillId }) => (
-        <a href={href('skills', [skillId])}>
+        <a class="words" href={href('skills', [skillId])}>
           <bdi>{skillId}</bdi>
         </a>
       ),
@@ -263,7 +263,11 @@ function columnsOf(from: number, to: number): Column<Pair>[] {
       value: ({ after }) =>
         after === null ? 'not there' : after.published ? 'new' : `as in version ${after.parameters_version}`,
     },
-    { title: 'Why', value: ({ after }) => after?.reason ?? null },
+    {
+      title: 'Why',
+      value: ({ after }) => after?.reason ?? null,
+      show: ({ after }) => (after === null ? none : <span class="long">{after.reason}</span>),
+    },
     { title: 'Answers', value: ({ after }) => after?.answers ?? null, align: 'end' },
     {
       title: 'Log loss before',

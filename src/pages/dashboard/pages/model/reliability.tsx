@@ -79,10 +79,7 @@ function Shown({ data }: { data: Reliability }) {
       </p>
     );
   return (
-    <>
-      <Stats>
-        <Summary data={data} />
-      </Stats>
+    <div class="beside">
       <Chart
         title="Reliability of predictions"
         about="On the dashed line what was predicted came true as often. Above it more was right than predicted. Lines through the dots: 95 % intervals. Bars: how many answers."
@@ -91,7 +88,10 @@ function Shown({ data }: { data: Reliability }) {
         columns={columns}
         height={400}
       />
-    </>
+      <Stats>
+        <Summary data={data} />
+      </Stats>
+    </div>
   );
 }
 

@@ -91,7 +91,7 @@ const totals = {
   stored: 'Stored',
   waiting: 'On their way',
   parked: 'Parked',
-  raw: 'Rows in ClickHouse',
+  raw: 'Stored, by the day of the answer',
 } as const;
 
 const Total = ({ title, count }: { title: string; count: number }) => (
@@ -102,12 +102,16 @@ const Total = ({ title, count }: { title: string; count: number }) => (
 );
 
 const columns: Column<Audit['mismatches'][number]>[] = [
-  { title: 'Kind', value: ({ kind }) => kind },
+  { title: 'Kind', value: ({ kind }) => kind, show: ({ kind }) => <span class="words">{kind}</span> },
   { title: 'Tenant', value: ({ tenant }) => tenant },
-  { title: 'Day', value: ({ day: one }) => one },
+  { title: 'Day', value: ({ day: one }) => one, show: ({ day: one }) => <span class="words">{one}</span> },
   { title: 'Partition', value: ({ partition }) => partition, align: 'end' },
   { title: 'Expected', value: ({ expected }) => expected },
   { title: 'Found', value: ({ found }) => found },
   { title: 'What it means', value: ({ meaning }) => meaning },
-  { title: 'Query that shows the rows', value: ({ look }) => look, show: ({ look }) => <code>{look}</code> },
+  {
+    title: 'Query that shows the rows',
+    value: ({ look }) => look,
+    show: ({ look }) => <code class="long">{look}</code>,
+  },
 ];

@@ -80,7 +80,11 @@ const columns: Column<Row>[] = [
     show: ({ parked_at }) => dayAndTime(parked_at),
   },
   { title: 'Tenant', value: ({ tenant }) => tenant },
-  { title: 'Reason', value: ({ reason }) => reason },
+  {
+    title: 'Reason',
+    value: ({ reason }) => reason,
+    show: ({ reason }) => <span class="long">{reason}</span>,
+  },
   { title: 'Stream', value: ({ stream }) => stream, show: ({ stream }) => <code>{stream}</code> },
   { title: 'Id', value: ({ id }) => id, show: ({ id }) => <code>{id}</code> },
 ];
