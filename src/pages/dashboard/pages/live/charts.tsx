@@ -37,8 +37,8 @@ function lines(values: Values, label: string): (figures: readonly LiveFigures[])
         type: 'utc',
         domain: [new Date(from), new Date(end)],
         label: null,
-        ticks: 5,
-        tickFormat: '%H:%M',
+        ticks: 4,
+        tickFormat: end - from < 3 * leastMs ? '%H:%M:%S' : '%H:%M',
       },
       y: {
         label,

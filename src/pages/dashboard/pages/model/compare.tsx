@@ -31,14 +31,15 @@ const versionOf = (text: string | undefined): number | null => {
   return text !== undefined && Number.isSafeInteger(version) && version > 0 ? version : null;
 };
 
-/** The two versions that the address names; by default that in force and the one before it. Null: there are no two. */
+/** The two versions that the address names; by default that in force and one before it, or after it. Null: there are no two. */
 function comparedOf(
   query: Route['query'],
   { in_force, versions }: ModelVersionPage,
 ): readonly [number, number] | null {
   const fitted = [...new Set(versions.map(({ version }) => version))].filter((version) => version > 0);
   const to = versionOf(query.to) ?? (in_force > 0 ? in_force : fitted[0]);
-  const from = versionOf(query.from) ?? fitted.find((version) => version < (to ?? 0));
+  const earlier = fitted.find((version) => version < (to ?? 0));
+  const from = versionOf(query.from) ?? earlier ?? fitted.find((version) => version !== to);
   return from === undefined || to === undefined ? null : [from, to];
 }
 

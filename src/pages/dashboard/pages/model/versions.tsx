@@ -100,7 +100,7 @@ const columnsOf = (page: ModelVersionPage, onBack: ListProps['onBack']): Column<
     value: ({ published_at }) => published_at,
     show: (change) => dayAndTime(change.published_at),
   },
-  { title: 'By', value: ({ action }) => (action === 'fit' ? 'a fit' : 'going back') },
+  { title: 'By', value: ({ action }) => action, isForFile: true },
   {
     title: 'What changed, and why',
     value: ({ summary }) => summary,
@@ -137,13 +137,15 @@ const columnsOf = (page: ModelVersionPage, onBack: ListProps['onBack']): Column<
         )}
         {onBack !== null && kept && version !== page.in_force && (
           <button type="button" class="quiet" onClick={() => onBack(version)}>
-            Go back
+            {verbOf(version, page.in_force)}
           </button>
         )}
       </span>
     ),
   },
 ];
+
+const verbOf = (version: number, inForce: number): string => (version < inForce ? 'Go back' : 'Go forward');
 
 interface RollBackProps {
   readonly version: number;
@@ -154,18 +156,19 @@ interface RollBackProps {
 
 function RollBack({ version, inForce, onClose, onDone }: RollBackProps) {
   const { api, own } = useViewer();
+  const verb = verbOf(version, inForce);
   const what = version === 0 ? 'the defaults' : `version ${version}`;
   const act = async (): Promise<void> => {
     await api.rollBack({ version });
     onDone();
   };
   return (
-    <Confirm title={`Go back to ${what}?`} verb="Go back" act={act} onClose={onClose}>
+    <Confirm title={`${verb} to ${what}?`} verb={verb} act={act} onClose={onClose}>
       <p>
         From now on answers of the tenant <bdi>{own.tenant}</bdi> are counted with {what} in place of version{' '}
         {inForce}. Mastery and forecasts of all its learners change at their next look. Answers that were
-        counted stay as they are, and no version is lost: you can go forward again the same way. The next fit
-        starts from what is in force then.
+        counted stay as they are. The last ten versions are kept: you can return the same way. The next fit
+        compares with what is in force then.
       </p>
     </Confirm>
   );
