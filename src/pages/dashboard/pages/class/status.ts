@@ -33,7 +33,7 @@ export interface Standing {
 const dayOf = (time: number): number => Math.floor(time / 86_400_000);
 
 /** Whole UTC days since the last answer, null where there is none. @param now Unix milliseconds */
-export const idleDaysOf = ({ lastAnswerAt }: Pick<Standing, 'lastAnswerAt'>, now: number): number | null =>
+const idleDaysOf = ({ lastAnswerAt }: Pick<Standing, 'lastAnswerAt'>, now: number): number | null =>
   lastAnswerAt === null ? null : dayOf(now) - dayOf(Date.parse(lastAnswerAt));
 
 /** The first that holds: who is away, or has hardly begun, is not judged by a forecast. @param now Unix milliseconds */

@@ -1,7 +1,7 @@
 /** Bands of mastery with their colours: warm for what is not known yet, cold for what is. */
 
 /** From where each begins, with what it says; the last is what counts as mastered. */
-export const bands: readonly (readonly [from: number, name: string])[] = [
+const bands: readonly (readonly [from: number, name: string])[] = [
   [0, 'below 20 %'],
   [0.2, '20 to 40 %'],
   [0.4, '40 to 60 %'],

@@ -143,6 +143,7 @@ const columns: readonly Column<Row>[] = [
     title: 'Parameters',
     about: 'Where the parameters in force come from',
     value: ({ origin }) => origins[origin].short,
+    show: ({ origin }) => <span class="nowrap">{origins[origin].short}</span>,
   },
 ];
 

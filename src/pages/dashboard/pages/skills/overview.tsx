@@ -41,6 +41,9 @@ function plot(rows: readonly Point[]): Plot.PlotOptions {
     [0, 1],
     0.2,
   );
+  const named = furthest(rows, domain[1] - domain[0]);
+  // Names lead away from the edge.
+  const middle = (domain[0] + domain[1]) / 2;
   return {
     x: shareAxis('Predicted', domain),
     y: shareAxis('Right', domain),
@@ -56,10 +59,15 @@ function plot(rows: readonly Point[]): Plot.PlotOptions {
         title: ({ name, right, predicted, answers }: Point) =>
           `${name}: ${percent(right)} right, ${percent(predicted)} predicted, ${plural(answers, 'answer')}`,
       }),
-      Plot.text(furthest(rows, domain[1] - domain[0]), {
-        ...{ x: 'predicted', y: 'right', text: 'name', dy: -14, fill: 'var(--text)' },
-        ...{ stroke: 'var(--panel)', strokeWidth: 4 },
-      }),
+      ...(['start', 'end'] as const).map((textAnchor) =>
+        Plot.text(
+          named.filter(({ predicted }) => predicted > middle === (textAnchor === 'end')),
+          {
+            ...{ x: 'predicted', y: 'right', text: 'name', fill: 'var(--text)', textAnchor },
+            ...{ dx: textAnchor === 'end' ? -12 : 12, dy: -10, stroke: 'var(--panel)', strokeWidth: 4 },
+          },
+        ),
+      ),
     ],
   };
 }
