@@ -3,7 +3,7 @@ import * as Plot from '@observablehq/plot';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { colorsOf, type Series } from '../../../lab/report/marks.js';
-import { type Column, Table } from './table.jsx';
+import { type Column, Table, type TableProps } from './table.jsx';
 
 interface ChartProps<Row> {
   readonly title: string;
@@ -20,6 +20,13 @@ interface ChartProps<Row> {
   readonly legend?: ComponentChildren;
   /** What is said where there are no rows. */
   readonly empty?: string;
+  /** Where the table behind it is of interest by itself: what it is called, and how it is sorted first. */
+  readonly table?: ChartTable<Row>;
+}
+
+interface ChartTable<Row> extends Pick<TableProps<Row>, 'name' | 'sortedBy'> {
+  readonly summary: string;
+  readonly isOpen: boolean;
 }
 
 export function Chart<Row>({
@@ -32,9 +39,10 @@ export function Chart<Row>({
   height = 280,
   legend,
   empty,
+  table,
 }: ChartProps<Row>) {
   const { element, width, setElement } = useWidth();
-  const [isTableOpen, setTableOpen] = useState(false);
+  const [isTableOpen, setTableOpen] = useState(table?.isOpen ?? false);
   useEffect(() => {
     if (element === null || width === 0) return;
     const color = series && { ...colorsOf(series), legend: false };
@@ -52,10 +60,16 @@ export function Chart<Row>({
         <div class="drawing" ref={setElement} />
       )}
       {rows.length > 0 && (
-        <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
-          <summary>As a table</summary>
+        <details open={isTableOpen} onToggle={(event) => setTableOpen(event.currentTarget.open)}>
+          <summary>{table?.summary ?? 'As a table'}</summary>
           {isTableOpen && (
-            <Table name={title} columns={columns} rows={rows} rowKey={(row) => String(rows.indexOf(row))} />
+            <Table
+              name={table?.name ?? title}
+              columns={columns}
+              rows={rows}
+              rowKey={(row) => String(rows.indexOf(row))}
+              sortedBy={table?.sortedBy}
+            />
           )}
         </details>
       )}

@@ -19,7 +19,7 @@ export interface Column<Row> {
   readonly isAction?: boolean;
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   /** For those who do not see it, and the file's name. */
   readonly name: string;
   readonly columns: readonly Column<Row>[];
@@ -30,7 +30,7 @@ interface TableProps<Row> {
   /** Offers to look for text in the rows. */
   readonly filter?: boolean;
   /** Title of the column that it is sorted by first, and whether the greatest come first; as given without it. */
-  readonly sortedBy?: readonly [title: string, descending: boolean];
+  readonly sortedBy?: readonly [title: string, descending: boolean] | undefined;
 }
 
 const firstRows = 100;

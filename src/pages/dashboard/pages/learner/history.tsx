@@ -9,7 +9,7 @@ import { look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import type { Column } from '../../parts/table.jsx';
 
 type Answer = SkillAnswerPage['answers'][number];
 export type By = 'answer' | 'time';
@@ -77,29 +77,38 @@ function History({ of, by, now }: { readonly of: SkillAnswerPage; readonly by: B
       </fieldset>
       <Chart
         title={`Mastery after each of the last ${plural(rows.length, 'answer')}`}
-        about="A filled circle is a right answer, a cross a wrong one. Dashed: what time took, forgetting."
+        legend={<Shapes />}
         plot={plot}
         rows={rows}
         columns={columns}
         height={300}
+        table={{ ...answersTable, isOpen: rows.length <= shortList }}
         empty="No answer on this skill is stored yet; new ones appear after a few seconds."
       />
       {pending_attempts !== null && pending_attempts > 0 && (
         <p class="soft">{plural(pending_attempts, 'newer answer')} will appear in a few seconds.</p>
       )}
-      <details open={rows.length <= 20}>
-        <summary>The answers behind it</summary>
-        <Table
-          name="Answers"
-          columns={columns}
-          rows={rows}
-          rowKey={({ learner_seq }) => String(learner_seq)}
-          sortedBy={['No.', true]}
-        />
-      </details>
     </>
   );
 }
+
+const answersTable = {
+  name: 'Answers',
+  summary: 'The answers behind it',
+  sortedBy: ['No.', true],
+} as const;
+
+/** As many answers are shown at once; more are a click away. */
+const shortList = 20;
+
+const Shapes = () => (
+  <ul class="legend">
+    <li class="right">● right answer</li>
+    <li class="wrong">✕ wrong answer</li>
+    <li>┄ what time took: forgetting</li>
+    <li>┈ 95 %, from which a skill can count as mastered</li>
+  </ul>
+);
 
 const rightText = (isCorrect: boolean): string => (isCorrect ? 'right' : 'wrong');
 
@@ -142,14 +151,16 @@ const columns: readonly Column<Numbered>[] = [
     about: 'As the platform rates the question, -3 easy to 3 hard',
   },
   {
-    title: 'Mastery before',
+    title: 'Before',
     value: ({ mastery_before }) => mastery_before,
     show: ({ mastery_before }) => percent(mastery_before),
+    about: 'Mastery before the answer, with what was forgotten taken off',
   },
   {
-    title: 'Mastery after',
+    title: 'After',
     value: ({ mastery_after }) => mastery_after,
     show: ({ mastery_after }) => percent(mastery_after),
+    about: 'Mastery after the answer',
   },
   { title: 'Plateau', value: ({ plateau_detected }) => plateau_detected },
 ];
@@ -207,7 +218,7 @@ function historyPlot(rows: readonly Numbered[], by: By, now: number): Plot.PlotO
         : [
             Plot.text([since[0] as Segment], {
               ...{ x: 'x2', y: 'y2', text: () => `now ${percent(now)}` },
-              ...{ textAnchor: 'end', dy: -10, fill: 'var(--text)' },
+              ...{ textAnchor: 'end', dy: -10, fill: 'var(--text)', stroke: 'var(--panel)', strokeWidth: 5 },
             }),
           ]),
     ],
