@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import type { LiveFigures } from '../../../../client/types.js';
 import type { Series } from '../../../../lab/report/marks.js';
-import { compact, decimal } from '../../base/format.js';
+import { compact } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
@@ -51,7 +51,19 @@ function lines(values: Values, label: string): (figures: readonly LiveFigures[])
       marginTop: 26,
       marks: [
         Plot.ruleY([0]),
-        Plot.lineY(points, { x: 'at', y: 'value', z: 'series', stroke: 'series', strokeWidth: 1.8 }),
+        ...[...new Set(points.map(({ series }) => series))].map((name, i) =>
+          Plot.lineY(
+            points.filter(({ series }) => series === name),
+            {
+              x: 'at',
+              y: 'value',
+              z: null,
+              stroke: 'series',
+              strokeWidth: 1.8,
+              strokeDasharray: dashes[i]?.pattern ?? 'none',
+            },
+          ),
+        ),
         Plot.dot(points, Plot.selectLast({ x: 'at', y: 'value', z: 'series', fill: 'series', r: 3 })),
       ],
     };
@@ -67,11 +79,20 @@ function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, values:
   return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
 }
 
-const rateSeries: Series = { 'answers counted': 'a', 'requests of any kind': 'd' };
+/** Lines differ by more than their colour; the legend says by what. */
+const dashes = [
+  { pattern: 'none', name: '' },
+  { pattern: '7 3', name: ' (dashes)' },
+  { pattern: '2 3', name: ' (dots)' },
+  { pattern: '9 3 2 3', name: ' (dashes and dots)' },
+  { pattern: '1 6', name: ' (few dots)' },
+] as const;
+
+const rateSeries: Series = { 'answers counted': 'a', 'requests of any kind (dashes)': 'd' };
 const ratePlot = lines(
   (figures) => ({
     'answers counted': figures.answers_per_second,
-    'requests of any kind': figures.requests_per_second,
+    'requests of any kind (dashes)': figures.requests_per_second,
   }),
   'a second',
 );
@@ -92,12 +113,12 @@ export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
   />
 );
 
-const latencySeries: Series = { 'half within': 'a', '90 % within': 'c', '99 % within': 'b' };
+const latencySeries: Series = { 'half within': 'a', '90 % within (dashes)': 'c', '99 % within (dots)': 'b' };
 const latencyPlot = lines(
   ({ latency_ms }) => ({
     'half within': latency_ms?.p50 ?? null,
-    '90 % within': latency_ms?.p90 ?? null,
-    '99 % within': latency_ms?.p99 ?? null,
+    '90 % within (dashes)': latency_ms?.p90 ?? null,
+    '99 % within (dots)': latency_ms?.p99 ?? null,
   }),
   'milliseconds',
 );
@@ -121,38 +142,45 @@ export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) =
 
 const errorColors = ['b', 'a', 'c', 'd', 'e'];
 
-/** Statuses that were seen, the most frequent first: each a line, and those beyond the colours one together. */
-export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
+interface StatusLine {
+  readonly label: string;
+  readonly statuses: readonly string[];
+}
+
+/** Statuses that were seen, in their order: each a line, and the rarest of more than five one together. */
+function statusLines(figures: readonly LiveFigures[]): readonly StatusLine[] {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
     for (const [status, count] of Object.entries(errors ?? {}))
       totals.set(status, (totals.get(status) ?? 0) + count);
-  const seen = [...totals].sort((a, b) => b[1] - a[1]).map(([status]) => status);
-  const named = seen.length > errorColors.length ? seen.slice(0, errorColors.length - 1) : seen;
-  const names = [...named, ...(named.length < seen.length ? ['others'] : [])];
-  const values: Values = ({ errors }) => {
-    const others = seen.slice(named.length).reduce((sum, status) => sum + (errors?.[status] ?? 0), 0);
-    const own = named.map((status): [string, number] => [status, errors?.[status] ?? 0]);
-    return { ...Object.fromEntries(own.map(([status, count]) => [labelOf(status), count])), others };
-  };
-  const labels = names.map(labelOf);
+  const byCount = [...totals].sort((a, b) => b[1] - a[1]).map(([status]) => status);
+  const own = byCount.length > dashes.length ? byCount.slice(0, dashes.length - 1) : byCount;
+  const groups = own.sort().map((status) => ({ label: labelOf(status), statuses: [status] }));
+  const others = byCount.slice(own.length);
+  const all = others.length === 0 ? groups : [...groups, { label: 'others', statuses: others }];
+  return all.map(({ label, statuses }, i) => ({ label: `${label}${dashes[i]?.name ?? ''}`, statuses }));
+}
+
+/** Errors a second on one line; null: not known yet. */
+const errorsOn = ({ statuses }: StatusLine, { errors }: LiveFigures): number | null =>
+  errors && statuses.reduce((sum, status) => sum + (errors[status] ?? 0), 0);
+
+export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
+  const shown = statusLines(figures);
+  const only = shown.length === 1 ? ` All are ${shown[0]?.label}.` : '';
   return (
     <Chart
       title="Errors a second, by status"
-      about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${labels.length === 1 ? ` All are ${labels[0]}.` : ''}`}
-      series={Object.fromEntries(labels.map((label, i) => [label, errorColors[i] ?? 'a']))}
+      about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${only}`}
+      series={Object.fromEntries(shown.map(({ label }, i) => [label, errorColors[i] ?? 'a']))}
       plot={lines(
-        (one) => Object.fromEntries(Object.entries(values(one)).filter(([name]) => labels.includes(name))),
+        (one) => Object.fromEntries(shown.map((line) => [line.label, errorsOn(line, one)])),
         'a second',
       )}
-      rows={seen.length === 0 ? [] : figures}
+      rows={shown.length === 0 ? [] : figures}
       columns={[
         timeColumn,
-        ...labels.map((label) => ({
-          title: label,
-          value: (one: LiveFigures) => values(one)[label] ?? 0,
-          show: (one: LiveFigures) => decimal(1)(values(one)[label]),
-        })),
+        ...shown.map((line) => ({ title: line.label, value: (one: LiveFigures) => errorsOn(line, one) })),
       ]}
       empty="No request failed in the last five minutes."
     />

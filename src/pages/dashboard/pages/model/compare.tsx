@@ -1,7 +1,6 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { ModelVersion, ModelVersionPage } from '../../../../client/types.js';
-import type { Series } from '../../../../lab/report/marks.js';
 import { decimal, none, percent, plural, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href, look, type Route } from '../../base/route.js';
@@ -172,7 +171,6 @@ function Shown({ pairs, from, to, parameter }: DifferencesProps & { pairs: reado
   const drawn = useMemo(() => changed.slice(0, mostDrawn), [changed]);
   const plot = useMemo(() => plotOf(parameter, from, to), [parameter, from, to]);
   const columns = useMemo(() => columnsOf(from, to), [from, to]);
-  const series: Series = { [`version ${from}`]: 'soft', [`version ${to}`]: 'a' };
   return (
     <>
       <p>
@@ -183,7 +181,7 @@ function Shown({ pairs, from, to, parameter }: DifferencesProps & { pairs: reado
       {drawn.length > 0 && (
         <Chart
           title={`${parameter} of each skill: ${titles[parameter]}`}
-          series={series}
+          about={`Rings: version ${from}; dots: version ${to}.`}
           plot={plot}
           rows={drawn}
           columns={columns}
@@ -211,10 +209,8 @@ const plotOf =
   (parameter: Parameter, from: number, to: number) =>
   (pairs: readonly Pair[]): Plot.PlotOptions => {
     const value = (skill: Skill | null): number => skill?.[parameter] ?? 0;
-    const ends = pairs.flatMap(({ skillId, before, after }) => [
-      { skillId, series: `version ${from}`, value: value(before) },
-      { skillId, series: `version ${to}`, value: value(after) },
-    ]);
+    const note = (version: number, skill: Skill | null): string =>
+      `${skill?.skill_id}, version ${version}: ${percent(value(skill))}`;
     return {
       marginLeft: 140,
       x: { label: parameter, tickFormat: '.0%', grid: true, nice: true, ticks: 5, zero: true },
@@ -229,9 +225,14 @@ const plotOf =
           },
           ...{ stroke: 'var(--bar)', strokeWidth: 2, headLength: 0 },
         }),
-        Plot.dot(ends, {
-          ...{ x: 'value', y: 'skillId', fill: 'series', r: 4.5 },
-          title: (end: (typeof ends)[number]) => `${end.skillId}, ${end.series}: ${percent(end.value)}`,
+        Plot.dot(pairs, {
+          ...{ x: ({ before }: Pair) => value(before), y: 'skillId', r: 4, strokeWidth: 2 },
+          ...{ fill: 'var(--panel)', stroke: 'var(--soft)' },
+          title: ({ before }: Pair) => note(from, before),
+        }),
+        Plot.dot(pairs, {
+          ...{ x: ({ after }: Pair) => value(after), y: 'skillId', r: 4.5, fill: 'var(--a)' },
+          title: ({ after }: Pair) => note(to, after),
         }),
       ],
     };
@@ -239,7 +240,7 @@ const plotOf =
 
 function columnsOf(from: number, to: number): Column<Pair>[] {
   const change = (parameter: Parameter): Column<Pair> => ({
-    title: parameter,
+    title: `${parameter} (change)`,
     about: `${titles[parameter]}: in version ${to}, and percentage points against version ${from}`,
     value: (pair) => changeOf(pair, parameter),
     show: (pair) =>
@@ -271,16 +272,26 @@ function columnsOf(from: number, to: number): Column<Pair>[] {
     },
     { title: 'Answers', value: ({ after }) => after?.answers ?? null, align: 'end' },
     {
-      title: 'Log loss before',
-      value: ({ after }) => after?.old_log_loss ?? null,
-      show: ({ after }) => decimal(4)(after?.old_log_loss),
-      align: 'end',
-    },
-    {
-      title: 'Fitted',
+      title: 'Log loss',
+      about:
+        'On answers that the fit has not seen: with what was in force, and with what was fitted; lower is better',
       value: ({ after }) => after?.new_log_loss ?? null,
-      show: ({ after }) => decimal(4)(after?.new_log_loss),
+      show: ({ after }) =>
+        after === null ? none : `${decimal(4)(after.old_log_loss)} → ${decimal(4)(after.new_log_loss)}`,
       align: 'end',
     },
+    { title: 'Log loss before', value: ({ after }) => after?.old_log_loss ?? null, isForFile: true },
+    ...parameters.flatMap((parameter): Column<Pair>[] => [
+      {
+        title: `${parameter} in version ${from}`,
+        value: ({ before }) => before?.[parameter] ?? null,
+        isForFile: true,
+      },
+      {
+        title: `${parameter} in version ${to}`,
+        value: ({ after }) => after?.[parameter] ?? null,
+        isForFile: true,
+      },
+    ]),
   ];
 }
