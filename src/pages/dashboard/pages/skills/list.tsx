@@ -5,7 +5,7 @@ import { none, percent } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
-import { ErrorNote, Loaded } from '../../parts/loaded.jsx';
+import { ErrorNote, Loaded, Loading } from '../../parts/loaded.jsx';
 import './skills.css';
 import { type Column, Table } from '../../parts/table.jsx';
 import { sectionName } from './names.js';
@@ -38,8 +38,9 @@ export function SkillList() {
           <p class="note">Without them there are only names, sections and the parameters in force.</p>
         </>
       )}
+      {statistics.error === null && statistics.data === null && <Loading what="how learners do" />}
       <Loaded of={catalogue} what="the skills">
-        {(page) => <Listed catalogue={page} statistics={statistics.data?.skills ?? []} />}
+        {(page) => <Listed catalogue={page} statistics={statistics.data?.skills ?? null} />}
       </Loaded>
     </>
   );
@@ -50,10 +51,11 @@ function Listed({
   statistics,
 }: {
   catalogue: SkillPage;
-  statistics: readonly Statistics[];
+  /** Null: not there yet, or away. */
+  statistics: readonly Statistics[] | null;
 }) {
   const rows = useMemo(() => {
-    const known = new Map(statistics.map((one) => [one.skill_id, one]));
+    const known = new Map(statistics?.map((one) => [one.skill_id, one]));
     return skills.map((skill): Row => ({ ...skill, statistics: known.get(skill.skill_id) ?? null }));
   }, [skills, statistics]);
   const points = useMemo(() => rows.flatMap(pointsOf), [rows]);
@@ -68,7 +70,7 @@ function Listed({
     );
   return (
     <div class="stack">
-      <Overview rows={points} />
+      {statistics !== null && <Overview rows={points} />}
       <section class="panel">
         {next_cursor !== null && <p class="soft">The first {mostSkills} by their ids; there are more.</p>}
         <Table
