@@ -123,7 +123,7 @@ export type Rollback = {
   /** 0: nothing fitted, the defaults */
   readonly version: number;
   /** Absent: the key's */
-  readonly tenant?: string | undefined;
+  readonly tenant?: string | null | undefined;
 };
 
 export type PredictionQuery = {

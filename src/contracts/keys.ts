@@ -31,11 +31,18 @@ export type Quota = number | null;
 /** What is not named is undefined. @throws ApiError INVALID_REQUEST */
 export function readNewKey(body: unknown) {
   const wanted = checked(newCheck, body, 'key');
-  const tenant = wanted.tenant ?? undefined;
-  if (tenant !== undefined && !plainName.test(tenant)) refuseKey('tenant', 'must be of A-Za-z0-9._~-');
+  const tenant = readTenant(wanted);
   const named: readonly Scope[] | undefined = wanted.scopes ?? undefined;
   const scopes = named && allScopes.filter((scope) => named.includes(scope));
   return { tenant, scopes, quota: quotaOf(wanted) };
+}
+
+/** @throws ApiError INVALID_REQUEST */
+export function readTenant({ tenant }: { tenant?: string | null }): string | undefined {
+  const message = 'must be of A-Za-z0-9._~-';
+  if (tenant && !plainName.test(tenant))
+    throw invalid(`Invalid tenant: it ${message}`, [{ path: 'tenant', message }]);
+  return tenant ?? undefined;
 }
 
 /** @throws ApiError INVALID_REQUEST */

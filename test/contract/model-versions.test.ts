@@ -160,8 +160,9 @@ test('a version that is put back is in force for answers, in the list and in Cli
 
 test('what is no version is not put back, nor by those who may not', async () => {
   assert.deepEqual([(await rollBack({ version: 9 })).json.error.code], ['NOT_FOUND']);
-  for (const body of [{}, { version: -1 }, { version: 1, tenant: 'a b' }])
+  for (const body of [{}, { version: -1 }, { version: 1, tenant: 'a b' }, { version: 1, tenant: '' }])
     assert.equal((await rollBack(body)).status, 400, JSON.stringify(body));
+  assert.equal((await rollBack({ version: 0, tenant: null })).status, 200, 'null equals absence');
   assert.equal((await rollBack({ version: 1 }, caller)).status, 403);
   assert.equal((await get(path)).in_force, 0);
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { learningIdProblem } from '../../src/contracts/ids.js';
 import { ApiError } from '../../src/errors.js';
-import { idAfter, pageOfIds, sortedAfter } from '../../src/services/read/pages.js';
+import { cursorAfter, idAfter, pageOf, sortedAfter } from '../../src/services/read/pages.js';
 
 const ids = fc.uniqueArray(
   fc
@@ -38,11 +38,15 @@ test('pages hold every id once, in order', () => {
       const seen: string[] = [];
       let after: string | null = null;
       do {
-        const { ids: page, nextCursor } = pageOfIds(sortedAfter(list, after), limit);
-        seen.push(...page);
-        assert.ok(page.length <= limit);
-        after = nextCursor === null ? null : idAfter(nextCursor);
-        if (nextCursor !== null) assert.equal(after, page.at(-1));
+        const { items, next_cursor }: ReturnType<typeof pageOf<string>> = pageOf(
+          sortedAfter(list, after),
+          limit,
+          cursorAfter,
+        );
+        seen.push(...items);
+        assert.ok(items.length <= limit);
+        after = next_cursor === null ? null : idAfter(next_cursor);
+        if (next_cursor !== null) assert.equal(after, items.at(-1));
       } while (after !== null);
       assert.deepEqual(seen, sortedAfter(list, null));
     }),
@@ -50,12 +54,13 @@ test('pages hold every id once, in order', () => {
 });
 
 test('a page goes on behind its cursor, whether that id is still there or not', () => {
-  assert.deepEqual(pageOfIds(sortedAfter(['a', 'c', 'd'], 'b'), 1).ids, ['c']);
-  assert.deepEqual(pageOfIds(sortedAfter(['a', 'c', 'd'], 'd'), 1), { ids: [], nextCursor: null });
+  const behind = (id: string) => pageOf(sortedAfter(['a', 'c', 'd'], id), 1, cursorAfter);
+  assert.deepEqual(behind('b').items, ['c']);
+  assert.deepEqual(behind('d'), { items: [], next_cursor: null });
 });
 
 test('a text that is no cursor', () => {
-  const cursor = pageOfIds(['a', 'b'], 1).nextCursor ?? '';
+  const cursor = cursorAfter('a');
   assert.equal(idAfter(cursor), 'a');
   assert.equal(idAfter(undefined), null);
   const encode = (text: string | Buffer) => Buffer.from(text).toString('base64url');

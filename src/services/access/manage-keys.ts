@@ -12,7 +12,7 @@ import {
 import { type Quota, readKeyChange, readNewKey, refuseKey, Tenant } from '../../contracts/keys.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
-import { createCursors, listJson, PageQuery, pageLimit } from '../read/pages.js';
+import { createCursors, listJson, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
 export type KeyPorts = Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'>;
 
@@ -67,9 +67,7 @@ export async function listKeys(
     .filter((key) => reaches(caller, key.tenant) && key.tenant === (tenant ?? key.tenant))
     .filter((key) => placeOf(key) < after)
     .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
-  const items = left.slice(0, limit);
-  const last = left.length > limit ? items.at(-1) : undefined;
-  const next_cursor = last === undefined ? null : cursors.encode(placeOf(last));
+  const { items, next_cursor } = pageOf(left, limit, (last) => cursors.encode(placeOf(last)));
   return listJson({}, { name: 'keys', items, describe }, { next_cursor });
 }
 

@@ -9,7 +9,7 @@ import type {
   DoneErasure,
   ErasureReceipt,
 } from '../../warehouse/maintenance/correction-warehouse.js';
-import { createCursors, listJson, type PageQuery, pageLimit } from '../read/pages.js';
+import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
 import { nothingKnown } from '../read/read-mastery.js';
 import { oneStatement } from './apply-corrections.js';
 
@@ -78,9 +78,9 @@ export async function listErasures({ erasures, receipts }: Erasures, tenant: str
     wanted.map(({ id, requestedAt, before: rows }) => [id, { id, requestedAt, status: statusOf(rows) }]),
   );
   for (const one of done) all.set(one.id, { ...one, status: 'done' });
-  const items = [...all.values()].sort(byTime).slice(0, limit);
-  const last = all.size > limit ? items.at(-1) : undefined;
-  const next_cursor = last === undefined ? null : cursors.encode(`${last.requestedAt} ${last.id}`);
+  const { items, next_cursor } = pageOf([...all.values()].sort(byTime), limit, ({ requestedAt, id }) =>
+    cursors.encode(`${requestedAt} ${id}`),
+  );
   return listJson({}, { name: 'erasures', items, describe: listed }, { next_cursor });
 }
 

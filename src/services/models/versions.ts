@@ -1,13 +1,22 @@
 /** The versions of a tenant's model: what each fit brought and what its guard kept, and going back to one of them. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checked } from '../../contracts/checked.js';
-import { plainName } from '../../contracts/ids.js';
+import { checked, orNull } from '../../contracts/checked.js';
 import { parseJson } from '../../contracts/json.js';
+import { readTenant, Tenant } from '../../contracts/keys.js';
 import { round4 } from '../../domain/base/common.js';
+import { fitModel } from '../../domain/base/params.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange, StoredSkill } from '../../warehouse/reads/model-changes.js';
-import { createCursors, idAfter, listJson, type PageQuery, pageLimit, pageOfIds } from '../read/pages.js';
+import {
+  createCursors,
+  cursorAfter,
+  idAfter,
+  listJson,
+  type PageQuery,
+  pageLimit,
+  pageOf,
+} from '../read/pages.js';
 import { orUnavailable } from '../read/stored.js';
 import { type FitParts, recordChanges } from './fit-models.js';
 
@@ -25,7 +34,7 @@ export async function listVersions(
   const [inForce, kept, found] = await Promise.all([
     models.inForce(tenant),
     models.versions(tenant),
-    orUnavailable(changes.changes(tenant, before, limit)),
+    orUnavailable(changes.changes(tenant, before, limit + 1)),
   ]);
   const describe = ({ version, isLast, ...change }: StoredChange): object => ({
     change: change.change,
@@ -43,13 +52,8 @@ export async function listVersions(
     new_log_loss: rounded(change.newLogLoss),
     summary: summaryOf({ version, isLast, ...change }),
   });
-  const last = found.length < limit ? undefined : found.at(-1);
-  const isEnd = last === undefined || last.change === 1;
-  return listJson(
-    { in_force: inForce },
-    { name: 'versions', items: found, describe },
-    { next_cursor: isEnd ? null : cursors.encode(last.change) },
-  );
+  const { items, next_cursor } = pageOf(found, limit, ({ change }) => cursors.encode(change));
+  return listJson({ in_force: inForce }, { name: 'versions', items, describe }, { next_cursor });
 }
 
 const lastChange = 2 ** 32 - 1;
@@ -75,9 +79,11 @@ function summaryOf(change: StoredChange): string {
   return `${parts.join('; ')}.`;
 }
 
+const noLoss = 'no held-out answer speaks against it';
+
 function servedText({ servedReason, oldLogLoss, newLogLoss }: StoredChange): string {
   if (oldLogLoss === null || newLogLoss === null)
-    return servedReason === '' ? 'new: no held-out answer speaks against it' : `as before: ${servedReason}`;
+    return servedReason === '' ? `new: ${noLoss}` : `as before: ${servedReason}`;
   const losses = `held-out log loss ${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} fitted`;
   return servedReason === '' ? `new: ${losses}` : `as before: ${losses}`;
 }
@@ -97,16 +103,8 @@ export async function readVersion(
     version > lastChange ? null : await orUnavailable(changes.skills(tenant, version, after, limit + 1));
   const skills = found ?? none;
   if (skills === null) throw noVersion(text);
-  const { ids, nextCursor } = pageOfIds(
-    skills.map(({ skillId }) => skillId),
-    limit,
-  );
-  const items = skills.slice(0, ids.length);
-  return listJson(
-    { version },
-    { name: 'skills', items, describe: describeSkill },
-    { next_cursor: nextCursor },
-  );
+  const { items, next_cursor } = pageOf(skills, limit, ({ skillId }) => cursorAfter(skillId));
+  return listJson({ version }, { name: 'skills', items, describe: describeSkill }, { next_cursor });
 }
 
 const describeSkill = (skill: StoredSkill): object => ({
@@ -124,9 +122,15 @@ const describeSkill = (skill: StoredSkill): object => ({
   reason: reasonOf(skill),
 });
 
-function reasonOf({ published, reason }: StoredSkill): string {
+/** A skill with too few answers for a fit of its own has the prior, which was judged over all skills. */
+function reasonOf({ published, reason, oldLogLoss, newLogLoss }: StoredSkill): string {
   if (reason !== '') return reason;
-  return published ? 'held-out log loss is not worse' : 'the fit had no answer on it';
+  if (!published) return 'the fit had no answer on it';
+  if (oldLogLoss === null || newLogLoss === null) return noLoss;
+  if (newLogLoss <= oldLogLoss) return 'held-out log loss is not worse';
+  if (newLogLoss - oldLogLoss <= fitModel.heldOutSlack)
+    return `held-out log loss is worse by no more than ${fitModel.heldOutSlack}`;
+  return 'too few answers to judge it alone: it has the prior, which is not worse over all skills';
 }
 
 export const RollbackRequest = Type.Object(
@@ -136,7 +140,7 @@ export const RollbackRequest = Type.Object(
       maximum: lastChange,
       description: '0: nothing fitted, the defaults',
     }),
-    tenant: Type.Optional(Type.String({ pattern: plainName.source, description: "Absent: the key's" })),
+    tenant: orNull({ ...Tenant, description: "Absent: the key's" }),
   },
   { examples: [{ version: 0 }] },
 );
@@ -147,7 +151,8 @@ const rollbackCheck = Compile(RollbackRequest);
  * @throws ApiError INVALID_REQUEST, NOT_FOUND, CONFLICT, UNAVAILABLE
  */
 export async function rollBack(ports: VersionPorts, ownTenant: string, body: Buffer): Promise<object> {
-  const { version, tenant = ownTenant } = checked(rollbackCheck, parseJson(body), 'rollback');
+  const { version, ...wanted } = checked(rollbackCheck, parseJson(body), 'rollback');
+  const tenant = readTenant(wanted) ?? ownTenant;
   const outcome = await useVersion(ports, tenant, version, await ports.models.inForce(tenant));
   if (outcome === 'not-kept') throw noVersion(`${version}`);
   if (outcome === 'superseded')

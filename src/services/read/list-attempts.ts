@@ -5,7 +5,7 @@ import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import type { EndedHistories } from './list-learners.js';
-import { createCursors, listJson, type PageQuery, pageLimit } from './pages.js';
+import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import { findLearner, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
 
@@ -73,16 +73,15 @@ export async function listSkillAnswers(
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
   const { rows, stored } = await orUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
+  const { items, next_cursor } = pageOf(rows, limit, (last) => cursors.encode(seqOf(last)));
   const pending = Math.max(0, attempts - stored);
   return listJson(
     {
       ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
       source_lag_seconds: pending === 0 ? 0 : lag,
     },
-    { name: 'answers', items: page, describe: describeAttempt },
-    { next_cursor: rows.length > limit && last ? cursors.encode(seqOf(last)) : null },
+    { name: 'answers', items, describe: describeAttempt },
+    { next_cursor },
   );
 }
 

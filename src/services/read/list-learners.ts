@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList, ListedLearner } from '../../warehouse/reads/learner-list.js';
-import { idAfter, listJson, PageQuery, pageLimit, pageOfIds } from './pages.js';
+import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
 
@@ -37,12 +37,9 @@ export async function listLearners(
   // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
   const lag = await ports.sourceLagSeconds();
   const found = await orUnavailable(ports.list({ tenant, prefix, after, atMost: limit + 1 }));
-  const { ids, nextCursor } = pageOfIds(
-    found.map(({ userId }) => userId),
-    limit,
-  );
-  const items = await withoutErased(ports, tenant, found.slice(0, ids.length));
-  const end = { next_cursor: nextCursor, source_lag_seconds: lag };
+  const page = pageOf(found, limit, ({ userId }) => cursorAfter(userId));
+  const items = await withoutErased(ports, tenant, page.items);
+  const end = { next_cursor: page.next_cursor, source_lag_seconds: lag };
   return listJson({}, { name: 'learners', items, describe: describeLearner }, end);
 }
 

@@ -58,12 +58,17 @@ const idCursors = createCursors('after:', (id) => (learningIdProblem(id) === nul
 /** The id that a cursor holds; null without one. @throws ApiError INVALID_REQUEST */
 export const idAfter = idCursors.decode;
 
-/** @param ids in their order, from the first of the page on; one more than the limit if there is another page */
-export function pageOfIds(ids: readonly string[], limit: number) {
-  const page = ids.slice(0, limit);
-  const last = page.at(-1);
-  const isLast = ids.length <= limit || last === undefined;
-  return { ids: page, nextCursor: isLast ? null : idCursors.encode(last) };
+/** The cursor of the page behind an id. */
+export const cursorAfter = idCursors.encode;
+
+/**
+ * @param found in their order, from the first of the page on; one more than the limit if there is another page
+ * @param cursorOf of the page behind an item
+ */
+export function pageOf<Item>(found: readonly Item[], limit: number, cursorOf: (last: Item) => string) {
+  const items = found.slice(0, limit);
+  const last = found.length > limit ? items.at(-1) : undefined;
+  return { items, next_cursor: last === undefined ? null : cursorOf(last) };
 }
 
 /** In the order of their UTF-8 bytes. @param after last id of the page before, null for the first page; may be gone */

@@ -12,7 +12,7 @@ import { isMastered, type LearnerState, type SkillState } from '../../domain/tra
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
-import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from './pages.js';
+import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf, sortedAfter } from './pages.js';
 import { describeParameters } from './read-skills.js';
 
 /** All throw ApiError UNAVAILABLE. */
@@ -104,9 +104,9 @@ export async function readMastery(
   const { skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
   const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
-  const { ids, nextCursor } = pageOfIds(sortedAfter(skills.keys(), after), max);
+  const { items, next_cursor } = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
   const describe = (id: string): object => describeSkill(viewSkill(id, skillOf(skills, id), model, now));
-  return listJson({ user_id: userId }, { name: 'skills', items: ids, describe }, { next_cursor: nextCursor });
+  return listJson({ user_id: userId }, { name: 'skills', items, describe }, { next_cursor });
 }
 
 /** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */

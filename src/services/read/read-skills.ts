@@ -4,7 +4,7 @@ import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js
 import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { rapidThreshold, type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
 import { ApiError } from '../../errors.js';
-import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds } from './pages.js';
+import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
 
 /** All throw ApiError UNAVAILABLE. */
@@ -30,9 +30,9 @@ export async function listSkills(
     ports.skills.list(tenant, after, limit + 1),
     ports.models.current(tenant),
   ]);
-  const { ids, nextCursor } = pageOfIds(known, limit);
+  const { items: ids, next_cursor } = pageOf(known, limit, cursorAfter);
   const describe = (skillId: string) => describeSkill(model, skillId, model.catalogue.entries.get(skillId));
-  const end = { next_cursor: nextCursor, model_version: model.version };
+  const end = { next_cursor, model_version: model.version };
   return listJson({}, { name: 'skills', items: ids, describe }, end);
 }
 

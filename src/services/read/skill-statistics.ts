@@ -11,7 +11,7 @@ import type {
   SkillSums,
 } from '../../warehouse/reads/skill-statistics.js';
 import { allStored, type StoringPorts } from '../catalogue/write-skill.js';
-import { createCursors, idAfter, listJson, type PageQuery, pageLimit, pageOfIds } from './pages.js';
+import { createCursors, cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { SkillPorts } from './read-skills.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
 
@@ -28,15 +28,11 @@ export async function listSkillStatistics(
   const after = idAfter(cursor);
   const lag = await sourceLagSeconds();
   const found = await orUnavailable(statistics.list(tenant, after, limit + 1));
-  const { nextCursor } = pageOfIds(
-    found.map(({ skillId }) => skillId),
-    limit,
-  );
-  const items = found.slice(0, limit);
+  const { items, next_cursor } = pageOf(found, limit, ({ skillId }) => cursorAfter(skillId));
   return listJson(
     {},
     { name: 'skills', items, describe: describeInList },
-    { next_cursor: nextCursor, source_lag_seconds: lag },
+    { next_cursor, source_lag_seconds: lag },
   );
 }
 
@@ -125,13 +121,13 @@ export async function listSkillItems(
   const lag = await ports.sourceLagSeconds();
   const found = await orUnavailable(ports.statistics.items(tenant, skillId, after, limit + 1));
   if (found.length === 0 && after === null) await answeredSkill(ports, tenant, skillId);
-  const items = found.slice(0, limit);
-  const last = found.length > limit ? items.at(-1) : undefined;
-  const nextCursor = last === undefined ? null : itemCursors.encode(`${last.accuracy} ${last.itemId}`);
+  const { items, next_cursor } = pageOf(found, limit, ({ accuracy, itemId }) =>
+    itemCursors.encode(`${accuracy} ${itemId}`),
+  );
   return listJson(
     { skill_id: skillId },
     { name: 'items', items, describe: describeItem },
-    { next_cursor: nextCursor, source_lag_seconds: lag },
+    { next_cursor, source_lag_seconds: lag },
   );
 }
 

@@ -9,7 +9,15 @@ import {
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
-import { idAfter, listJson, type PageQuery, pageLimit, pageOfIds, sortedAfter } from '../read/pages.js';
+import {
+  cursorAfter,
+  idAfter,
+  listJson,
+  type PageQuery,
+  pageLimit,
+  pageOf,
+  sortedAfter,
+} from '../read/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
@@ -41,9 +49,9 @@ export async function createWebhook(ports: WebhookPorts, tenant: string, body: u
 export async function listWebhooks(ports: WebhookPorts, tenant: string, query: PageQuery): Promise<string> {
   const after = idAfter(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
-  const { ids, nextCursor } = pageOfIds(sortedAfter(found.keys(), after), query.limit ?? pageLimit);
-  const items = ids.flatMap((id) => found.get(id) ?? []);
-  return listJson({}, { name: 'webhooks', items, describe }, { next_cursor: nextCursor });
+  const left = sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
+  const { items, next_cursor } = pageOf(left, query.limit ?? pageLimit, ({ id }) => cursorAfter(id));
+  return listJson({}, { name: 'webhooks', items, describe }, { next_cursor });
 }
 
 /** Data of GET /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */

@@ -1,0 +1,20 @@
+/** What is told of a skill of a version agrees with its losses. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readVersion, type VersionPorts } from '../../src/services/models/versions.js';
+
+async function reasonOf(change: object): Promise<string> {
+  const parts = { skillId: 's', published: true, reason: '', oldLogLoss: 0.5, newLogLoss: 0.5, ...change };
+  const changes = { skills: async () => [{ ...parts, pInit: 0, pLearn: 0, pGuess: 0, pSlip: 0 }] };
+  const page = JSON.parse(await readVersion({ changes } as unknown as VersionPorts, 'school', '1', {}));
+  return page.skills[0].reason;
+}
+
+test('a skill that got worse is not said to be no worse', async () => {
+  assert.equal(await reasonOf({}), 'held-out log loss is not worse');
+  assert.equal(await reasonOf({ newLogLoss: 0.5005 }), 'held-out log loss is worse by no more than 0.001');
+  assert.match(await reasonOf({ newLogLoss: 0.56 }), /^too few answers to judge it alone/);
+  assert.equal(await reasonOf({ oldLogLoss: null }), 'no held-out answer speaks against it');
+  assert.equal(await reasonOf({ published: false }), 'the fit had no answer on it');
+  assert.equal(await reasonOf({ published: false, reason: 'set by hand' }), 'set by hand');
+});
