@@ -62,6 +62,9 @@ const retryAfterSeconds = 1;
 export const unavailable = (message: string, cause?: unknown): ApiError =>
   new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
 
+export const unauthorized = (message: string): ApiError =>
+  new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });
+
 export const invalid = (message: string, details?: readonly Problem[]): ApiError =>
   new ApiError('INVALID_REQUEST', message, details === undefined ? {} : { details });
 

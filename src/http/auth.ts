@@ -1,7 +1,7 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import { singleFlights } from '../concurrency.js';
 import { type Grant, hashKey } from '../contracts/access.js';
-import { ApiError } from '../errors.js';
+import { unauthorized } from '../errors.js';
 
 /** A revoked key works at most this long. */
 const trustedMs = 2000;
@@ -85,6 +85,3 @@ function granted(grant: Grant | null): Grant {
   if (grant === null) throw unauthorized('The API key is not known');
   return grant;
 }
-
-export const unauthorized = (message: string): ApiError =>
-  new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });

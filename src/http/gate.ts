@@ -3,8 +3,8 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlights } from '../concurrency.js';
 import type { Grant, NeededScope } from '../contracts/access.js';
 import { parseIfMatch } from '../contracts/preconditions.js';
-import { ApiError } from '../errors.js';
-import { type Authenticator, unauthorized } from './auth.js';
+import { ApiError, unauthorized } from '../errors.js';
+import type { Authenticator } from './auth.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import {
   type Call,

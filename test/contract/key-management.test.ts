@@ -172,6 +172,21 @@ test('operators reach every tenant, with any quota, but give no scope that they 
   assert.equal((await bare.make({ scopes: ['operator'] })).status, 201);
 });
 
+test('what was taken from a key a moment ago can neither be kept nor won back by it', async () => {
+  const [admin, lowered] = [await holder({ tenant: 'taken' }), await holder({ tenant: 'taken' })];
+  assert.equal((await lowered.own()).requests_per_minute, null);
+  await admin.change(lowered.id, { requests_per_minute: 50 });
+  assert.deepEqual(await codeOf(lowered.change(lowered.id, { unlimited: true })), [403, 'FORBIDDEN']);
+  await admin.revoke(lowered.id);
+  const late = [
+    lowered.make({}),
+    lowered.change(admin.id, { requests_per_minute: 1 }),
+    lowered.revoke(admin.id),
+  ];
+  for (const call of late) assert.deepEqual(await codeOf(call), [401, 'UNAUTHORIZED']);
+  assert.equal((await admin.list()).data.keys.length, 2);
+});
+
 test('a key may revoke itself, and hears of it', async () => {
   const admin = await holder({ tenant: 'leaving' });
   const { status, data } = await admin.revoke(admin.id);

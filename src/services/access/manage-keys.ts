@@ -1,4 +1,4 @@
-/** API keys: what they may do with each other, for the API and the command. All throw ApiError UNAVAILABLE. */
+/** API keys: what they may do with each other, for the API and the command. All throw ApiError UNAUTHORIZED, UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import {
@@ -10,7 +10,7 @@ import {
   shortHash,
 } from '../../contracts/access.js';
 import { type Quota, readKeyChange, readNewKey, refuseKey, Tenant } from '../../contracts/keys.js';
-import { ApiError, unavailable } from '../../errors.js';
+import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
 import { createCursors, listJson, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
@@ -35,8 +35,15 @@ export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise
 
 /** Data of GET /api/v1/key. */
 export async function readOwnKey(keys: KeyPorts, caller: Grant): Promise<object> {
-  const { revoked_at: _, ...own } = describe(still(await keys.get(caller.keyHash)));
+  const { revoked_at: _, ...own } = describe(await inForce(keys, caller));
   return own;
+}
+
+/** The caller's key as it stands in store: what a request is admitted with may be seconds old, and was more then. */
+async function inForce(keys: KeyPorts, { keyHash }: Grant): Promise<StoredKey> {
+  const own = still(await keys.get(keyHash));
+  if (own.revokedAt === null) return own;
+  throw unauthorized('The API key was revoked');
 }
 
 /** Of a key that was there. */
@@ -72,8 +79,9 @@ export async function listKeys(
 }
 
 /** Data of POST /api/v1/keys, with the key. @throws ApiError INVALID_REQUEST, FORBIDDEN, LIMIT_EXCEEDED */
-export async function createKey(keys: KeyPorts, caller: Grant, body: unknown): Promise<object> {
+export async function createKey(keys: KeyPorts, grant: Grant, body: unknown): Promise<object> {
   const wanted = readNewKey(body);
+  const caller = await inForce(keys, grant);
   const tenant = wanted.tenant ?? caller.tenant;
   if (!reaches(caller, tenant)) throw forbidden('Only operators make keys of other tenants');
   const scopes = wanted.scopes ?? defaultScopes.filter((scope) => caller.scopes.includes(scope));
@@ -84,9 +92,9 @@ export async function createKey(keys: KeyPorts, caller: Grant, body: unknown): P
   refuseMore(caller, requestsPerMinute);
   await refuseMany(keys, caller);
   const key = makeKey();
-  const grant = { keyHash: hashKey(key), tenant, requestsPerMinute, scopes, development: false };
-  await addKey(keys, grant);
-  return { ...describe(still(await keys.get(grant.keyHash))), key };
+  const keyHash = hashKey(key);
+  await addKey(keys, { keyHash, tenant, requestsPerMinute, scopes, development: false });
+  return { ...describe(still(await keys.get(keyHash))), key };
 }
 
 const standardQuota = (caller: Grant): number =>
@@ -107,8 +115,9 @@ async function refuseMany(keys: KeyPorts, caller: Grant): Promise<void> {
 }
 
 /** Data of PATCH /api/v1/keys/{key_id}. @throws ApiError INVALID_REQUEST, NOT_FOUND, FORBIDDEN, CONFLICT */
-export async function changeQuota(keys: KeyPorts, caller: Grant, id: string, body: unknown): Promise<object> {
+export async function changeQuota(keys: KeyPorts, grant: Grant, id: string, body: unknown): Promise<object> {
   const quota = readKeyChange(body);
+  const caller = await inForce(keys, grant);
   const found = await manageable(keys, caller, id);
   refuseMore(caller, quota);
   const changed = still(await keys.setQuota(found.keyHash, quota));
@@ -117,8 +126,8 @@ export async function changeQuota(keys: KeyPorts, caller: Grant, id: string, bod
 }
 
 /** Data of DELETE /api/v1/keys/{key_id}; the caller's own key may be revoked. @throws ApiError NOT_FOUND, FORBIDDEN */
-export async function revokeKey(keys: KeyPorts, caller: Grant, id: string): Promise<object> {
-  const { keyHash } = await manageable(keys, caller, id);
+export async function revokeKey(keys: KeyPorts, grant: Grant, id: string): Promise<object> {
+  const { keyHash } = await manageable(keys, await inForce(keys, grant), id);
   await keys.revoke(keyHash);
   return describe(still(await keys.get(keyHash)));
 }
