@@ -122,6 +122,14 @@ const readLimits: LimiterOptions = {
   maxQueueWaitMs: 2000,
   refusal,
 };
+/** A class of 200,000 masteries takes tens of megabytes until its answer is sent. */
+const classLimits: LimiterOptions = {
+  maxRunning: 4,
+  maxRunningOfTenant: 2,
+  maxQueuedOfTenant: 50,
+  maxQueueWaitMs: 5000,
+  refusal: 'Too many classes are read at the same time; try again later',
+};
 /** Exports are few, and each page of them gets its turn. */
 const exportLimits: LimiterOptions = {
   maxRunning: 1,
@@ -179,7 +187,7 @@ function routePortsOf(
       history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl),
     },
     forecaster: compute,
-    mastery: history,
+    mastery: { ...history, limit: createLimiter(classLimits) },
     velocity: history,
     learners: { ...history, list: createLearnerList(clickhouse, limit), ended },
     goals: { goals, now },

@@ -1,6 +1,7 @@
 /** Mastery of a class at once, from Redis alone. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { Limiter } from '../../concurrency.js';
 import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
 import { round4 } from '../../domain/base/common.js';
@@ -17,6 +18,8 @@ import { sortedAfter } from './pages.js';
 import { type MasteryPorts, userNotFound } from './read-mastery.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
+  /** Of classes that are read at once. */
+  readonly limit: Limiter;
   readonly learners: {
     /** In their order, each as of one moment. @throws ApiError UNAVAILABLE */
     packed(tenant: string, userIds: readonly string[]): Promise<PackedLearner[]>;
@@ -50,13 +53,23 @@ const tooMany = () =>
  * @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED, UNAVAILABLE
  */
 export async function classMastery(
-  { learners, models, now }: ClassMasteryPorts,
+  ports: ClassMasteryPorts,
   tenant: string,
   body: unknown,
   stillWanted: () => void,
 ): Promise<ClassResult[]> {
   const { user_ids, skill_ids } = checked(requestCheck, body, 'request');
   const asked = skill_ids ? new Set(skill_ids) : null;
+  return ports.limit(tenant, () => masteryOf(ports, tenant, user_ids, asked, stillWanted));
+}
+
+async function masteryOf(
+  { learners, models, now }: ClassMasteryPorts,
+  tenant: string,
+  user_ids: readonly string[],
+  asked: ReadonlySet<string> | null,
+  stillWanted: () => void,
+): Promise<ClassResult[]> {
   const model = await models.current(tenant);
   const at = now();
   const results: ClassResult[] = [];
