@@ -6,6 +6,8 @@ import { allScopes } from '../../src/contracts/access.js';
 import { runFits } from '../../src/services/models/fit-models.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
+import { inBrowser } from '../support/browser.js';
+import { openDashboard } from '../support/dashboard.js';
 import { callerOf, type JsonAnswer } from '../support/http.js';
 import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/service.js';
@@ -166,3 +168,33 @@ test('what is no version is not put back, nor by those who may not', async () =>
   assert.equal((await rollBack({ version: 1 }, caller)).status, 403);
   assert.equal((await get(path)).in_force, 0);
 });
+
+test(
+  'the dashboard compares two versions and, after a question, goes from one to the other',
+  inBrowser,
+  async (t) => {
+    const { in_force } = await get(path);
+    const key = await keys.add({ tenant, scopes: allScopes });
+    const { page, show, assertUsable, complaints } = await openDashboard(t, { ...service, key });
+    await show('#/model?from=1&to=2&parameter=p_guess&days=365');
+    await page.getByRole('img', { name: 'Reliability of predictions' }).waitFor();
+    await page.getByRole('img', { name: 'p_guess of each skill' }).waitFor();
+    const { skills } = await get(`${path}/2`);
+    const { reason } = skills.find((one: { skill_id: string }) => one.skill_id === 'few');
+    const link = page.getByRole('link', { name: 'few', exact: true });
+    await page.getByRole('row').filter({ has: link }).getByText(reason).waitFor();
+    await assertUsable();
+    await page
+      .getByRole('button', { name: /^Go (back|forward)$/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByText(`in place of version ${in_force}`).waitFor();
+    await assertUsable();
+    await page.getByRole('dialog').getByRole('button', { name: /^Go/ }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const { in_force: now } = await get(path);
+    assert.notEqual(now, in_force);
+    await page.getByText(`In force: version ${now}`).waitFor();
+    assert.deepEqual(complaints, []);
+  },
+);
