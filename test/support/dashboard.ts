@@ -1,10 +1,8 @@
 /** The dashboard in a browser: opened with a key, waited for, and judged by axe. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import axe from 'axe-core';
 import { type Look, type OpenPage, openBrowser } from './browser.js';
-import { root } from './root.js';
 import type { Service } from './service.js';
 
 /** A school that is looked at. */
@@ -14,8 +12,6 @@ export interface Dashboard extends OpenPage {
   /** Fails where anybody could not use what is shown: by axe's rules, or because it is wider than the window. */
   assertUsable(): Promise<void>;
 }
-
-const axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 /** Only what axe calls serious or critical. */
 const findings = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations
@@ -45,7 +41,7 @@ export async function openDashboard(
       const hash = await opened.evaluate<string>('location.hash');
       const over = await opened.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
       assert.ok(over <= 0, `${hash} is ${over} pixels too wide`);
-      if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe);
+      if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe.source);
       assert.deepEqual(await opened.evaluate(findings), [], hash);
     },
   };

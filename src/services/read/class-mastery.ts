@@ -36,7 +36,7 @@ export const ClassMasteryRequest = Type.Object(
 const requestCheck = Compile(ClassMasteryRequest);
 
 /** About 8 MB of an answer. */
-export const maxMasteries = 200_000;
+const maxMasteries = 200_000;
 /** What is read together is kept until it is described: each of them may have 2,000 skills. */
 const learnersTogether = 25;
 

@@ -10,7 +10,7 @@ export interface Route {
 
 export type Query = Readonly<Record<string, string | number | null | undefined>>;
 
-export function routeOf(hash: string): Route {
+function routeOf(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
   const [page = '', ...args] = path.split('/').map(decoded);
   return {
