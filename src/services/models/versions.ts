@@ -1,4 +1,5 @@
 /** The versions of a tenant's model: what each fit brought and what its guard kept, and going back to one of them. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked, orNull } from '../../contracts/checked.js';
@@ -160,6 +161,9 @@ export async function rollBack(ports: VersionPorts, ownTenant: string, body: Buf
   return { version };
 }
 
+/** How long a caller waits for ClickHouse to be told, in milliseconds: the version is in force before. */
+const recordMs = 5000;
+
 /**
  * Brings an earlier version into force again, and tells ClickHouse: where that is unavailable, the next fit does.
  * @param inForce version that is in force; where another is meanwhile, nothing changes @throws ApiError UNAVAILABLE
@@ -169,14 +173,16 @@ export async function useVersion(
   tenant: string,
   version: number,
   inForce: number,
+  waitMs = recordMs,
 ): Promise<'used' | 'in-force' | 'not-kept' | 'superseded'> {
   if (version === inForce) return 'in-force';
   const outcome = await models.use(tenant, version, inForce);
   if (outcome === 'used') {
     logger.info({ tenant, version, before: inForce }, 'a model was put into force again by hand');
-    await recordChanges({ models, history, logger }).catch((error: unknown) =>
+    const recorded = recordChanges({ models, history, logger }).catch((error: unknown) =>
       logger.warn({ err: error, tenant }, 'a change of the model is copied to ClickHouse later'),
     );
+    await Promise.race([recorded, sleep(waitMs, null, { ref: false })]);
   }
   return outcome;
 }

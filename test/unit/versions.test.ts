@@ -1,7 +1,8 @@
-/** What is told of a skill of a version agrees with its losses. */
+/** Versions of a model: what is told of their skills, and going back to one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readVersion, type VersionPorts } from '../../src/services/models/versions.js';
+import { readVersion, useVersion, type VersionPorts } from '../../src/services/models/versions.js';
+import { createLogger } from '../../src/telemetry.js';
 
 async function reasonOf(change: object): Promise<string> {
   const parts = { skillId: 's', published: true, reason: '', oldLogLoss: 0.5, newLogLoss: 0.5, ...change };
@@ -17,4 +18,13 @@ test('a skill that got worse is not said to be no worse', async () => {
   assert.equal(await reasonOf({ oldLogLoss: null }), 'no held-out answer speaks against it');
   assert.equal(await reasonOf({ published: false }), 'the fit had no answer on it');
   assert.equal(await reasonOf({ published: false, reason: 'set by hand' }), 'set by hand');
+});
+
+test('who goes back to a version does not wait for a ClickHouse that hangs', async () => {
+  const parts = {
+    models: { use: async () => 'used' },
+    history: { lastChanges: () => new Promise(() => undefined) },
+    logger: createLogger('silent', 'test'),
+  };
+  assert.equal(await useVersion(parts as unknown as VersionPorts, 'school', 1, 2, 1), 'used');
 });
