@@ -1,0 +1,85 @@
+/**
+ * Every page of the dashboard on the demo, in both themes and two widths: usable by axe's rules, without a complaint of the browser.
+ * SCREENSHOTS=FOLDER keeps a picture of each; WRITE_DOCS=1 takes the pictures of README.md.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import type { Look } from '../support/browser.js';
+import { inBrowser } from '../support/browser.js';
+import { runCommand } from '../support/command.js';
+import { type Dashboard, openDashboard } from '../support/dashboard.js';
+import { root } from '../support/root.js';
+import { startServers } from '../support/servers.js';
+import { startService } from '../support/service.js';
+
+const pages: Readonly<Record<string, string>> = {
+  class: '#/class',
+  'heat-map': '#/class?view=map',
+  learner: '#/learner/demo-at-risk',
+  'learner-skill': '#/learner/demo-at-risk?skill=rational-expressions',
+  guesser: '#/learner/demo-guesser',
+  skills: '#/skills',
+  skill: '#/skills/linear-equations',
+  model: '#/model?from=1&to=2',
+  live: '#/live',
+  keys: '#/operations',
+  webhooks: '#/operations/webhooks',
+  erasures: '#/operations/erasures',
+  parked: '#/operations/parked',
+  audit: '#/operations/audit',
+  versions: '#/operations/versions',
+  'about-demo': '#/about-demo',
+};
+
+const looks: readonly Look[] = ([1280, 390] as const).flatMap((width) =>
+  (['light', 'dark'] as const).map((scheme) => ({ width, scheme })),
+);
+
+const folder = process.env.SCREENSHOTS;
+
+/** Milliseconds from the navigation to what is shown. */
+async function timeTo({ page, evaluate }: Dashboard, baseUrl: string, hash: string): Promise<number> {
+  await page.goto('about:blank');
+  await page.goto(`${baseUrl}/dashboard${hash}`);
+  await page.waitForSelector('main:has(td, .stat):not(:has(.loading))');
+  return evaluate<number>('performance.now()');
+}
+
+test('every page on the demo, in both themes and two widths', {
+  ...inBrowser,
+  timeout: 900_000,
+}, async (t) => {
+  const { env } = await startServers(t);
+  const made = await runCommand('demo', env, '--json');
+  assert.equal(made.code, 0, made.err);
+  const { REDIS_URL: redisUrl = '', CLICKHOUSE_URL: clickhouseUrl = '', DATA_DIR: dataDir = '' } = env;
+  const service = await startService(t, { redisUrl, clickhouseUrl, dataDir });
+  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
+  if (folder !== undefined) mkdirSync(folder, { recursive: true });
+  const dashboard = await openDashboard(t, { ...service, key });
+  for (const look of looks) {
+    await dashboard.page.setViewportSize({ width: look.width, height: 900 });
+    await dashboard.page.emulateMedia({ colorScheme: look.scheme });
+    for (const [name, hash] of Object.entries(pages)) {
+      await dashboard.show(hash);
+      await dashboard.assertUsable();
+      const path = join(folder ?? '', `${name}-${look.width}-${look.scheme}.png`);
+      if (folder !== undefined) await dashboard.page.screenshot({ path, fullPage: true });
+    }
+  }
+  for (const hash of [pages.class, pages.learner, pages.skills, pages.model] as string[])
+    t.diagnostic(`${hash}: data after ${Math.round(await timeTo(dashboard, service.baseUrl, hash))} ms`);
+  if (process.env.WRITE_DOCS === '1') await takePictures(dashboard);
+  assert.deepEqual(dashboard.complaints, []);
+});
+
+async function takePictures({ page, show }: Dashboard): Promise<void> {
+  await page.setViewportSize({ width: 1440, height: 960 });
+  for (const scheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await show('#/learner/demo-001');
+    await page.screenshot({ path: join(root, `docs/images/dashboard-${scheme}.png`) });
+  }
+}
