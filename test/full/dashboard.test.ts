@@ -79,7 +79,7 @@ async function takePictures({ page, show }: Dashboard): Promise<void> {
   await page.setViewportSize({ width: 1440, height: 960 });
   for (const scheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: scheme });
-    await show('#/learner/demo-001');
+    await show('#/class?prefix=demo-0&view=map');
     await page.screenshot({ path: join(root, `docs/images/dashboard-${scheme}.png`) });
   }
 }
