@@ -29,7 +29,7 @@ import { createLearnerList } from '../warehouse/reads/learner-list.js';
 import { createModelChanges } from '../warehouse/reads/model-changes.js';
 import { createModelQuality } from '../warehouse/reads/model-quality.js';
 import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-history.js';
-import { createSkillStatistics } from '../warehouse/reads/skill-statistics.js';
+import { createSkillReads } from '../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { createTenantRead } from '../warehouse/reads/tenant-read.js';
 import { type Engine, whileUsable } from './engine.js';
@@ -197,7 +197,7 @@ function routePortsOf(
     },
     statistics: {
       ...{ skills, now, oldestPendingSeconds, sourceLagSeconds },
-      statistics: createSkillStatistics(ofTenant),
+      statistics: createSkillReads(ofTenant),
     },
     attempts: { ...history, waiting, stored, ended },
     retraction,

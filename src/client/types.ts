@@ -564,6 +564,7 @@ export type Skill = {
 };
 
 export type SkillPage = {
+  readonly model_version: number;
   readonly skills: readonly {
     readonly skill_id: Id;
     readonly section: 'math' | 'rw' | null;
@@ -588,7 +589,6 @@ export type SkillPage = {
     readonly updated_at: string | null;
   }[];
   readonly next_cursor: string | null;
-  readonly model_version: number;
 };
 
 export type DeletedSkill = {
@@ -606,12 +606,13 @@ export type ListedLearner = {
 };
 
 export type LearnerPage = {
+  readonly source_lag_seconds: number | null;
   readonly learners: readonly ListedLearner[];
   readonly next_cursor: string | null;
-  readonly source_lag_seconds: number | null;
 };
 
 export type SkillStatisticsPage = {
+  readonly source_lag_seconds: number | null;
   readonly skills: readonly {
     readonly skill_id: Id;
     readonly learners: number;
@@ -624,7 +625,6 @@ export type SkillStatisticsPage = {
     readonly correct_per_minute: number | null;
   }[];
   readonly next_cursor: string | null;
-  readonly source_lag_seconds: number | null;
 };
 
 export type SkillStatistics = {
@@ -678,9 +678,9 @@ export type SkillItem = {
 
 export type SkillItemPage = {
   readonly skill_id: Id;
+  readonly source_lag_seconds: number | null;
   readonly items: readonly SkillItem[];
   readonly next_cursor: string | null;
-  readonly source_lag_seconds: number | null;
 };
 
 export type Attempt = {

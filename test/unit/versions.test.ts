@@ -5,17 +5,24 @@ import { readVersion, useVersion, type VersionPorts } from '../../src/services/m
 import { createLogger } from '../../src/telemetry.js';
 
 async function reasonOf(change: object): Promise<string> {
-  const parts = { skillId: 's', published: true, reason: '', oldLogLoss: 0.5, newLogLoss: 0.5, ...change };
-  const changes = { skills: async () => [{ ...parts, pInit: 0, pLearn: 0, pGuess: 0, pSlip: 0 }] };
+  const parts = {
+    skill_id: 's',
+    published: true,
+    reason: '',
+    old_log_loss: 0.5,
+    new_log_loss: 0.5,
+    ...change,
+  };
+  const changes = { skills: async () => [parts] };
   const page = JSON.parse(await readVersion({ changes } as unknown as VersionPorts, 'school', '1', {}));
   return page.skills[0].reason;
 }
 
 test('a skill that got worse is not said to be no worse', async () => {
   assert.equal(await reasonOf({}), 'held-out log loss is not worse');
-  assert.equal(await reasonOf({ newLogLoss: 0.5005 }), 'held-out log loss is worse by no more than 0.001');
-  assert.match(await reasonOf({ newLogLoss: 0.56 }), /^too few answers to judge it alone/);
-  assert.equal(await reasonOf({ oldLogLoss: null }), 'no held-out answer speaks against it');
+  assert.equal(await reasonOf({ new_log_loss: 0.5005 }), 'held-out log loss is worse by no more than 0.001');
+  assert.match(await reasonOf({ new_log_loss: 0.56 }), /^too few answers to judge it alone/);
+  assert.equal(await reasonOf({ old_log_loss: null }), 'no held-out answer speaks against it');
   assert.equal(await reasonOf({ published: false }), 'the fit had no answer on it');
   assert.equal(await reasonOf({ published: false, reason: 'set by hand' }), 'set by hand');
 });

@@ -1,8 +1,8 @@
 /** What is told of API keys, of erasures and of the deployment, to those who manage them. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Scopes, Tenant } from '../keys.js';
-import { Amount, Count, Day, Erasure, each, Time } from './bodies.js';
+import { Amount, Count, Day, Erasure, each, page, Time } from './bodies.js';
 
 const key = {
   key_id: Type.String({ description: 'The first 12 characters of its SHA-256' }),
@@ -16,22 +16,22 @@ export const OwnKey = Type.Object(key);
 
 const stored = { ...key, revoked_at: nullable(Time) };
 export const Key = Type.Object(stored);
-const next_cursor = nullable(Type.String());
-export const KeyPage = Type.Object({ keys: Type.Array(Key), next_cursor });
+export const KeyPage = page('keys', Key);
 export const CreatedKey = Type.Object({
   ...stored,
   key: Type.String({ pattern: '^sk-', description: 'Shown here and nowhere else' }),
 });
 
 const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
-export const ErasurePage = Type.Object({ erasures: Type.Array(ListedErasure), next_cursor });
+export type ListedErasure = Static<typeof ListedErasure>;
+export const ErasurePage = page('erasures', ListedErasure);
 
 const ParkedRow = Type.Object({
   ...each(Type.String(), 'stream', 'id', 'reason'),
   tenant: nullable(Tenant),
   parked_at: Time,
 });
-export const ParkedPage = Type.Object({ rows: Type.Array(ParkedRow), next_cursor });
+export const ParkedPage = page('rows', ParkedRow);
 export const Redriven = Type.Object(each(Count, 'moved', 'stayed', 'erased'));
 
 const Mismatch = Type.Object({

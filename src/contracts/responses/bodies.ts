@@ -1,5 +1,5 @@
 /** What the bodies of answers are: schemas of their data. */
-import Type, { type TProperties, type TSchema } from 'typebox';
+import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { sections } from '../../domain/base/common.js';
 import { activityModel, goalModel } from '../../domain/base/params.js';
 import { type ErrorCode, errorTable } from '../../errors.js';
@@ -9,8 +9,8 @@ import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 
 /** Fields of one kind. */
-export const each = (schema: TSchema, ...names: string[]): TProperties =>
-  Object.fromEntries(names.map((name) => [name, schema]));
+export const each = <Schema extends TSchema, Name extends string>(schema: Schema, ...names: Name[]) =>
+  Object.fromEntries(names.map((name) => [name, schema])) as { [Field in Name]: Schema };
 
 export const Count = Type.Integer({ minimum: 0 });
 export const Amount = Type.Number({ minimum: 0 });
@@ -19,6 +19,12 @@ export const Share = Type.Number({ minimum: 0, maximum: 1 });
 export const Change = Type.Number({ minimum: -1, maximum: 1 });
 export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
+
+export const lag = { source_lag_seconds: nullable(Amount) };
+
+/** A list in pages. @param more what stands beside it */
+export const page = (name: string, item: TSchema, more: TProperties = {}) =>
+  Type.Object({ ...more, [name]: Type.Array(item), next_cursor: nullable(Type.String()) });
 
 export const ErrorObject = Type.Object(
   {
@@ -66,11 +72,7 @@ const catalogued = {
 };
 
 export const Skill = Type.Object({ ...catalogued, model_version: Count });
-export const SkillPage = Type.Object({
-  skills: Type.Array(Type.Object(catalogued)),
-  next_cursor: Text,
-  model_version: Count,
-});
+export const SkillPage = page('skills', Type.Object(catalogued), { model_version: Count });
 export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });
 
 const skill = {
@@ -86,11 +88,7 @@ const skill = {
 
 export const LearnerSkill = Type.Object(skill);
 
-export const Mastery = Type.Object({
-  user_id: Id,
-  skills: Type.Array(LearnerSkill),
-  next_cursor: Text,
-});
+export const Mastery = page('skills', LearnerSkill, { user_id: Id });
 
 /** What is known of the skill without the answer; null where no answer on it is left. */
 export const TakenBack = Type.Object({
@@ -118,7 +116,7 @@ export const Explanation = Type.Object({
   parameters: Parameters,
   steps: nullable(Type.Array(Step)),
   pending_attempts: nullable(Type.Integer()),
-  source_lag_seconds: nullable(Amount),
+  ...lag,
   note: Text,
   forgetting_since_last_attempt: Change,
   next: Type.Object({ if_correct: Next, if_wrong: Next }),
@@ -156,11 +154,8 @@ export const ListedLearner = Type.Object({
   ...each(Count, 'total_attempts', 'correct_attempts', 'skills'),
   last_day: Day,
 });
-export const LearnerPage = Type.Object({
-  learners: Type.Array(ListedLearner),
-  next_cursor: Text,
-  source_lag_seconds: nullable(Amount),
-});
+export type ListedLearner = Static<typeof ListedLearner>;
+export const LearnerPage = page('learners', ListedLearner, lag);
 
 const goal = { user_id: Id, updated_at: Time };
 export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
@@ -180,19 +175,15 @@ export const Attempt = Type.Object({
 });
 
 /** `missing`: answers between the first and the last number of the page that are stored nowhere any more. */
-export const AttemptPage = Type.Object({
+export const AttemptPage = page('attempts', Attempt, {
   user_id: Id,
   ...each(Count, 'total_attempts', 'missing'),
-  attempts: Type.Array(Attempt),
-  next_cursor: Text,
 });
 
-export const SkillAnswerPage = Type.Object({
+export const SkillAnswerPage = page('answers', Attempt, {
   ...each(Id, 'user_id', 'skill_id'),
   ...each(Count, 'total_attempts', 'pending_attempts'),
-  source_lag_seconds: nullable(Amount),
-  answers: Type.Array(Attempt),
-  next_cursor: Text,
+  ...lag,
 });
 
 export const ExportLines = Type.String({

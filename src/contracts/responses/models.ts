@@ -1,8 +1,8 @@
 /** What is told of a tenant's model: how good its predictions are, and what its versions brought. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Count, each, Share, Time } from './bodies.js';
+import { Amount, Count, each, lag, page, Share, Time } from './bodies.js';
 
 const Bin = Type.Object({
   ...each(Share, 'from', 'to', 'p_correct', 'accuracy', 'low', 'high'),
@@ -19,7 +19,7 @@ export const Reliability = Type.Object({
     maxItems: 10,
     description: 'Tenths of p_correct with answers; low and high: 95 % interval of accuracy',
   }),
-  source_lag_seconds: nullable(Amount),
+  ...lag,
 });
 
 const Band = Type.Object({
@@ -27,22 +27,17 @@ const Band = Type.Object({
   history_from: Count,
   history_to: nullable(Count),
   ...each(Count, 'cases', 'learners', 'answers'),
-  ...each(
-    Share,
-    'coverage_50',
-    'coverage_80',
-    'coverage_95',
-    'mean_width_50',
-    'mean_width_80',
-    'mean_width_95',
-  ),
+  ...each(Share, 'coverage_50', 'coverage_80', 'coverage_95'),
+  ...each(Share, 'mean_width_50', 'mean_width_80', 'mean_width_95'),
   ...each(Share, 'expected_share', 'observed_share', 'mean_squared_error', 'brier'),
 });
+export type Band = Static<typeof Band>;
 export const Coverage = Type.Object({ bands: Type.Array(Band) });
 
+/** Of the served probability on held-out answers: with what was in force, and with what was fitted. */
 const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
-const next_cursor = nullable(Type.String());
 
+/** Counts are those of the fit of the version; null where nothing was fitted, or its report is gone. */
 const ModelChange = Type.Object({
   ...each(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),
@@ -54,11 +49,8 @@ const ModelChange = Type.Object({
   ...logLosses,
   summary: Type.String(),
 });
-export const ModelVersionPage = Type.Object({
-  in_force: Count,
-  versions: Type.Array(ModelChange),
-  next_cursor,
-});
+export type ModelChange = Static<typeof ModelChange>;
+export const ModelVersionPage = page('versions', ModelChange, { in_force: Count });
 
 const VersionSkill = Type.Object({
   skill_id: Id,
@@ -69,5 +61,6 @@ const VersionSkill = Type.Object({
   ...logLosses,
   reason: Type.String({ description: 'Why its parameters are those that were fitted, or why not' }),
 });
-export const ModelVersion = Type.Object({ version: Count, skills: Type.Array(VersionSkill), next_cursor });
+export type VersionSkill = Static<typeof VersionSkill>;
+export const ModelVersion = page('skills', VersionSkill, { version: Count });
 export const UsedVersion = Type.Object({ version: Count });

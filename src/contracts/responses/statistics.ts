@@ -1,32 +1,24 @@
-/** What is told of the skills of a tenant, over all of its learners. */
-import Type from 'typebox';
+/** What is told of the skills of a tenant, over all of its learners. ClickHouse is asked for fields of these names. */
+import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Change, Count, Day, each, Share } from './bodies.js';
-
-const Text = nullable(Type.String());
+import { Amount, Change, Count, Day, each, lag, page, Share } from './bodies.js';
 
 const figures = { ...each(Count, 'learners', 'answers'), accuracy: Share };
-const sums = {
-  skill_id: Id,
-  ...figures,
-  ...each(Share, 'mean_p_correct', 'plateau_share'),
-};
+/** A plateau is one on the learner's last day with answers. */
+const sums = { skill_id: Id, ...figures, ...each(Share, 'mean_p_correct', 'plateau_share') };
 
-export const SkillStatisticsPage = Type.Object({
-  skills: Type.Array(
-    Type.Object({
-      ...sums,
-      velocity_per_attempt: Change,
-      efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
-      correct_per_minute: nullable(Amount),
-    }),
-  ),
-  next_cursor: Text,
-  source_lag_seconds: nullable(Amount),
+/** Speeds and times are medians over learners. */
+const ListedSkill = Type.Object({
+  ...sums,
+  velocity_per_attempt: Change,
+  efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
+  correct_per_minute: nullable(Amount),
 });
+export type ListedSkill = Static<typeof ListedSkill>;
+export const SkillStatisticsPage = page('skills', ListedSkill, lag);
 
-const Step = Type.Object({
+const CurveStep = Type.Object({
   attempt: Type.Integer({ minimum: 1, maximum: 30 }),
   learners: Type.Integer({
     minimum: 5,
@@ -34,16 +26,19 @@ const Step = Type.Object({
   }),
   ...each(Share, 'accuracy', 'low', 'high', 'p_correct', 'mastery'),
 });
+export type CurveStep = Static<typeof CurveStep>;
 
 const CohortWeek = Type.Object({ cohort: Day, week: Count, ...figures, mean_mastery: Share });
+export type CohortWeek = Static<typeof CohortWeek>;
 
 export const SkillStatistics = Type.Object({
   ...sums,
   velocity_per_attempt: Type.Object(each(Change, 'q1', 'median', 'q3')),
-  learning_curve: Type.Array(Step, { maxItems: 30 }),
+  learning_curve: Type.Array(CurveStep, { maxItems: 30 }),
   cohorts: Type.Array(CohortWeek, { maxItems: 26 * 26 }),
-  source_lag_seconds: nullable(Amount),
+  ...lag,
 });
+export type SkillStatistics = Static<typeof SkillStatistics>;
 
 export const SkillItem = Type.Object({
   item_id: Id,
@@ -54,10 +49,5 @@ export const SkillItem = Type.Object({
   sure_and_wrong: nullable(Share),
   misleading: nullable(Type.Boolean()),
 });
-
-export const SkillItemPage = Type.Object({
-  skill_id: Id,
-  items: Type.Array(SkillItem),
-  next_cursor: Text,
-  source_lag_seconds: nullable(Amount),
-});
+export type SkillItem = Static<typeof SkillItem>;
+export const SkillItemPage = page('items', SkillItem, { skill_id: Id, ...lag });

@@ -5,7 +5,7 @@ import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 import { type WebhookType, webhookTypes } from '../webhook-events.js';
 import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks.js';
-import { Count, Day, each, Share, Time, TotalScore } from './bodies.js';
+import { Count, Day, each, page, Share, Time, TotalScore } from './bodies.js';
 
 const webhookId = { webhook_id: Type.String() };
 
@@ -23,8 +23,7 @@ export const DeletedWebhook = Type.Object(webhookId);
 const Secret = Type.String({ pattern: '^whsec_', description: 'Shown here and nowhere else' });
 export const WebhookWithSecret = Type.Object({ ...webhook, secret: Secret });
 
-const next_cursor = nullable(Type.String());
-export const WebhookPage = Type.Object({ webhooks: Type.Array(Webhook), next_cursor });
+export const WebhookPage = page('webhooks', Webhook);
 
 const message = { message_id: Type.String({ description: 'The header webhook-id' }) };
 export const SentMessage = Type.Object(message);
@@ -38,7 +37,7 @@ export const Delivery = Type.Object({
   next_try_at: nullable(Time),
   created_at: Time,
 });
-export const DeliveryPage = Type.Object({ ...webhookId, deliveries: Type.Array(Delivery), next_cursor });
+export const DeliveryPage = page('deliveries', Delivery, webhookId);
 
 interface EventNote {
   /** When it is sent. */

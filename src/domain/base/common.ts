@@ -31,6 +31,12 @@ export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
 export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
 export const round1 = (x: number): number => Math.round(x * 10) / 10;
 
+/** The numbers among the fields of an object with 4 decimals, the rest as it is. */
+export const rounded = <Fields extends object>(fields: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, typeof value === 'number' ? round4(value) : value]),
+  ) as Fields;
+
 export const dayMs = 86_400_000;
 
 /** UTC month of a time in Unix milliseconds, as 202601. */

@@ -40,11 +40,10 @@ const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip)
 
 /**
  * Interval of a share by as many answers (Wilson 1927), which stays within 0 and 1 and has a width with all or none right.
- * @param answers at least one @param level probability that it holds
+ * @param share of them that were right @param answers at least one @param level probability that it holds
  */
-export function shareInterval(correct: number, answers: number, level = 0.95) {
+export function shareInterval(share: number, answers: number, level = 0.95) {
   const z = normalQuantile((1 + level) / 2);
-  const share = correct / answers;
   const middle = share + (z * z) / (2 * answers);
   const reach = z * Math.sqrt((share * (1 - share)) / answers + (z / (2 * answers)) ** 2);
   const whole = 1 + (z * z) / answers;

@@ -74,8 +74,8 @@ export async function listKeys(
     .filter((key) => reaches(caller, key.tenant) && key.tenant === (tenant ?? key.tenant))
     .filter((key) => placeOf(key) < after)
     .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
-  const { items, next_cursor } = pageOf(left, limit, (last) => cursors.encode(placeOf(last)));
-  return listJson({}, { name: 'keys', items, describe }, { next_cursor });
+  const page = pageOf(left, limit, (last) => cursors.encode(placeOf(last)));
+  return listJson({}, 'keys', page, describe);
 }
 
 /** Data of POST /api/v1/keys, with the key. @throws ApiError INVALID_REQUEST, FORBIDDEN, LIMIT_EXCEEDED */

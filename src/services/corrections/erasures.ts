@@ -78,10 +78,10 @@ export async function listErasures({ erasures, receipts }: Erasures, tenant: str
     wanted.map(({ id, requestedAt, before: rows }) => [id, { id, requestedAt, status: statusOf(rows) }]),
   );
   for (const one of done) all.set(one.id, { ...one, status: 'done' });
-  const { items, next_cursor } = pageOf([...all.values()].sort(byTime), limit, ({ requestedAt, id }) =>
+  const page = pageOf([...all.values()].sort(byTime), limit, ({ requestedAt, id }) =>
     cursors.encode(`${requestedAt} ${id}`),
   );
-  return listJson({}, { name: 'erasures', items, describe: listed }, { next_cursor });
+  return listJson({}, 'erasures', page, listed);
 }
 
 type Listed = Asked & { readonly status: string; readonly doneAt?: number | undefined };

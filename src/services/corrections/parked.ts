@@ -17,10 +17,10 @@ export async function listParked(parked: ParkedPorts, query: PageQuery): Promise
     found.push(entry);
     if (found.length > limit) break;
   }
-  const { items, next_cursor } = pageOf(found, limit, ({ stream, parkedId }) =>
+  const page = pageOf(found, limit, ({ stream, parkedId }) =>
     cursors.encode(`${streams.indexOf(stream)} ${parkedId}`),
   );
-  return listJson({}, { name: 'rows', items, describe: describeParked }, { next_cursor });
+  return listJson({}, 'rows', page, describeParked);
 }
 
 /** What is told of a parked row: not its learner, whom a list that is kept would outlive. */

@@ -5,10 +5,11 @@ import { Compile } from 'typebox/compile';
 import { checked, orNull } from '../../contracts/checked.js';
 import { parseJson } from '../../contracts/json.js';
 import { readTenant, Tenant } from '../../contracts/keys.js';
-import { round4 } from '../../domain/base/common.js';
+import type { VersionSkill } from '../../contracts/responses/models.js';
+import { rounded } from '../../domain/base/common.js';
 import { fitModel } from '../../domain/base/params.js';
 import { ApiError } from '../../errors.js';
-import type { ModelChanges, StoredChange, StoredSkill } from '../../warehouse/reads/model-changes.js';
+import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
 import {
   createCursors,
   cursorAfter,
@@ -37,24 +38,18 @@ export async function listVersions(
     models.versions(tenant),
     orUnavailable(changes.changes(tenant, before, limit + 1)),
   ]);
-  const describe = ({ version, isLast, ...change }: StoredChange): object => ({
-    change: change.change,
-    version,
-    action: change.action,
-    based_on: change.basedOn,
-    published_at: new Date(change.publishedAt).toISOString(),
-    in_force: isLast && version === inForce,
-    kept: version === 0 || kept.some((one) => one.version === version),
-    skills: change.skills,
-    skills_published: change.skillsPublished,
-    answers: change.answers,
-    learners: change.learners,
-    old_log_loss: rounded(change.oldLogLoss),
-    new_log_loss: rounded(change.newLogLoss),
-    summary: summaryOf({ version, isLast, ...change }),
-  });
-  const { items, next_cursor } = pageOf(found, limit, ({ change }) => cursors.encode(change));
-  return listJson({ in_force: inForce }, { name: 'versions', items, describe }, { next_cursor });
+  const describe = (stored: StoredChange): object => {
+    const { is_last, served_reason: _, accuracy_reason: __, ...change } = stored;
+    const { version } = change;
+    return {
+      ...rounded(change),
+      in_force: is_last && version === inForce,
+      kept: version === 0 || kept.some((one) => one.version === version),
+      summary: summaryOf(stored),
+    };
+  };
+  const page = pageOf(found, limit, ({ change }) => cursors.encode(change));
+  return listJson({ in_force: inForce }, 'versions', page, describe);
 }
 
 const lastChange = 2 ** 32 - 1;
@@ -64,29 +59,27 @@ const cursors = createCursors('change:', (text) => {
   return Number.isSafeInteger(change) && change > 1 && change < lastChange ? change : null;
 });
 
-const rounded = (loss: number | null): number | null => (loss === null ? null : round4(loss));
-
 /** What changed, and why the guard let it pass or kept what was in force, in a sentence. */
 function summaryOf(change: StoredChange): string {
-  const { action, version, basedOn, skills, skillsPublished } = change;
+  const { action, version, based_on, skills, skills_published } = change;
   if (action === 'rollback')
-    return `Version ${version} was put into force again by hand, in place of version ${basedOn}.`;
+    return `Version ${version} was put into force again by hand, in place of version ${based_on}.`;
   if (skills === null) return 'Its report is not kept.';
   const parts = [
-    `${skillsPublished} of ${skills} skills have new parameters`,
+    `${skills_published} of ${skills} skills have new parameters`,
     `the served probability is ${servedText(change)}`,
-    `the forecast of shares is ${change.accuracyReason === '' ? 'new' : `as before: ${change.accuracyReason}`}`,
+    `the forecast of shares is ${change.accuracy_reason === '' ? 'new' : `as before: ${change.accuracy_reason}`}`,
   ];
   return `${parts.join('; ')}.`;
 }
 
 const noLoss = 'no held-out answer speaks against it';
 
-function servedText({ servedReason, oldLogLoss, newLogLoss }: StoredChange): string {
-  if (oldLogLoss === null || newLogLoss === null)
-    return servedReason === '' ? `new: ${noLoss}` : `as before: ${servedReason}`;
-  const losses = `held-out log loss ${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} fitted`;
-  return servedReason === '' ? `new: ${losses}` : `as before: ${losses}`;
+function servedText({ served_reason, old_log_loss, new_log_loss }: StoredChange): string {
+  if (old_log_loss === null || new_log_loss === null)
+    return served_reason === '' ? `new: ${noLoss}` : `as before: ${served_reason}`;
+  const losses = `held-out log loss ${old_log_loss.toFixed(4)} before, ${new_log_loss.toFixed(4)} fitted`;
+  return served_reason === '' ? `new: ${losses}` : `as before: ${losses}`;
 }
 
 /** JSON of GET /api/v1/model/versions/{version}, by the bytes of the skills' ids. @throws ApiError NOT_FOUND, UNAVAILABLE */
@@ -104,32 +97,17 @@ export async function readVersion(
     version > lastChange ? null : await orUnavailable(changes.skills(tenant, version, after, limit + 1));
   const skills = found ?? none;
   if (skills === null) throw noVersion(text);
-  const { items, next_cursor } = pageOf(skills, limit, ({ skillId }) => cursorAfter(skillId));
-  return listJson({ version }, { name: 'skills', items, describe: describeSkill }, { next_cursor });
+  const page = pageOf(skills, limit, ({ skill_id }) => cursorAfter(skill_id));
+  return listJson({ version }, 'skills', page, (skill) => rounded({ ...skill, reason: reasonOf(skill) }));
 }
 
-const describeSkill = (skill: StoredSkill): object => ({
-  skill_id: skill.skillId,
-  published: skill.published,
-  parameters_version: skill.parametersVersion,
-  p_init: round4(skill.pInit),
-  p_learn: round4(skill.pLearn),
-  p_guess: round4(skill.pGuess),
-  p_slip: round4(skill.pSlip),
-  answers: skill.answers,
-  learners: skill.learners,
-  old_log_loss: rounded(skill.oldLogLoss),
-  new_log_loss: rounded(skill.newLogLoss),
-  reason: reasonOf(skill),
-});
-
 /** A skill with too few answers for a fit of its own has the prior, which was judged over all skills. */
-function reasonOf({ published, reason, oldLogLoss, newLogLoss }: StoredSkill): string {
+function reasonOf({ published, reason, old_log_loss, new_log_loss }: VersionSkill): string {
   if (reason !== '') return reason;
   if (!published) return 'the fit had no answer on it';
-  if (oldLogLoss === null || newLogLoss === null) return noLoss;
-  if (newLogLoss <= oldLogLoss) return 'held-out log loss is not worse';
-  if (newLogLoss - oldLogLoss <= fitModel.heldOutSlack)
+  if (old_log_loss === null || new_log_loss === null) return noLoss;
+  if (new_log_loss <= old_log_loss) return 'held-out log loss is not worse';
+  if (new_log_loss - old_log_loss <= fitModel.heldOutSlack)
     return `held-out log loss is worse by no more than ${fitModel.heldOutSlack}`;
   return 'too few answers to judge it alone: it has the prior, which is not worse over all skills';
 }

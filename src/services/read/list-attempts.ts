@@ -37,14 +37,10 @@ export async function listAttempts(
     const last = found.at(-1);
     const isFull = found.length === limit && last !== undefined && seqOf(last) > 1;
     const first = isFull ? seqOf(last) : 1;
-    return listJson(
-      { user_id: userId, total_attempts: learner.attempts },
-      { name: 'attempts', items: found, describe: describeAttempt },
-      {
-        missing: Math.max(0, to - first + 1) - found.length,
-        next_cursor: isFull ? cursors.encode(first) : null,
-      },
-    );
+    const missing = Math.max(0, to - first + 1) - found.length;
+    const page = { items: found, next_cursor: isFull ? cursors.encode(first) : null };
+    const fields = { user_id: userId, total_attempts: learner.attempts, missing };
+    return listJson(fields, 'attempts', page, describeAttempt);
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
@@ -73,16 +69,13 @@ export async function listSkillAnswers(
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
   const { rows, stored } = await orUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));
-  const { items, next_cursor } = pageOf(rows, limit, (last) => cursors.encode(seqOf(last)));
+  const page = pageOf(rows, limit, (last) => cursors.encode(seqOf(last)));
   const pending = Math.max(0, attempts - stored);
-  return listJson(
-    {
-      ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
-      source_lag_seconds: pending === 0 ? 0 : lag,
-    },
-    { name: 'answers', items, describe: describeAttempt },
-    { next_cursor },
-  );
+  const fields = {
+    ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
+    source_lag_seconds: pending === 0 ? 0 : lag,
+  };
+  return listJson(fields, 'answers', page, describeAttempt);
 }
 
 /**

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
+import type { ListedLearner } from '../../contracts/responses/bodies.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
-import type { LearnerList, ListedLearner } from '../../warehouse/reads/learner-list.js';
+import type { LearnerList } from '../../warehouse/reads/learner-list.js';
 import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
@@ -37,10 +38,9 @@ export async function listLearners(
   // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
   const lag = await ports.sourceLagSeconds();
   const found = await orUnavailable(ports.list({ tenant, prefix, after, atMost: limit + 1 }));
-  const page = pageOf(found, limit, ({ userId }) => cursorAfter(userId));
+  const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
   const items = await withoutErased(ports, tenant, page.items);
-  const end = { next_cursor: page.next_cursor, source_lag_seconds: lag };
-  return listJson({}, { name: 'learners', items, describe: describeLearner }, end);
+  return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });
 }
 
 /** Sums have answers of an ended history until its erasure is done: who began a new one is shown then. */
@@ -49,18 +49,10 @@ async function withoutErased(
   tenant: string,
   found: readonly ListedLearner[],
 ): Promise<ListedLearner[]> {
-  const userIds = found.map(({ userId }) => userId);
+  const userIds = found.map(({ user_id }) => user_id);
   const isThere = async (userId: string): Promise<boolean> =>
     (await learners.own(tenant, userId)) !== null && !(await ended.isOpen(tenant, userId));
   const erased = await ended.erasedAmong(tenant, userIds);
   const shown = await Promise.all(userIds.map((userId, i) => erased[i] === null || isThere(userId)));
   return found.filter((_, i) => shown[i]);
 }
-
-const describeLearner = ({ userId, attempts, correct, skills, lastDay }: ListedLearner): object => ({
-  user_id: userId,
-  total_attempts: attempts,
-  correct_attempts: correct,
-  skills,
-  last_day: lastDay,
-});

@@ -1,7 +1,7 @@
 /** How good the tenant's predictions are, by what came out. */
 import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
-import { dayMs, round4 } from '../../domain/base/common.js';
+import { dayMs, round4, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
@@ -46,25 +46,12 @@ export async function readReliability(
 }
 
 function describeBin({ tenth, answers, correct, predicted }: ReliabilityBin): object {
-  const { low, high } = shareInterval(correct, answers);
-  return {
-    from: tenth / 10,
-    to: (tenth + 1) / 10,
-    answers,
-    p_correct: round4(predicted / answers),
-    accuracy: round4(correct / answers),
-    low: round4(low),
-    high: round4(high),
-  };
+  const accuracy = correct / answers;
+  const figures = { answers, p_correct: predicted / answers, accuracy, ...shareInterval(accuracy, answers) };
+  return { from: tenth / 10, to: (tenth + 1) / 10, ...rounded(figures) };
 }
 
 /** Data of GET /api/v1/model/coverage. @throws ApiError UNAVAILABLE */
 export async function readCoverage({ quality }: QualityPorts, tenant: string): Promise<object> {
-  const bands = await orUnavailable(quality.coverage(tenant));
-  const rounded = (value: number | null) => value && round4(value);
-  return {
-    bands: bands.map((band) =>
-      Object.fromEntries(Object.entries(band).map(([name, value]) => [name, rounded(value)])),
-    ),
-  };
+  return { bands: (await orUnavailable(quality.coverage(tenant))).map(rounded) };
 }

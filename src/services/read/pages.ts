@@ -38,15 +38,21 @@ export function createCursors<Value extends string | number>(
   };
 }
 
-/** JSON of an object with a list in its middle, which is made in slices. */
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor: string | null;
+}
+
+/** JSON of fields and a page of a list, which is made in slices. @param describe absent: items are told as they are */
 export async function listJson<Item>(
-  before: object,
-  { name, items, describe }: { name: string; items: readonly Item[]; describe: (item: Item) => object },
-  after: object,
+  fields: object,
+  name: string,
+  { items, next_cursor }: Page<Item>,
+  describe: (item: Item) => unknown = (item) => item,
 ): Promise<string> {
   const entries = await mapInSlices(items, (item) => JSON.stringify(describe(item)));
-  const head = JSON.stringify({ ...before, [name]: [] }).slice(0, -2);
-  return `${head}${entries.join()}],${JSON.stringify(after).slice(1)}`;
+  const end = JSON.stringify({ next_cursor }).slice(1);
+  return `${JSON.stringify({ ...fields, [name]: [] }).slice(0, -2)}${entries.join()}],${end}`;
 }
 
 /** One character per byte: the language's own order of such texts is that of the bytes. */
@@ -65,7 +71,11 @@ export const cursorAfter = idCursors.encode;
  * @param found in their order, from the first of the page on; one more than the limit if there is another page
  * @param cursorOf of the page behind an item
  */
-export function pageOf<Item>(found: readonly Item[], limit: number, cursorOf: (last: Item) => string) {
+export function pageOf<Item>(
+  found: readonly Item[],
+  limit: number,
+  cursorOf: (last: Item) => string,
+): Page<Item> {
   const items = found.slice(0, limit);
   const last = found.length > limit ? items.at(-1) : undefined;
   return { items, next_cursor: last === undefined ? null : cursorOf(last) };

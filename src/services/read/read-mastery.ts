@@ -104,9 +104,9 @@ export async function readMastery(
   const { skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
   const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
-  const { items, next_cursor } = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
+  const page = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
   const describe = (id: string): object => describeSkill(viewSkill(id, skillOf(skills, id), model, now));
-  return listJson({ user_id: userId }, { name: 'skills', items, describe }, { next_cursor });
+  return listJson({ user_id: userId }, 'skills', page, describe);
 }
 
 /** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */

@@ -30,10 +30,8 @@ export async function listSkills(
     ports.skills.list(tenant, after, limit + 1),
     ports.models.current(tenant),
   ]);
-  const { items: ids, next_cursor } = pageOf(known, limit, cursorAfter);
   const describe = (skillId: string) => describeSkill(model, skillId, model.catalogue.entries.get(skillId));
-  const end = { next_cursor, model_version: model.version };
-  return listJson({}, { name: 'skills', items: ids, describe }, end);
+  return listJson({ model_version: model.version }, 'skills', pageOf(known, limit, cursorAfter), describe);
 }
 
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */

@@ -27,8 +27,8 @@ export async function listDeliveries(ports: WebhookPorts, tenant: string, id: st
   const before = cursors.decode(query.cursor);
   const endpoint = present(await ports.endpoints.find(tenant, id));
   const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pageLimit);
-  const end = { next_cursor: next === null ? null : cursors.encode(next) };
-  return listJson({ webhook_id: id }, { name: 'deliveries', items: messages, describe }, end);
+  const page = { items: messages, next_cursor: next === null ? null : cursors.encode(next) };
+  return listJson({ webhook_id: id }, 'deliveries', page, describe);
 }
 
 /** Data of POST …/deliveries/{message_id}/redeliver. @throws ApiError CONFLICT; NOT_FOUND for an unknown message */

@@ -50,8 +50,8 @@ export async function listWebhooks(ports: WebhookPorts, tenant: string, query: P
   const after = idAfter(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
   const left = sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
-  const { items, next_cursor } = pageOf(left, query.limit ?? pageLimit, ({ id }) => cursorAfter(id));
-  return listJson({}, { name: 'webhooks', items, describe }, { next_cursor });
+  const page = pageOf(left, query.limit ?? pageLimit, ({ id }) => cursorAfter(id));
+  return listJson({}, 'webhooks', page, describe);
 }
 
 /** Data of GET /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */

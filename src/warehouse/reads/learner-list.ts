@@ -1,18 +1,9 @@
 /** Learners by the beginning of their ids, out of their sums. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
+import type { ListedLearner } from '../../contracts/responses/bodies.js';
 import { callersTime, selectRows } from '../clickhouse/client.js';
 import { inOrder } from './tenant-tables.js';
-
-export interface ListedLearner {
-  readonly userId: string;
-  readonly attempts: number;
-  readonly correct: number;
-  /** How many different ones. */
-  readonly skills: number;
-  /** YYYY-MM-DD: the last UTC day with an answer. */
-  readonly lastDay: string;
-}
 
 export interface LearnerRange {
   readonly tenant: string;
@@ -28,8 +19,8 @@ export interface LearnerRange {
  * in its order until the page is full. `day` of totals is 1970-01-01; it is named because it stands before `user_id` in the key.
  */
 const selectLearners = `
-SELECT user_id AS userId, toFloat64(sum(r.attempts)) AS attempts, toFloat64(sum(r.correct)) AS correct,
-  toUInt32(uniqExact(r.skill_id)) AS skills, toString(max(arrayMax(r.days))) AS lastDay
+SELECT user_id, toFloat64(sum(r.attempts)) AS total_attempts, toFloat64(sum(r.correct)) AS correct_attempts,
+  toUInt32(uniqExact(r.skill_id)) AS skills, toString(max(arrayMax(r.days))) AS last_day
 FROM learner_sums AS r
 WHERE tenant = {tenant:String} AND kind = 'total' AND day = toDate(0)
   AND startsWith(user_id, {prefix:String}) AND user_id > {after:String}

@@ -1,4 +1,5 @@
 /** How what was predicted came out, over all learners of a tenant: probabilities of answers, intervals of forecasts. */
+import type { Band } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/metrics.js';
 import { sqlTime } from '../clickhouse/client.js';
 import { keptRows } from '../schema/rollups.js';
@@ -48,5 +49,5 @@ export const createModelQuality = (read: TenantRead) => ({
     read(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId !== null && { skillId }) }),
 
   /** Rows of the view forecast_coverage, by horizon and history. */
-  coverage: (tenant: string): Promise<Readonly<Record<string, number | null>>[]> => read(selectBands, tenant),
+  coverage: (tenant: string): Promise<Band[]> => read(selectBands, tenant),
 });

@@ -1,55 +1,44 @@
 /** How the learners of a tenant do on its skills. The questions, and the words, are those of docs/analytics.md. */
+import type {
+  CohortWeek,
+  CurveStep,
+  ListedSkill,
+  SkillItem,
+  SkillStatistics,
+} from '../../contracts/responses/statistics.js';
 import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
-
-/** A skill over its learners; times and speeds are medians of them. */
-export interface SkillSums {
-  readonly skillId: string;
-  readonly learners: number;
-  readonly answers: number;
-  readonly accuracy: number;
-  readonly meanPCorrect: number;
-  /** Share of the learners who were on a plateau on their last day with answers. */
-  readonly plateauShare: number;
-  /** First quartile, median and third quartile of mastery won by an answer. */
-  readonly velocity: readonly [q1: number, median: number, q3: number];
-  /** Null where nobody has three times. */
-  readonly efficiencyIndex: number | null;
-  readonly correctPerMinute: number | null;
-}
 
 /**
  * "On which skills are learners slowest?", with what was right and predicted. The key of the view's table does not begin
  * with the skill, that of daily_skill does: it says which skills there are.
- * @param skills a condition that all of the tables are asked
+ * @param skills a condition that all of the tables are asked @param speeds columns of the view
  */
-const selectSkills = (skills: string): string => `
-SELECT v.skill_id AS skillId, v.learners AS learners, v.attempts AS answers,
-  d.accuracy AS accuracy, d.meanPCorrect AS meanPCorrect, v.plateau_share AS plateauShare,
-  [v.velocity_per_attempt_q1, v.velocity_per_attempt_median, v.velocity_per_attempt_q3] AS velocity,
-  v.efficiency_index_median AS efficiencyIndex, v.correct_per_minute AS correctPerMinute
+const selectSkills = (skills: string, speeds: string): string => `
+SELECT v.skill_id AS skill_id, v.learners AS learners, v.attempts AS answers, d.accuracy AS accuracy,
+  d.mean_p_correct AS mean_p_correct, round(v.plateau_share, 4) AS plateau_share, ${speeds}
 FROM skill_velocity AS v
 JOIN (
-  SELECT skill_id, sum(r.correct) / sum(r.attempts) AS accuracy, sum(r.predicted_correct) / sum(r.attempts) AS meanPCorrect
+  SELECT skill_id, round(sum(r.correct) / sum(r.attempts), 4) AS accuracy,
+    round(sum(r.predicted_correct) / sum(r.attempts), 4) AS mean_p_correct
   FROM daily_skill AS r WHERE tenant = {tenant:String} AND ${skills} GROUP BY skill_id
 ) AS d ON d.skill_id = v.skill_id
 WHERE v.tenant = {tenant:String} AND v.${skills}
-ORDER BY skillId`;
+ORDER BY skill_id`;
 
-const selectPage = selectSkills(`skill_id IN (
-  SELECT skill_id FROM daily_skill WHERE tenant = {tenant:String} AND skill_id > {after:String}
-  GROUP BY skill_id ORDER BY skill_id LIMIT {atMost:UInt32})`);
+const selectPage = selectSkills(
+  `skill_id IN (SELECT skill_id FROM daily_skill WHERE tenant = {tenant:String} AND skill_id > {after:String}
+    GROUP BY skill_id ORDER BY skill_id LIMIT {atMost:UInt32})`,
+  `round(v.velocity_per_attempt_median, 6) AS velocity_per_attempt,
+  round(v.efficiency_index_median, 1) AS efficiency_index, round(v.correct_per_minute, 4) AS correct_per_minute`,
+);
 
-/** A step of the learners' way on a skill: their first answer on it, their second, and so on. */
-export interface CurveStep {
-  readonly attempt: number;
-  /** Those who came so far: of later steps the learners who went on, not all. */
-  readonly learners: number;
-  readonly correct: number;
-  readonly pCorrect: number;
-  /** Mean of mastery before the answer. */
-  readonly mastery: number;
-}
+const quartiles = ['q1', 'median', 'q3'];
+const selectSkill = selectSkills(
+  'skill_id = {skillId:String}',
+  `CAST((${quartiles.map((one) => `round(v.velocity_per_attempt_${one}, 6)`)}),
+    'Tuple(${quartiles.map((one) => `${one} Float64`)})') AS velocity_per_attempt`,
+);
 
 const mostSteps = 30;
 /** Of fewer learners a step says nothing of others. */
@@ -61,7 +50,8 @@ const fewestLearners = 5;
  * The table is read in its order, and no more than these answers of a learner are held.
  */
 const selectCurve = `
-SELECT attempt, count() AS learners, sum(is_correct) AS correct, avg(p_correct) AS pCorrect, avg(mastery_before) AS mastery
+SELECT attempt, count() AS learners, avg(s.is_correct) AS accuracy, avg(s.p_correct) AS p_correct,
+  avg(s.mastery_before) AS mastery
 FROM (
   SELECT is_correct, p_correct, mastery_before, row_number() OVER (PARTITION BY user_id ORDER BY learner_seq) AS attempt
   FROM (
@@ -71,85 +61,57 @@ FROM (
       WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.skill_id = {skillId:String})
     ORDER BY tenant, user_id, learner_seq LIMIT ${mostSteps} BY user_id
   )
-)
+) AS s
 GROUP BY attempt HAVING learners >= ${fewestLearners} ORDER BY attempt`;
-
-/** A week of the learners who first answered anything in the same week. */
-export interface CohortWeek {
-  /** YYYY-MM-DD, a Monday. */
-  readonly cohort: string;
-  /** Weeks since then; 0 is the first. */
-  readonly week: number;
-  readonly learners: number;
-  readonly answers: number;
-  readonly accuracy: number;
-  /** Mean over their days of mastery after the last answer of the day. */
-  readonly meanMastery: number;
-}
 
 /** "How do two cohorts do in the same week of their course?": the youngest that came in the last weeks, and these weeks. */
 const selectCohorts = `
-SELECT cohort, week, c.learners AS learners, c.attempts AS answers, c.accuracy AS accuracy, c.mean_mastery AS meanMastery
+SELECT cohort, week, c.learners AS learners, c.attempts AS answers, round(c.accuracy, 4) AS accuracy,
+  round(c.mean_mastery, 4) AS mean_mastery
 FROM cohort_skill_weekly AS c
 WHERE c.tenant = {tenant:String} AND c.skill_id = {skillId:String} AND cohort + 7 * week >= {since:Date}
 QUALIFY dense_rank() OVER (ORDER BY cohort DESC) <= {cohorts:UInt8}
 ORDER BY cohort, week`;
-
-/** A question over the answers to it that were not too rapid to be a solution. */
-export interface ItemSums {
-  readonly itemId: string;
-  readonly learners: number;
-  readonly answers: number;
-  readonly correct: number;
-  readonly accuracy: number;
-  readonly pCorrect: number;
-  /** What the learners' mastery alone foretells. */
-  readonly expected: number;
-  readonly medianSeconds: number | null;
-  readonly sureAndWrong: number | null;
-  readonly misleading: boolean | null;
-}
 
 /**
  * "Which items are hardest?", with "Which items mislead?" and "Which mistakes are learners sure of?", each null below the
  * counts that it asks for there.
  */
 const selectItems = `
-SELECT item_id AS itemId, uniq(user_id) AS learners, count() AS answers, sum(is_correct) AS correct,
-  correct / answers AS accuracy, avg(p_correct) AS pCorrect,
+WITH countIf(confidence_score >= 4) AS sure,
+  countIf(mastery_before >= 0.8) AS strong, countIf(mastery_before < 0.5) AS weak
+SELECT item_id, uniq(user_id) AS learners, count() AS answers, avg(is_correct) AS accuracy, avg(a.p_correct) AS p_correct,
   avg(mastery_before * (1 - p_slip) + (1 - mastery_before) * p_guess) AS expected,
-  quantileExactInclusive(0.5)(time_spent_seconds) AS medianSeconds,
-  countIf(confidence_score >= 4) AS sure,
-  if(sure >= 10, countIf(confidence_score >= 4 AND is_correct = 0) / sure, NULL) AS sureAndWrong,
-  countIf(mastery_before >= 0.8) AS strong, countIf(mastery_before < 0.5) AS weak,
+  round(quantileExactInclusive(0.5)(time_spent_seconds), 1) AS median_seconds,
+  if(sure >= 10, countIf(confidence_score >= 4 AND is_correct = 0) / sure, NULL) AS sure_and_wrong,
   if(strong >= 15 AND weak >= 15,
     toBool(avgIf(is_correct, mastery_before >= 0.8) <= avgIf(is_correct, mastery_before < 0.5)), NULL) AS misleading
-FROM attempts
+FROM attempts AS a
 WHERE ${keptRows} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND item_id != '' AND rapid = 0
-GROUP BY itemId HAVING answers >= 10 AND (accuracy, itemId) > ({accuracy:Float64}, {itemId:String})
-ORDER BY accuracy, itemId LIMIT {atMost:UInt32}`;
+GROUP BY item_id HAVING answers >= 10 AND (accuracy, item_id) > ({accuracy:Float64}, {item_id:String})
+ORDER BY accuracy, item_id LIMIT {atMost:UInt32}`;
 
-export type ItemPlace = Pick<ItemSums, 'accuracy' | 'itemId'>;
-const beforeAll: ItemPlace = { accuracy: -1, itemId: '' };
+export type ItemPlace = Pick<SkillItem, 'accuracy' | 'item_id'>;
+const beforeAll: ItemPlace = { accuracy: -1, item_id: '' };
 
-export type SkillStatistics = ReturnType<typeof createSkillStatistics>;
+export type SkillSums = Omit<SkillStatistics, 'learning_curve' | 'cohorts' | 'source_lag_seconds'>;
+/** What a share was measured on is told with its interval, which is not read. */
+type Measured<Told> = Omit<Told, 'low' | 'high' | 'beyond'>;
 
-/** Its functions throw what the read throws. */
-export const createSkillStatistics = (read: TenantRead) => ({
+export type SkillReads = ReturnType<typeof createSkillReads>;
+
+/** Its functions throw what the read throws. Shares of a step or an item are not rounded. */
+export const createSkillReads = (read: TenantRead) => ({
   /** Skills with answers, by the bytes of their ids. @param after null: from the first on */
-  list: (tenant: string, after: string | null, atMost: number): Promise<SkillSums[]> =>
+  list: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>
     read(selectPage, tenant, { after: after ?? '', atMost }),
 
   /** Null where nobody's answer on the skill is stored. */
-  ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> => {
-    const [sums = null] = await read<SkillSums>(selectSkills('skill_id = {skillId:String}'), tenant, {
-      skillId,
-    });
-    return sums;
-  },
+  ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
+    (await read<SkillSums>(selectSkill, tenant, { skillId }))[0] ?? null,
 
   /** Up to the 30th step, or the last that five learners came to. */
-  learningCurve: (tenant: string, skillId: string): Promise<CurveStep[]> =>
+  learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 
   /** @param since YYYY-MM-DD, the Monday of the first week @param cohorts the most, of which the youngest are told */
@@ -157,6 +119,6 @@ export const createSkillStatistics = (read: TenantRead) => ({
     read(selectCohorts, tenant, { skillId, since, cohorts }),
 
   /** Items with ten answers, the hardest first. @param after null: from the first on */
-  items: (tenant: string, skillId: string, after: ItemPlace | null, atMost: number): Promise<ItemSums[]> =>
-    read(selectItems, tenant, { skillId, ...(after ?? beforeAll), atMost }),
+  items: (tenant: string, skillId: string, after: ItemPlace | null, atMost: number) =>
+    read<Measured<SkillItem>>(selectItems, tenant, { skillId, ...(after ?? beforeAll), atMost }),
 });

@@ -7,6 +7,7 @@ const seconds = 5;
 const settings = {
   ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },
   output_format_json_quote_64bit_integers: 0,
+  date_time_output_format: 'iso',
 } as const;
 
 /**

@@ -144,7 +144,7 @@ interface Mark {
 function marksOf(band: Band): Mark[] {
   return levels.map((level) => {
     const held = heldOf(band, level);
-    const { low, high } = shareInterval(held * band.learners, band.learners);
+    const { low, high } = shareInterval(held, band.learners);
     return {
       series: `${level} % promised`,
       history: `${historyOf(band)} answers`,
