@@ -26,7 +26,7 @@ const floors: Readonly<Record<string, readonly string[]>> = {
     ...['src/services', 'src/http', 'src/jobs', 'src/app', 'src/lab', 'src'],
   ],
   'src/client': ['src'],
-  'src/pages': ['src/lab', 'src/client', 'src'],
+  'src/pages': ['src/domain', 'src/lab', 'src/client', 'src'],
   workers: ['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src'],
 };
 
@@ -60,7 +60,11 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
       'access',
     ],
   ],
-  'src/pages': ['docs', 'dashboard/base', 'dashboard/parts', 'dashboard/pages', 'dashboard'],
+  'src/pages': [
+    ...['docs', 'dashboard/base', 'dashboard/parts'],
+    ...['skills', 'class', 'learner', 'live', 'model', 'operations'].map((page) => `dashboard/pages/${page}`),
+    ...['dashboard/pages', 'dashboard'],
+  ],
   'src/lab': ['report', 'evaluate', 'backtest', 'demo'],
   workers: ['track', 'forecast', 'fit', 'rebuild', '.'],
 };

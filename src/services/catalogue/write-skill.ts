@@ -1,11 +1,11 @@
 /** Setting a skill in the tenant's catalogue, and taking one off. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
-import { ApiError, unavailable } from '../../errors.js';
+import { ApiError } from '../../errors.js';
 import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
 import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
+import { allStored, orUnavailable, type StoringPorts } from '../read/stored.js';
 
 export interface SkillWritePorts extends SkillPorts {
   /** Once it has resolved, every reader sees the change. @throws ApiError UNAVAILABLE */
@@ -14,11 +14,9 @@ export interface SkillWritePorts extends SkillPorts {
   readonly now: () => number;
 }
 
-export interface SkillDeletePorts extends SkillWritePorts {
+export interface SkillDeletePorts extends SkillWritePorts, StoringPorts {
   /** Answers of the tenant on the skill that are stored. @throws where the store is unavailable */
   answers(tenant: string, skillId: string): Promise<number>;
-  /** Age of the oldest answer that is not stored yet; 0 where all are. */
-  oldestPendingSeconds(): Promise<number>;
 }
 
 /**
@@ -59,9 +57,7 @@ export async function deleteSkill(
 ): Promise<object> {
   if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
   await allStored(ports);
-  const answers = await ports.answers(tenant, skillId).catch((error: unknown) => {
-    throw unavailable('The answers that are stored cannot be counted right now; try again later', error);
-  });
+  const answers = await orUnavailable(ports.answers(tenant, skillId));
   if (answers >= keptAnswers)
     throw new ApiError('CONFLICT', `The skill has ${answers} answers: with ${keptAnswers} or more it stays`);
   const write = { skillId, setting: null, ifRevision: ifMatch === '*' ? null : ifMatch };
@@ -69,24 +65,4 @@ export async function deleteSkill(
   if (status === 'mismatch') throw preconditionFailed();
   await ports.skills.forget(tenant, skillId);
   return { skill_id: skillId, answers };
-}
-
-export type StoringPorts = Pick<SkillDeletePorts, 'oldestPendingSeconds' | 'now'>;
-
-/** Rows are stored in a second or three, but wait for up to ten while learners are erased on a busy machine. */
-const waitMs = 15_000;
-const lookMs = 200;
-
-/**
- * Waits until the answers that were counted before are stored. The time that has gone is taken before Redis is asked: of a
- * reply that takes its time, an answer of just before would seem to have come after the call. @throws ApiError UNAVAILABLE
- */
-export async function allStored({ oldestPendingSeconds, now }: StoringPorts): Promise<void> {
-  const since = now();
-  for (;;) {
-    const waited = now() - since;
-    if ((await oldestPendingSeconds()) * 1000 <= waited) return;
-    if (waited > waitMs) throw unavailable('Answers wait to be stored; try again later');
-    await sleep(lookMs);
-  }
 }

@@ -11,7 +11,7 @@ import { fitModel } from '../../domain/base/params.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
 import {
-  createCursors,
+  createNumberCursors,
   cursorAfter,
   idAfter,
   listJson,
@@ -53,11 +53,7 @@ export async function listVersions(
 }
 
 const lastChange = 2 ** 32 - 1;
-/** Of the number of the last change on the page before. */
-const cursors = createCursors('change:', (text) => {
-  const change = Number(text);
-  return Number.isSafeInteger(change) && change > 1 && change < lastChange ? change : null;
-});
+const cursors = createNumberCursors('change:', lastChange);
 
 /** What changed, and why the guard let it pass or kept what was in force, in a sentence. */
 function summaryOf(change: StoredChange): string {

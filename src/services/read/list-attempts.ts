@@ -5,7 +5,7 @@ import { unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import type { EndedHistories } from './list-learners.js';
-import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
+import { createNumberCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import { findLearner, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
 
@@ -131,8 +131,4 @@ function describeAttempt({ event, figures, conditions }: AttemptRow): object {
   };
 }
 
-/** Of the number of the last answer on the page before. */
-const cursors = createCursors('before:', (text) => {
-  const seq = Number(text);
-  return Number.isSafeInteger(seq) && seq > 1 ? seq : null;
-});
+const cursors = createNumberCursors('before:');

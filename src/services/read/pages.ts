@@ -18,6 +18,11 @@ export type PageQuery = Static<typeof PageQuery>;
 
 export const pageLimit = 100;
 
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly next_cursor: string | null;
+}
+
 /** @param mark distinguishes a cursor from any other base64 text @param read null for no value of such a cursor */
 export function createCursors<Value extends string | number>(
   mark: string,
@@ -38,10 +43,12 @@ export function createCursors<Value extends string | number>(
   };
 }
 
-interface Page<Item> {
-  readonly items: readonly Item[];
-  readonly next_cursor: string | null;
-}
+/** Of a number above 1: that of the last entry on the page before. */
+export const createNumberCursors = (mark: string, below = Number.MAX_SAFE_INTEGER) =>
+  createCursors(mark, (text) => {
+    const number = Number(text);
+    return Number.isSafeInteger(number) && number > 1 && number < below ? number : null;
+  });
 
 /** JSON of fields and a page of a list, which is made in slices. @param describe absent: items are told as they are */
 export async function listJson<Item>(

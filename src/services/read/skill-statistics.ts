@@ -4,10 +4,9 @@ import { dayMs, dayOf, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
 import { ApiError } from '../../errors.js';
 import type { ItemPlace, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
-import { allStored, type StoringPorts } from '../catalogue/write-skill.js';
 import { createCursors, cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { SkillPorts } from './read-skills.js';
-import { orUnavailable, type StoredPorts } from './stored.js';
+import { allStored, orUnavailable, type StoredPorts, type StoringPorts } from './stored.js';
 
 export interface StatisticsPorts extends StoredPorts, StoringPorts, Pick<SkillPorts, 'skills'> {
   readonly statistics: SkillReads;
