@@ -2,6 +2,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
+import type { FeatureName } from '../../../../domain/prediction/features.js';
 import { shareAxis } from '../../../../lab/report/marks.js';
 import { dayAndTime, decimal, none, percent, points, signed } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -136,7 +137,7 @@ const columns: readonly Column<Step>[] = [
 type Term = Explanation['terms'][number];
 
 const termColumns: readonly Column<Term>[] = [
-  { title: 'What counts', value: ({ name }) => name, show: ({ name }) => termNames[name] ?? name },
+  { title: 'What counts', value: ({ name }) => termNames[name as TermName] ?? name },
   {
     title: 'Log-odds',
     value: ({ logits }) => logits,
@@ -145,25 +146,33 @@ const termColumns: readonly Column<Term>[] = [
   },
 ];
 
-const termNames: Readonly<Record<string, string>> = {
+type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
+  : '';
+/** Nothing is known of the next question, so that no term is about an item. */
+type TermName =
+  | SnakeCase<Exclude<FeatureName, `item${string}` | `${string}OnItem` | 'easiness'>>
+  | 'base'
+  | 'skill';
+
+const termNames: Readonly<Record<TermName, string>> = {
   base: 'where everybody begins',
   skill: 'how easy the skill is',
-  item: 'how easy the item is',
   bkt: 'mastery of this skill',
   ability: 'ability over all skills',
-  skillResidual: 'better or worse on this skill than by ability',
-  recentAnswers: 'the last few answers',
-  slowAnswers: 'the last thirty or so answers',
-  wrongRun: 'wrong answers in a row',
-  rightAnswers: 'right answers so far, all skills',
-  wrongAnswers: 'wrong answers so far, all skills',
-  timeSinceRight: 'time since a right answer',
-  everRightOnSkill: 'was right on this skill before',
-  rightOnSkill: 'right answers on this skill',
-  answersSinceRightOnSkill: 'answers since the last right one on this skill',
-  timeSinceRightOnSkill: 'time since the last right one on this skill',
-  lastRightByAnswers: 'last answer right, fading with answers',
-  lastRightByTime: 'last answer right, fading with time',
+  skill_residual: 'better or worse on this skill than by ability',
+  recent_answers: 'the last few answers',
+  slow_answers: 'the last thirty or so answers',
+  wrong_run: 'wrong answers in a row',
+  right_answers: 'right answers so far, all skills',
+  wrong_answers: 'wrong answers so far, all skills',
+  time_since_right: 'time since a right answer',
+  ever_right_on_skill: 'was right on this skill before',
+  right_on_skill: 'right answers on this skill',
+  answers_since_right_on_skill: 'answers since the last right one on this skill',
+  time_since_right_on_skill: 'time since the last right one on this skill',
+  last_right_by_answers: 'last answer right, fading with answers',
+  last_right_by_time: 'last answer right, fading with time',
 };
 
 export function NextAnswer({ of }: { readonly of: SkillMastery }) {
