@@ -1,14 +1,30 @@
+/** Skills as people call them. */
 import { useMemo } from 'preact/hooks';
+import type { SkillPage } from '../../../client/types.js';
 import { useLoad } from './load.js';
 import type { Api } from './session.js';
 
+export type Section = 'math' | 'rw' | null;
+
+export interface SkillName {
+  readonly name: string;
+  readonly section: Section;
+}
+
+export const sectionName = (section: Section): string =>
+  section === null ? 'Both sections' : { math: 'Math', rw: 'Reading and Writing' }[section];
+
+/** By their ids; a skill without a name is called by its id. */
+export const skillsOf = (catalogue: SkillPage['skills']): ReadonlyMap<string, SkillName> =>
+  new Map(catalogue.map(({ skill_id, name, section }) => [skill_id, { name: name ?? skill_id, section }]));
+
 export type NameOf = (skillId: string) => string;
 
-/** Names of skills as the catalogue has them, of its first thousand; the id of one that has none, and until they are there. */
+/** Names as the catalogue has them, of its first thousand skills; the id of one that has none, and until they are there. */
 export function useSkillNames(api: Api): NameOf {
   const { data } = useLoad((signal) => api.skills({ limit: 1000, signal }), [api]);
   return useMemo(() => {
-    const names = new Map(data?.skills.map(({ skill_id, name }) => [skill_id, name]));
-    return (skillId) => names.get(skillId) ?? skillId;
+    const named = skillsOf(data?.skills ?? []);
+    return (skillId) => named.get(skillId)?.name ?? skillId;
   }, [data]);
 }

@@ -1,8 +1,8 @@
 /** The heat map's drawing: one path for each band of mastery, because a figure for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
+import { type SkillName, sectionName } from '../../base/skill-names.js';
 import { draw } from '../../parts/chart.jsx';
 import { bandColors, bandOf } from '../skills/bands.jsx';
-import { type SkillName, sectionName } from '../skills/names.js';
 import type { Member } from './read.js';
 import { type Status, statuses } from './status.js';
 

@@ -7,8 +7,8 @@ import { href } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { ErrorNote, Loaded, Loading } from '../../parts/loaded.jsx';
 import './skills.css';
+import { sectionName } from '../../base/skill-names.js';
 import { type Column, Table } from '../../parts/table.jsx';
-import { sectionName } from './names.js';
 import { Overview, type Point } from './overview.jsx';
 import { origins } from './parameters.jsx';
 
@@ -76,6 +76,7 @@ function Listed({
         <Table
           {...{ name: 'Skills', columns, rows, filter: true, rowKey: ({ skill_id }: Row) => skill_id }}
           sortedBy={['Right', false]}
+          orderedIn="sort"
         />
       </section>
     </div>

@@ -3,6 +3,7 @@ import type { SkillStatistics } from '../../../../client/types.js';
 import { grouped, percent, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href } from '../../base/route.js';
+import { sectionName } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Stat, Stats } from '../../parts/stat.jsx';
@@ -10,7 +11,6 @@ import { Cohorts } from './cohorts.jsx';
 import { LearningCurve } from './curve.jsx';
 import { Items } from './items.jsx';
 import { velocityText } from './list.jsx';
-import { sectionName } from './names.js';
 import { ParametersPart } from './parameters.jsx';
 import './skills.css';
 

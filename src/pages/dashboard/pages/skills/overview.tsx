@@ -2,9 +2,9 @@
 import * as Plot from '@observablehq/plot';
 import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
+import { sectionName } from '../../base/skill-names.js';
 import { Chart } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
-import { sectionName } from './names.js';
 
 export interface Point {
   readonly name: string;
