@@ -30,6 +30,7 @@ test('from the fourteenth UTC day without an answer a learner is idle, whatever 
 
 test('the reason says what is missing, in a few words', () => {
   assert.equal(reasonWith({ isOnTrack: true }), null);
+  assert.equal(reasonWith({ isOnTrack: true, targetDate: '2026-06-29' }), 'date passed, at the goal');
   assert.equal(reasonWith({}), '140 points to go; 1.5 answers a day');
   assert.equal(
     reasonWith({ plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 }),

@@ -1,14 +1,10 @@
 /** The learners of a class, one a row. */
-import { day, daysSince, grouped, none, percent } from '../../base/format.js';
+import { day, daysSince, none, percent } from '../../base/format.js';
 import { href } from '../../base/route.js';
-import { Badge } from '../../parts/stat.jsx';
 import { type Column, Table } from '../../parts/table.jsx';
 import type { Member } from './read.js';
-import { type Status, statuses } from './status.js';
-
-const looks: Readonly<Record<Status, 'good' | 'alert' | 'soft'>> = {
-  ...{ risk: 'alert', track: 'good', idle: 'soft', few: 'soft' },
-};
+import { statuses } from './status.js';
+import { StatusBadge } from './status-badge.jsx';
 
 const columns: readonly Column<Member>[] = [
   {
@@ -22,12 +18,15 @@ const columns: readonly Column<Member>[] = [
   },
   {
     title: 'Status',
+    about:
+      'By the last answer, the number of answers, and the forecast against the goal; the rule stands above',
     value: ({ status }) => statuses[status],
-    show: ({ status }) => <Badge look={looks[status]}>{statuses[status]}</Badge>,
+    show: ({ status }) => <StatusBadge status={status} />,
   },
   {
     title: 'Why',
-    about: 'In a few words',
+    about:
+      'How far the score now is from the goal, the practice a day that the forecast assumes, and where practice no longer helps',
     value: ({ reason }) => reason,
     show: ({ reason }) => (reason === null ? none : <span class="why">{reason}</span>),
   },
@@ -35,6 +34,7 @@ const columns: readonly Column<Member>[] = [
     title: 'Total now',
     about: 'Total score that the model sees now, 400 to 1600',
     value: ({ currentTotal }) => currentTotal,
+    show: ({ currentTotal }) => currentTotal,
   },
   {
     title: 'In 30 days',
@@ -42,9 +42,9 @@ const columns: readonly Column<Member>[] = [
     value: ({ prediction }) => prediction.predicted_total_in_30_days,
     show: ({ prediction: { predicted_total_in_30_days: total, confidence_intervals: within } }) => (
       <>
-        {grouped(total)}
+        {total}
         <span class="sub">
-          {grouped(within.total.low)} to {grouped(within.total.high)}
+          {within.total.low} to {within.total.high}
         </span>
       </>
     ),
@@ -65,10 +65,16 @@ const columns: readonly Column<Member>[] = [
     value: ({ targetScore }) => targetScore,
     show: ({ targetScore, prediction: { goal_tracking: goal } }) => (
       <>
-        {grouped(targetScore)}
+        {targetScore}
+        {!goal.is_set && <span class="sub">default</span>}
         {goal.target_date !== null && <span class="sub">by {day(goal.target_date)}</span>}
       </>
     ),
+  },
+  {
+    title: 'Goal is set',
+    isForFile: true,
+    value: ({ prediction }) => prediction.goal_tracking.is_set,
   },
   {
     title: 'Goal date',
@@ -83,6 +89,7 @@ const columns: readonly Column<Member>[] = [
   },
   {
     title: 'Last answer',
+    about: 'UTC day of the last answer',
     value: ({ lastAnswerAt }) => lastAnswerAt,
     show: ({ lastAnswerAt }) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : agoText(lastAnswerAt)}>
@@ -105,7 +112,7 @@ const columns: readonly Column<Member>[] = [
   },
   {
     title: 'Plateaus',
-    about: 'Skills that practice no longer raises',
+    about: 'Skills that practice no longer raises; the learner’s page names them',
     value: ({ progress }) => progress.plateaus.length,
     show: ({ plateaus }) => <span title={plateaus.join(', ')}>{plateaus.length}</span>,
   },
@@ -124,7 +131,13 @@ export const Members = ({ members }: { members: readonly Member[] }) => (
   <section class="panel members">
     <h2>Learners</h2>
     <Table
-      {...{ name: 'Learners of the class', columns, rows: members.toSorted(byNeed), filter: true }}
+      {...{
+        name: 'Learners of the class',
+        columns,
+        rows: members.toSorted(byNeed),
+        filter: true,
+        orderedIn: 'sort',
+      }}
       rowKey={({ userId }) => userId}
       empty="Nobody has this status."
     />

@@ -1,9 +1,9 @@
 /** What is known of the learners of a class, from the API's answers. */
 import type { ClassMastery, ClassPredictions, ListedLearner, Prediction } from '../../../../client/types.js';
 import type { Api } from '../../base/session.js';
-import { type SkillName, skillsOf } from '../skills/names.js';
+import { type SkillName, skillsOf } from '../../base/skill-names.js';
 import { idsOf, mostLearners } from './list.js';
-import { reasonOf, type Standing, type Status, statusOf } from './status.js';
+import { reasonOf, type Standing, type Status, standingOf, statusOf } from './status.js';
 
 type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'];
 
@@ -85,18 +85,7 @@ function memberOf(
   skills: ReadonlyMap<string, SkillName>,
   now: number,
 ): Member {
-  const { goal_tracking: goal, assumed_practice: practice } = prediction;
-  const standing = {
-    answers: progress.total_attempts,
-    lastAnswerAt: progress.last_attempt_at,
-    isOnTrack: goal.on_track,
-    currentTotal: prediction.current_total,
-    targetScore: goal.target_score,
-    targetDate: goal.target_date,
-    daysToGoal: goal.days_to_goal,
-    answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
-    plateaus: progress.plateaus.map((id) => skills.get(id)?.name ?? id),
-  };
+  const standing = standingOf(progress, prediction, (id) => skills.get(id)?.name ?? id);
   return {
     ...{ userId, progress, prediction, ...standing },
     status: statusOf(standing, now),

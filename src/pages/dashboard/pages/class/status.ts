@@ -1,5 +1,8 @@
 /** How a learner of a class stands. The one home of the rule: the page explains it from the same figures. */
 
+import type { ClassMastery, Prediction } from '../../../../client/types.js';
+import { isOver } from '../../../../domain/score/goal.js';
+
 /** Whole UTC days without an answer from which a learner is idle, and answers from which a forecast is worth a judgement. */
 export const rule = { idleDays: 14, fewAnswers: 20 } as const;
 
@@ -30,6 +33,27 @@ export interface Standing {
   readonly plateaus: readonly string[];
 }
 
+type Answered = Pick<
+  Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'],
+  'total_attempts' | 'last_attempt_at' | 'plateaus'
+>;
+
+export const standingOf = (
+  answered: Answered,
+  { goal_tracking: goal, assumed_practice: practice, current_total }: Prediction,
+  nameOf: (skillId: string) => string,
+): Standing => ({
+  answers: answered.total_attempts,
+  lastAnswerAt: answered.last_attempt_at,
+  isOnTrack: goal.on_track,
+  currentTotal: current_total,
+  targetScore: goal.target_score,
+  targetDate: goal.target_date,
+  daysToGoal: goal.days_to_goal,
+  answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
+  plateaus: answered.plateaus.map(nameOf),
+});
+
 const dayOf = (time: number): number => Math.floor(time / 86_400_000);
 
 /** Whole UTC days since the last answer, null where there is none. @param now Unix milliseconds */
@@ -47,7 +71,7 @@ export function statusOf(standing: Standing, now: number): Status {
 /** The status in a few words; null where nothing needs to be said. @param now Unix milliseconds */
 export function reasonOf(standing: Standing, now: number): string | null {
   const status = statusOf(standing, now);
-  if (status === 'track') return null;
+  if (status === 'track') return isOver(standing.targetDate, now) ? 'date passed, at the goal' : null;
   if (status === 'idle') return `no answer for ${idleDaysOf(standing, now)} days`;
   if (status === 'few') return `${standing.answers} of ${rule.fewAnswers} answers`;
   return [gapText(standing, now), paceText(standing), ...plateauTexts(standing)].join('; ');
@@ -55,8 +79,7 @@ export function reasonOf(standing: Standing, now: number): string | null {
 
 function gapText({ currentTotal, targetScore, targetDate, daysToGoal }: Standing, now: number): string {
   const gap = targetScore - currentTotal;
-  const isOver = targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
-  if (isOver) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
+  if (isOver(targetDate, now)) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
   if (gap <= 0) return 'there now, forecast to fall below the goal';
   if (daysToGoal !== null) return `at the goal in ${daysToGoal} days: too late, or not for long`;
   return `${gap} points to go`;

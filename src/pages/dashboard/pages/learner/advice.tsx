@@ -23,7 +23,11 @@ export function Advice({ userId, query, of, skills, nameOf }: AdviceProps) {
   return (
     <Panel
       title="What to do next"
-      about="Ordered by what an hour of practice is expected to bring; points are rough, and left out with fewer than 20 answers in a section."
+      about={
+        of.recommendations.length === 0
+          ? undefined
+          : 'Ordered by what an hour of practice is expected to bring; points are rough, and left out with fewer than 20 answers in a section.'
+      }
     >
       {of.recommendations.length === 0 && <p>{of.recommendations_reason ?? 'Nothing stands out now.'}</p>}
       <ol class="advice">

@@ -8,7 +8,9 @@ import type { NameOf } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import { standingOf } from '../class/status.js';
 import { Advice } from './advice.jsx';
+import { answeredOf } from './answered.js';
 import { Evidence, strengthOf } from './evidence.jsx';
 import { type Dot, Fan, type Measure, measures } from './fan.jsx';
 import { GoalPanel } from './goal.jsx';
@@ -75,7 +77,7 @@ export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
                 <GoalPanel
                   userId={userId}
                   goal={last.goal_tracking}
-                  total={last.current_total}
+                  standing={standingOf(answeredOf(skills), last, nameOf)}
                   onChange={forecasts.reload}
                 />
               </div>
@@ -126,8 +128,10 @@ const MeasureChoice = ({ measure }: { readonly measure: Measure }) => (
   </label>
 );
 
-const rateText = ({ assumed_practice: { math, rw } }: Prediction): string =>
-  `about ${decimal(1)(math.answers_per_day + rw.answers_per_day)} answers a day`;
+const rateText = ({ assumed_practice: { math, rw } }: Prediction): string => {
+  const rate = math.answers_per_day + rw.answers_per_day;
+  return rate < 0.05 ? 'none' : `about ${decimal(1)(rate)} answers a day`;
+};
 
 const predictedIn = (of: Prediction, measure: Measure, days: number): number =>
   of[`predicted_${measure}_in_${days}_days` as `predicted_total_in_${number}_days`] as number;
@@ -201,8 +205,9 @@ function SectionTile({ of, section }: { readonly of: Prediction; readonly sectio
     >
       In {plural(of.forecast_days, 'day')}: {predictedIn(of, section, of.forecast_days)} ({low} to {high}).
       Reliability is the share of the estimate that comes from this learner's own {plural(answers, 'answer')}:
-      at 0 % it is what is usual for everybody. Assumed practice: {decimal(1)(practice.answers_per_day)}{' '}
-      answers a day, active on {decimal(1)(practice.active_days_14)} of 14 days.
+      at 0 % it is what is usual for everybody. An answer on a skill of no section counts half in each.
+      Assumed practice: {decimal(1)(practice.answers_per_day)} answers a day, active on{' '}
+      {decimal(1)(practice.active_days_14)} of 14 days.
     </Stat>
   );
 }

@@ -1,23 +1,27 @@
 /** The learner's goal: how likely it is, and setting, changing and removing it. */
 import type { GoalSetting, Prediction } from '../../../../client/types.js';
+import { isOver } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
 import { day, decimal, none, percent, plural } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
 import { ErrorNote } from '../../parts/loaded.jsx';
-import { Badge } from '../../parts/stat.jsx';
+import { reasonOf, type Standing, statusOf } from '../class/status.js';
+import { StatusBadge } from '../class/status-badge.jsx';
 
 type Tracking = Prediction['goal_tracking'];
 
 interface GoalProps {
   readonly userId: string;
   readonly goal: Tracking;
-  readonly total: number;
+  readonly standing: Standing;
   readonly onChange: () => void;
 }
 
-export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
+export function GoalPanel({ userId, goal, standing, onChange }: GoalProps) {
   const { can } = useViewer();
   const isDated = goal.target_date !== null;
+  const now = Date.now();
+  const reason = reasonOf(standing, now);
   return (
     <section class="inner">
       <h3>
@@ -26,13 +30,14 @@ export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
       </h3>
       <p>
         <span class="stat-value">{percent(goal.goal_probability)}</span> chance to stand at{' '}
-        {goal.target_score} or more {isDated ? `on ${day(goal.target_date)}` : 'in a year'}{' '}
-        {goal.on_track ? <Badge look="good">on track</Badge> : <Badge look="alert">not on track</Badge>}
+        {goal.target_score} or more {whenText(goal.target_date, now)}{' '}
+        <StatusBadge status={statusOf(standing, now)} />
       </p>
+      {reason !== null && <p>Why: {reason}.</p>}
       <dl>
         <dt>Expected to be reached</dt>
         <dd>
-          {total >= goal.target_score
+          {standing.currentTotal >= goal.target_score
             ? 'now'
             : goal.days_to_goal === null
               ? 'not within a year'
@@ -47,7 +52,8 @@ export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
       </dl>
       <p class="soft">
         On track means that the expected score reaches the goal {isDated ? 'by that day' : 'within a year'}{' '}
-        and is still there then; the chance also counts how unsure the forecast is.
+        and is still there then; the chance also counts how unsure the forecast is. The page Class says how a
+        status is found.
       </p>
       {can('write') ? (
         <GoalForm
@@ -63,9 +69,14 @@ export function GoalPanel({ userId, goal, total, onChange }: GoalProps) {
   );
 }
 
+function whenText(date: string | null, now: number): string {
+  if (date === null) return 'in a year';
+  return isOver(date, now) ? 'now, as its day has passed' : `on ${day(date)}`;
+}
+
 const today = (): string => new Date().toISOString().slice(0, 10);
 
-function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'total'>) {
+function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'standing'>) {
   const { api } = useViewer();
   const save = useAction((setting: GoalSetting) => api.setGoal(userId, setting).then(onChange));
   const remove = useAction(() => api.deleteGoal(userId).then(onChange));

@@ -8,6 +8,7 @@ import { type NameOf, useSkillNames } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Stat, Stats } from '../../parts/stat.jsx';
+import { answeredOf } from './answered.js';
 import { ConfidencePanel } from './confidence.jsx';
 import { enoughOnSkill, ThinNote } from './evidence.jsx';
 import { Forecast } from './forecast.jsx';
@@ -78,7 +79,7 @@ function Parts({ userId, query, skills, nameOf }: PartsProps) {
       {chosen === undefined && query.skill !== undefined && (
         <div class="note">
           <p>
-            This learner has no answer on the skill <bdi>{query.skill}</bdi>.
+            This learner has no answer on the skill <bdi>{nameOf(query.skill)}</bdi>.
           </p>
         </div>
       )}
@@ -88,27 +89,20 @@ function Parts({ userId, query, skills, nameOf }: PartsProps) {
   );
 }
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
 /** A skill of which forgetting took at least this much since its last answer is counted as fading. */
 const noticeable = 0.1;
 
 function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {
-  const answers = sum(skills.map(({ total_attempts }) => total_attempts));
-  const right = sum(skills.map(({ correct_attempts }) => correct_attempts));
-  const last = skills
-    .map(({ last_attempt_at }) => last_attempt_at)
-    .sort()
-    .at(-1);
+  const answered = answeredOf(skills);
+  const { total_attempts: answers, correct_attempts: right, last_attempt_at: last, plateaus } = answered;
   const mastered = skills.filter(({ mastered }) => mastered).length;
-  const plateaus = skills.filter(({ plateau_detected }) => plateau_detected).length;
   const faded = skills.filter((skill) => skill.mastery_at_last_attempt - skill.mastery >= noticeable).length;
   return (
     <>
       <p class="soft">
         {plural(answers, 'answer')} on {plural(skills.length, 'skill')}; the last one{' '}
-        {last === undefined ? none : `${dayAndTime(last)} UTC, ${agoText(daysSince(last))}`}. All days here
-        are UTC days.
+        {last === null ? none : `${dayAndTime(last)} UTC, ${agoText(daysSince(last))}`}. All days here are UTC
+        days.
       </p>
       <ThinNote answers={answers} />
       <Stats>
@@ -132,8 +126,8 @@ function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {
         </Stat>
         <Stat
           label="On a plateau"
-          value={plural(plateaus, 'skill')}
-          look={plateaus > 0 ? 'alert' : undefined}
+          value={plural(plateaus.length, 'skill')}
+          look={plateaus.length > 0 ? 'alert' : undefined}
           note="no progress in recent answers"
         >
           After twelve answers or more the service is about 90 % sure, three answers in a row, that mastery
