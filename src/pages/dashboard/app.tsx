@@ -1,6 +1,6 @@
 /** The frame: key, menu, and the page that the address names. */
 import type { ComponentType } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
 import { useLoad } from './base/load.js';
@@ -114,11 +114,12 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
   );
   const open = Object.entries(pages).filter(([, page]) => page.scopes.some(viewer.can));
   const name = route.page === '' ? (open[0]?.[0] ?? '') : route.page;
-  const page = name === 'about-demo' ? aboutDemo : pages[name];
+  const page = name === 'about-demo' ? aboutDemo : Object.hasOwn(pages, name) ? pages[name] : undefined;
   const title = page?.title ?? 'Not found';
   useEffect(() => {
     document.title = [...route.args, title, 'Skilltrace'].join(' · ');
   }, [route, title]);
+  useArrival([name, ...route.args].join('/'));
   return (
     <ViewerContext.Provider value={viewer}>
       <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
@@ -145,11 +146,23 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
           </button>
         </div>
       </header>
-      <main id="content" tabIndex={-1}>
+      <main id="content" tabIndex={-1} aria-label={title}>
         {content(page, viewer, route)}
       </main>
     </ViewerContext.Provider>
   );
+}
+
+/** Who works by keyboard or listens is on another page once it was chosen, and not in the menu or nowhere. */
+function useArrival(place: string): void {
+  const last = useRef(place);
+  useEffect(() => {
+    if (last.current === place) return;
+    last.current = place;
+    const { activeElement: at } = document;
+    if (at !== document.body && at?.closest('.top') == null) return;
+    document.getElementById('content')?.focus({ preventScroll: true });
+  }, [place]);
 }
 
 const aboutDemo: Page = { title: 'About the demo', scopes: ['read'], Content: AboutDemo };

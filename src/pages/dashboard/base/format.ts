@@ -10,7 +10,12 @@ const shown =
   (value: number | null | undefined): string =>
     value === null || value === undefined ? none : format(value);
 
-export const percent = shown((share) => `${Math.round(100 * share)} %`);
+/** Whole percents, of which 0 and 100 mean none and all: what is nearly so says so. */
+export const percent = shown((share) => {
+  if (share > 0 && share < 0.005) return '<1 %';
+  if (share > 0.995 && share < 1) return '>99 %';
+  return `${Math.round(100 * share)} %`;
+});
 /** Percentage points of a change, with its sign. */
 export const points = shown((change) => signed(Math.round(100 * change)));
 export const decimal = (digits: number) => shown((value) => value.toFixed(digits));
@@ -34,6 +39,5 @@ export const dayAndTime = (time: string | null | undefined): string =>
 /** Whole days from then to now. */
 export const daysSince = (time: string): number => Math.floor((Date.now() - Date.parse(time)) / 86_400_000);
 
-/** "linear-equations" as people would write it; names that the catalogue has are better. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${grouped(count)} ${count === 1 ? one : many}`;

@@ -16,7 +16,7 @@ function routeOf(hash: string): Route {
   return {
     page,
     args: args.filter((arg) => arg !== ''),
-    query: Object.fromEntries(new URLSearchParams(query)),
+    query: Object.fromEntries([...new URLSearchParams(query)].filter(([, value]) => value !== '')),
   };
 }
 

@@ -38,6 +38,11 @@ function NotRead({ error, choice, retry }: { error: unknown; choice: Choice; ret
   return (
     <>
       <ErrorNote error={error} retry={retry} />
+      {error instanceof SkilltraceError && error.status >= 400 && error.status < 500 && !error.retryable && (
+        <p>
+          <a href={href('class')}>Show all learners</a>
+        </p>
+      )}
       {isListAway && (
         <p class="note">
           Only the search for learners is away. Give a list of ids: their status, forecasts and mastery are

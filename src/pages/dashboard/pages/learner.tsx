@@ -5,6 +5,9 @@ import { Panel } from '../parts/stat.jsx';
 import { OneLearner } from './learner/one.jsx';
 import { LearnerSearch, LearnerTable } from './learner/search.jsx';
 
+/** Characters of an id. */
+const longestId = 128;
+
 export function LearnerPage({ route }: { readonly route: Route }) {
   const { api } = useViewer();
   const [userId] = route.args;
@@ -13,7 +16,14 @@ export function LearnerPage({ route }: { readonly route: Route }) {
     return (
       <>
         <LearnerSearch key={userId} api={api} onOpen={open} />
-        <OneLearner key={userId} userId={userId} query={route.query} />
+        {[...userId].length > longestId ? (
+          <p class="note">
+            No learner has an id this long: the address is not one of this page.{' '}
+            <a href={href('learner')}>See all learners</a>
+          </p>
+        ) : (
+          <OneLearner key={userId} userId={userId} query={route.query} />
+        )}
       </>
     );
   return (

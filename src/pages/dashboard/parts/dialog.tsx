@@ -49,7 +49,9 @@ export function Confirm({ title, verb, isDangerous = false, act, onClose, childr
         >
           {verb}
         </button>
-        <button type="button" onClick={onClose}>
+        {/* What cannot be undone is not what Enter does first. */}
+        {/* biome-ignore lint/a11y/noAutofocus: a dialog takes the focus in any case */}
+        <button type="button" autoFocus={isDangerous} onClick={onClose}>
           Cancel
         </button>
       </div>

@@ -1,25 +1,37 @@
 /** What is asked for, until it is there, and where it does not come. */
 import type { ComponentChildren } from 'preact';
 import { SkilltraceError } from '../../../client/errors.js';
+import { plural } from '../base/format.js';
 import type { Load } from '../base/load.js';
 
 export const Loading = ({ what }: { what: string }) => (
   <p class="loading" role="status">
     Loading {what}…
+    <span class="late">
+      It takes long: the service is busy, or the key's quota is used up for the moment.
+    </span>
   </p>
 );
 
 /** In the words of whoever can do something about it. */
 function adviceOf(error: unknown): string {
   if (!(error instanceof SkilltraceError)) return 'This page has a defect: please report it.';
-  const { code, requestId } = error;
+  const { code, status, requestId, retryAfterMs } = error;
   if (code === 'NETWORK_ERROR' || code === 'TIMEOUT') return 'The service does not answer: is it running?';
   if (code === 'UNAVAILABLE') return 'It comes back by itself; Operations and /readyz say what is away.';
-  if (code === 'RATE_LIMITED') return "The key's quota is used up for this minute.";
+  if (code === 'RATE_LIMITED') return `The key's quota is used up${untilText(retryAfterMs)}.`;
   if (code === 'FORBIDDEN') return 'Another key, with the scope that is named, can do this.';
   if (code === 'UNAUTHORIZED') return 'The key was revoked: leave, and enter another one.';
-  return requestId === null ? '' : `The log has it under ${requestId}.`;
+  if (status === 431) return 'The address of this page is too long.';
+  return status < 500 || requestId === null ? '' : `The log has it under ${requestId}.`;
 }
+
+const untilText = (ms: number | null): string =>
+  ms === null ? '' : ` for ${plural(Math.ceil(ms / 1000), 'more second')}`;
+
+/** The same question would be refused again. */
+const isFinal = (error: unknown): boolean =>
+  error instanceof SkilltraceError && error.status >= 400 && !error.retryable;
 
 export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
   const message = error instanceof Error ? error.message : String(error);
@@ -28,7 +40,7 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => voi
       <p>
         <strong>{message}</strong> {adviceOf(error)}
       </p>
-      {retry !== undefined && (
+      {retry !== undefined && !isFinal(error) && (
         <button type="button" onClick={retry}>
           Try again
         </button>

@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type Cell, csvOf, download } from '../base/csv.js';
 import { grouped, none } from '../base/format.js';
+import { look, useRoute } from '../base/route.js';
 
 export interface Column<Row> {
   readonly title: string;
@@ -31,6 +32,8 @@ export interface TableProps<Row> {
   readonly filter?: boolean;
   /** Title of the column that it is sorted by first, and whether the greatest come first; as given without it. */
   readonly sortedBy?: readonly [title: string, descending: boolean] | undefined;
+  /** Name in the address under which the chosen order is kept; a page's main table has one. */
+  readonly orderedIn?: string;
 }
 
 const firstRows = 100;
@@ -43,8 +46,9 @@ export function Table<Row>({
   empty,
   filter = false,
   sortedBy,
+  orderedIn,
 }: TableProps<Row>) {
-  const [order, setOrder] = useState(sortedBy ?? null);
+  const [order, setOrder] = useOrder(columns, sortedBy ?? null, orderedIn);
   const [text, setText] = useState('');
   const [most, setMost] = useState(firstRows);
   const found = useMemo(() => filtered(rows, columns, text), [rows, columns, text]);
@@ -117,11 +121,43 @@ export function Table<Row>({
           Show more of {grouped(sorted.length - most)}
         </button>
       )}
+      <Meanings columns={shownColumns} />
     </div>
   );
 }
 
 type Order = readonly [title: string, descending: boolean] | null;
+
+/** In the address the title, with a minus before it where the greatest come first. */
+function useOrder<Row>(columns: readonly Column<Row>[], first: Order, place: string | undefined) {
+  const { query } = useRoute();
+  const [order, setOrder] = useState(first);
+  if (place === undefined) return [order, setOrder] as const;
+  const [, minus, title] = /^(-?)(.*)$/s.exec(query[place] ?? '') ?? [];
+  const isKnown = columns.some((column) => column.title === title);
+  const set = (chosen: Order): void =>
+    look({ [place]: chosen === null ? null : `${chosen[1] ? '-' : ''}${chosen[0]}` });
+  return [isKnown ? ([title as string, minus === '-'] as const) : first, set] as const;
+}
+
+/** What the heads say to a mouse, for fingers, keyboards and those who listen. */
+function Meanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+  const explained = columns.filter(({ about }) => about !== undefined);
+  if (explained.length === 0) return null;
+  return (
+    <details>
+      <summary>What the columns mean</summary>
+      <dl class="meanings">
+        {explained.map(({ title, about }) => (
+          <div key={title}>
+            <dt>{title}</dt>
+            <dd>{about}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
 
 interface HeadProps<Row> {
   readonly column: Column<Row>;

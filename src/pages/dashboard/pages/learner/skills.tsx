@@ -30,6 +30,7 @@ export function SkillsPanel({ userId, query, skills, nameOf }: SkillsProps) {
           rows={skills}
           rowKey={({ skill_id }) => skill_id}
           sortedBy={['Mastery now', false]}
+          orderedIn="sort"
           filter={skills.length > 8}
         />
       </div>
@@ -115,7 +116,7 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
     show: ({ efficiency_index }) => decimal(0)(efficiency_index),
     align: 'end',
     about:
-      '0 to 100: right answers beyond the expected ones against the time they took; 50 is as expected. A dash: no timed answer was right',
+      '0 to 100: right answers beyond the expected ones against the time they took; 50 is as expected. Whoever answers very fast is high here with few right: look at both. A dash: too few timed answers',
   },
   {
     title: 'Confidence',

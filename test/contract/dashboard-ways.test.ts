@@ -1,0 +1,80 @@
+/** Ways through the dashboard: addresses of any kind, the keyboard alone, and what is looked at after a reload. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { inBrowser } from '../support/browser.js';
+import { openDashboard } from '../support/dashboard.js';
+import { callerOf, event } from '../support/http.js';
+import { sharedService } from '../support/service.js';
+
+const service = await sharedService();
+const caller = callerOf(service, service.key);
+const list = `#/class?ids=${encodeURIComponent('first\nsecond')}`;
+
+async function answer(userId: string, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) {
+    const { status } = await caller.track(
+      event({ user_id: userId, skill_id: 'inference', is_correct: true }),
+    );
+    assert.equal(status, 200);
+  }
+}
+
+const long = 'x'.repeat(50_000);
+/** What a cut, typed or hostile address shows. */
+const strange: Readonly<Record<string, RegExp>> = {
+  '#/constructor': /There is no such page/,
+  '#/__proto__': /There is no such page/,
+  '#/learner//': /Learners with answers/,
+  '#/learner/%E0%A4%A': /No answer of a learner with exactly this id/,
+  [`#/learner/${long}`]: /No learner has an id this long/,
+  '#/class?ids=': /Give a list/,
+  [`#/class?ids=${long}`]: /Show all learners/,
+  '#/class?cursor=abc': /next_cursor of an earlier page\s+Show all learners/,
+  [`#/class?prefix=${long}`]: /too long/,
+  '#/skills/nobody-answered': /neither set nor answered/,
+  '#/operations/constructor': /There is no such part/,
+};
+
+test('no address, however made, breaks the page', inBrowser, async (t) => {
+  const { page, show, complaints } = await openDashboard(t, service);
+  for (const [hash, shown] of Object.entries(strange)) {
+    await show(hash);
+    await page.getByRole('main').filter({ hasText: shown }).waitFor({ timeout: 5000 });
+  }
+  // The browser's own lines on refused requests.
+  assert.deepEqual(
+    complaints.filter((text) => !text.startsWith('error: Failed to load resource')),
+    [],
+  );
+  assert.doesNotMatch((await page.getByRole('main').textContent()) ?? '', /The log has it/);
+});
+
+test('a page is reached by keyboard, and what is looked at stays after a reload', inBrowser, async (t) => {
+  await answer('first', 3);
+  await answer('second', 5);
+  const { page, show, assertUsable, complaints } = await openDashboard(t, service);
+  await show(list);
+  await page.getByRole('link', { name: 'Skills' }).press('Enter');
+  await page.locator('main[aria-label=Skills]:focus').waitFor();
+  await page.goBack();
+  await page.locator('main[aria-label=Class]:focus').waitFor();
+  const order = () => page.getByRole('row').getByRole('link').allTextContents();
+  await page.getByRole('button', { name: 'Answers', exact: true }).press('Enter');
+  assert.deepEqual(await order(), ['second', 'first']);
+  await page.getByRole('button', { name: 'Answers', exact: true }).press('Enter');
+  assert.deepEqual(await order(), ['first', 'second']);
+  await page.reload();
+  await page
+    .getByRole('columnheader', { name: 'Answers' })
+    .and(page.locator('[aria-sort=ascending]'))
+    .waitFor();
+  assert.deepEqual(await order(), ['first', 'second']);
+  await page.getByText('What the columns mean').press('Enter');
+  await page.getByText('Skills that the learner has mastered').waitFor();
+  await assertUsable();
+  await page.getByRole('button', { name: 'Change the list' }).press('Enter');
+  await page.locator('dialog textarea:focus').press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  assert.equal(await page.locator(':focus').textContent(), 'Change the list');
+  assert.deepEqual(complaints, []);
+});
