@@ -242,4 +242,8 @@ test('a tenant has no more than 1,000 keys, revoked ones included, but for opera
   assert.deepEqual(await codeOf(admin.make({})), [422, 'LIMIT_EXCEEDED']);
   const operator = await holder({ tenant: 'full', scopes: allScopes });
   assert.equal((await operator.make({})).status, 201);
+  const all = await keys.store.all();
+  assert.equal(new Set(all.map(({ keyHash }) => keyHash)).size, all.length, 'of many pages each once');
+  const times = all.map(({ createdAt }) => createdAt);
+  assert.deepEqual(times, times.toSorted());
 });

@@ -3,6 +3,7 @@
  * with what was recorded before: whoever changes a key need not think of it.
  */
 import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
+import { mapInSlices } from '../../slices.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 
 interface FactsStore {
@@ -24,7 +25,9 @@ export function createFactsRecorder(store: FactsStore, history: FactsHistory): (
     }
     if (recordedDeployment !== JSON.stringify(deployment)) await history.recordDeployment(deployment);
     recordedDeployment = JSON.stringify(deployment);
-    const changed = (await store.keys()).filter((key) => recordedKeys?.get(key.keyHash) !== stateOf(key));
+    const keys = await store.keys();
+    const states = await mapInSlices(keys, stateOf);
+    const changed = keys.filter(({ keyHash }, i) => recordedKeys?.get(keyHash) !== states[i]);
     if (changed.length > 0) await history.recordKeys(changed);
     for (const key of changed) recordedKeys.set(key.keyHash, stateOf(key));
   };

@@ -5,6 +5,7 @@ import { unavailable } from '../../errors.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
+import { hashPages } from '../redis/reads.js';
 import { replaceField } from '../redis/replace-field.js';
 import { defineScript } from '../redis/script.js';
 
@@ -57,6 +58,9 @@ return { taken, left }
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
+/** Milliseconds of this thread. */
+const pageKeys = 500;
+
 const now = (): string => new Date().toISOString();
 
 /** Its functions throw ApiError UNAVAILABLE. @param onUnreadable hears of keys that `all` and `list` leave out */
@@ -77,10 +81,15 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
     }
   };
   const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
-  /** Revoked ones included, by the time of their creation. */
+  /** Revoked ones included, by the time of their creation. In pages: of many tenants there may be a hundred thousand. */
   const all = async (): Promise<StoredKey[]> => {
-    const keys = decodeEach(await whileRedisServes(client.hgetall(apiKeysKey)), decode, onUnreadable);
-    return keys.sort((a, b) => a.createdAt.localeCompare(b.createdAt));
+    const keys = new Map<string, StoredKey>();
+    for await (const page of hashPages(client, apiKeysKey, pageKeys))
+      for (const key of decodeEach(Object.fromEntries(page), decode, onUnreadable))
+        keys.set(key.keyHash, key);
+    return [...keys.values()].sort(
+      (a, b) => Number(a.createdAt > b.createdAt) - Number(a.createdAt < b.createdAt),
+    );
   };
   return {
     /** Null for a key that is unknown or revoked. */
