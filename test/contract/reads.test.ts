@@ -76,6 +76,7 @@ test('goal_tracking does not depend on days, but for goal_probability', async ()
   const goal = await goalOf('');
   assert.deepEqual(Object.keys(goal).sort(), [
     'days_to_goal',
+    'is_set',
     'on_track',
     'progress_percent',
     'target_date',

@@ -174,7 +174,7 @@ const malformed: readonly (readonly [string, unknown])[] = [
   ['id', statement({ id: 'not-a-uuid' })],
   ['timestamp', statement({ timestamp: '18 May 2013' })],
   ['timestamp', statement({ timestamp: '2013-02-30T05:32:34Z' })],
-  ['timestamp', statement({ timestamp: new Date(Date.now() + 600_000).toISOString() })],
+  ['timestamp', statement({ timestamp: new Date(Date.now() + 86_400_000).toISOString() })],
   ['result/duration', statement(within('duration', '12'))],
   ['result/duration', statement(within('duration', 'P4W1D'))],
   ['result/duration', statement(within('duration', 'PT'))],

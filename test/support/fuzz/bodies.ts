@@ -1,6 +1,7 @@
 /** Bodies of requests: fitting ones for each route that takes one, and what becomes of them when they are spoilt. */
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
+import { allScopes } from '../../../src/contracts/access.js';
 import type { Route } from '../../../src/http/route.js';
 import { nameOf } from '../route-table.js';
 import { mostEvents } from './ledger.js';
@@ -94,6 +95,11 @@ const xapiStatement = record(
   ['actor', 'verb', 'object', 'result', 'context'],
 );
 
+const quota = {
+  requests_per_minute: optional(fc.integer({ min: 1, max: 1000 })),
+  unlimited: optional(fc.boolean()),
+};
+
 const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> = {
   'POST /api/v1/track-answer': event,
   'POST /api/v1/track-answers': record(
@@ -113,6 +119,19 @@ const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> =
     },
     ['user_ids'],
   ),
+  'POST /api/v1/mastery': record(
+    {
+      user_ids: fc.array(goodId, { minLength: 1, maxLength: 5 }),
+      skill_ids: optional(fc.array(goodId, { minLength: 1, maxLength: 3 })),
+    },
+    ['user_ids'],
+  ),
+  'POST /api/v1/keys': record(
+    { ...quota, scopes: optional(fc.subarray([...allScopes])), tenant: optional(goodId) },
+    [],
+  ),
+  'PATCH /api/v1/keys/:key_id': record(quota, []),
+  'POST /api/v1/model/rollback': record({ version: fc.constantFrom(0, 0, 1, 2) }, ['version']),
   'POST /api/v1/predictions/:user_id/what-if': record(
     {
       answers_per_day: fc.double({ min: 0, max: 1000, noNaN: true }),

@@ -6,6 +6,7 @@ import type { Request } from './requests.js';
 export const toldErasure = '~erasure~';
 export const toldWebhook = '~webhook~';
 export const toldMessage = '~message~';
+export const toldKey = '~key~';
 export const toldCursor = '~cursor~';
 /** With its learner, whose segment of the path changes too. */
 export const toldEvent = '~event~';
@@ -22,7 +23,7 @@ interface Listed {
 }
 
 export function createMemory(): Memory {
-  let [erasure, webhook, message] = [toldErasure, toldWebhook, toldMessage];
+  let [erasure, webhook, message, made] = [toldErasure, toldWebhook, toldMessage, toldKey];
   let event: string | null = null;
   const cursors = new Map<string, string>();
   return {
@@ -31,6 +32,8 @@ export function createMemory(): Memory {
       const { data } = JSON.parse(text);
       if (typeof data.erasure_id === 'string') erasure = data.erasure_id;
       if (typeof data.webhook_id === 'string' && key === 'wild') webhook = data.webhook_id;
+      // Keys that were made here: none of those that the requests come with is revoked.
+      if (typeof data.key === 'string') made = data.key_id;
       if (typeof data.message_id === 'string') message = data.message_id;
       if (typeof data.next_cursor === 'string') cursors.set(listOf(path), data.next_cursor);
       // In the tenant whose books are kept nothing is taken back.
@@ -41,6 +44,7 @@ export function createMemory(): Memory {
         .replace(toldErasure, erasure)
         .replace(toldWebhook, webhook)
         .replace(toldMessage, message)
+        .replace(toldKey, made)
         .replace(toldCursor, cursors.get(listOf(path)) ?? toldCursor)
         .replace(/learners\/[^/]*\/attempts\/~event~/, (whole) => event ?? whole),
   };

@@ -4,11 +4,11 @@ import type { Route } from '../../../src/http/route.js';
 import { styleFile } from '../route-requests.js';
 import { routeTable } from '../route-table.js';
 import { type Content, contentFor } from './bodies.js';
-import { toldCursor, toldErasure, toldEvent, toldMessage, toldWebhook } from './memory.js';
+import { toldCursor, toldErasure, toldEvent, toldKey, toldMessage, toldWebhook } from './memory.js';
 import { badId, eventId, goodId, segment } from './texts.js';
 
 /** Which of the tests' keys a request comes with; null: none. */
-export type KeyName = 'ledger' | 'wild' | 'reader' | 'writer' | 'poor' | 'unknown' | null;
+export type KeyName = 'ledger' | 'wild' | 'reader' | 'writer' | 'operator' | 'poor' | 'unknown' | null;
 
 export interface Request {
   readonly method: string;
@@ -33,6 +33,8 @@ const idsOf: Readonly<Record<string, fc.Arbitrary<string>>> = {
   ':erasure_id': mostly(fc.constant(toldErasure)),
   ':webhook_id': mostly(fc.constant(toldWebhook)),
   ':message_id': mostly(fc.constant(toldMessage)),
+  ':key_id': mostly(fc.constant(toldKey)),
+  ':version': mostly(fc.constantFrom('0', '1')),
   ':file': mostly(fc.constantFrom(`${styleFile('docs')}`, `${styleFile('dashboard')}`)),
 };
 
@@ -79,6 +81,8 @@ const queryValue = fc.oneof(
 
 const queryOf = ({ query }: Route): fc.Arbitrary<string> => {
   const queryNames = query?.names ?? [];
+  // A stream that ends.
+  if (queryNames.includes('events')) return fc.constantFrom('events=1', 'events=2');
   const name = fc.constantFrom(...queryNames, 'unknown', '__proto__', 'constructor');
   const odd = fc.array(fc.tuple(name, queryValue), { maxLength: 3 });
   const pages = fc.integer({ min: 1, max: 3 }).map((limit) => [
@@ -139,6 +143,12 @@ const contentOf = (route: Route): fc.Arbitrary<Content | null> =>
     ? fc.oneof({ weight: 15, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: strayContent })
     : fc.option(contentFor(route), { nil: null, freq: 30 });
 
+/** Statements are learners' answers that no ledger has, and nothing of the ledger's is deleted. */
+function keyFor({ protocol, scope }: Route, method: string): KeyName {
+  if (scope === 'operator') return 'operator';
+  return method === 'DELETE' || protocol ? 'wild' : 'ledger';
+}
+
 const requestTo = (route: Route): fc.Arbitrary<Request> =>
   fc
     .record({
@@ -151,8 +161,7 @@ const requestTo = (route: Route): fc.Arbitrary<Request> =>
     })
     .map(({ query, path, key, headers, ...rest }) => ({
       ...rest,
-      // Statements are learners' answers that no ledger has.
-      key: (rest.method === 'DELETE' || route.protocol) && key === 'ledger' ? 'wild' : key,
+      key: key === 'ledger' ? keyFor(route, rest.method) : key,
       headers: route.protocol ? { 'X-Experience-API-Version': '1.0.3', ...headers } : headers,
       path: query === '' ? path : `${path}?${query}`,
     }));

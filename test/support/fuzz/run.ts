@@ -1,5 +1,6 @@
 /** The fuzz of the whole HTTP surface: every answer is judged, and at the end the books are compared. */
 import fc from 'fast-check';
+import { allScopes } from '../../../src/contracts/access.js';
 import { callerOf } from '../http.js';
 import { keysOf, type Scoped, type Service } from '../service.js';
 import { whenWell } from '../well.js';
@@ -60,6 +61,7 @@ async function keysFor(t: Scoped, service: Service) {
     wild: await keys.add({ tenant: 'wild' }),
     reader: await keys.add({ tenant: 'wild', scopes: ['read'] }),
     writer: await keys.add({ tenant: 'wild', scopes: ['write'] }),
+    operator: await keys.add({ tenant: 'wild', scopes: allScopes }),
     poor: await keys.add({ tenant: 'wild', quota: 20 }),
     unknown: 'nobody',
   };
