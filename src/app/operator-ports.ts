@@ -1,4 +1,5 @@
 import type { Limiter } from '../concurrency.js';
+import { shortHash } from '../contracts/access.js';
 import type { OperatorPorts } from '../http/operator-routes.js';
 import { createKeyStore } from '../store/access/api-keys.js';
 import { lastAudit } from '../store/audit/audit-store.js';
@@ -15,12 +16,16 @@ export const operatorPortsOf = (
   { redis, clickhouse, blocked, logger }: Parts,
   limit: Limiter,
 ): OperatorPorts => ({
-  keys: whileUsable(
-    blocked,
-    createKeyStore(redis, (error) =>
-      logger.error({ err: error }, 'an API key in store cannot be read: it is refused, and not listed'),
+  keys: {
+    ...whileUsable(
+      blocked,
+      createKeyStore(redis, (error) =>
+        logger.error({ err: error }, 'an API key in store cannot be read: it is refused, and not listed'),
+      ),
     ),
-  ),
+    log: (act, { keyHash, tenant }, by) =>
+      logger.info({ key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) }, `an API key was ${act}`),
+  },
   parked: createParkedRows(redis),
   lastAudit: () => lastAudit(redis),
   deployment: {

@@ -14,7 +14,10 @@ import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
 import { createCursors, listJson, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
-export type KeyPorts = Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'>;
+export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'> {
+  /** Notes for later who did what to which key. */
+  readonly log: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
+}
 
 /** Of a tenant, revoked ones included: all keys are read together. Operators make more. */
 const maxKeys = 1000;
@@ -94,7 +97,9 @@ export async function createKey(keys: KeyPorts, grant: Grant, body: unknown): Pr
   const key = makeKey();
   const keyHash = hashKey(key);
   await addKey(keys, { keyHash, tenant, requestsPerMinute, scopes, development: false });
-  return { ...describe(still(await keys.get(keyHash))), key };
+  const made = still(await keys.get(keyHash));
+  keys.log('made', made, caller);
+  return { ...describe(made), key };
 }
 
 const standardQuota = (caller: Grant): number =>
@@ -122,14 +127,18 @@ export async function changeQuota(keys: KeyPorts, grant: Grant, id: string, body
   refuseMore(caller, quota);
   const changed = still(await keys.setQuota(found.keyHash, quota));
   if (changed.revokedAt !== null) throw new ApiError('CONFLICT', 'This key was revoked and stays so');
+  keys.log('given another quota', changed, caller);
   return describe(changed);
 }
 
 /** Data of DELETE /api/v1/keys/{key_id}; the caller's own key may be revoked. @throws ApiError NOT_FOUND, FORBIDDEN */
 export async function revokeKey(keys: KeyPorts, grant: Grant, id: string): Promise<object> {
-  const { keyHash } = await manageable(keys, await inForce(keys, grant), id);
+  const caller = await inForce(keys, grant);
+  const { keyHash } = await manageable(keys, caller, id);
   await keys.revoke(keyHash);
-  return describe(still(await keys.get(keyHash)));
+  const revoked = still(await keys.get(keyHash));
+  keys.log('revoked', revoked, caller);
+  return describe(revoked);
 }
 
 /** The key of this id, if the caller may change it. @throws ApiError NOT_FOUND, FORBIDDEN */
