@@ -7,19 +7,24 @@ import { createGate, createQuotaGate } from '../http/gate.js';
 import { pageRoutes, withDescription } from '../http/pages.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
+import { shortHash } from '../contracts/access.js';
 import { StartError } from '../lifecycle.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
 import { createLive } from '../services/read/live.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
-import { createKeyRing, createQuotaCounter } from '../store/access/api-keys.js';
+import { createKeyRing, createKeyStore, createQuotaCounter } from '../store/access/api-keys.js';
+import { lastAudit } from '../store/audit/audit-store.js';
 import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
+import { createParkedRows } from '../store/corrections/parked-rows.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import { createLearnerRecords } from '../store/learners/learner-reads.js';
 import { createModelPublisher } from '../store/models/model-store.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
+import { readDeployment } from '../store/redis/deployment.js';
+import { redisVersion } from '../store/redis/server-info.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
 import { createModelHistory } from '../warehouse/ingest/model-history.js';
 import { findReceipt, listReceipts } from '../warehouse/maintenance/correction-warehouse.js';
@@ -32,10 +37,10 @@ import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-hi
 import { createSkillReads } from '../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { createTenantRead } from '../warehouse/reads/tenant-read.js';
+import { warehouseVersions } from '../warehouse/schema/migrations.js';
 import { type Engine, whileUsable } from './engine.js';
 import { addAnswerFigures, type CollectedFigures, metricsText } from './metrics.js';
 import { connectionBound } from './open-files.js';
-import { operatorPortsOf } from './operator-ports.js';
 
 interface ApiOptions {
   readonly config: Pick<Config, 'host' | 'port' | 'webhookAllowPrivate'>;
@@ -162,9 +167,9 @@ function routePortsOf(
   const ofTenant = createTenantRead(clickhouse, limit);
   const waiting = createWaitingAttempts(redis, partitions);
   const records = createLearnerRecords(redis, partitions);
-  const erasures = createErasureStore(redis, partitions, (error) =>
-    logger.error({ err: error }, 'an erasure cannot be read: it stays open, and is not listed'),
-  );
+  const unreadable = (what: string) => (error: unknown) =>
+    logger.error({ err: error }, `${what} cannot be read: it is not listed`);
+  const erasures = createErasureStore(redis, partitions, unreadable('an erasure'));
   const { erasedAmong, isOpen } = erasures;
   const ended = whileUsable(blocked, { erasedAmong, isOpen });
   const recorder = createAttemptRecorder(compute, tally, now);
@@ -195,9 +200,13 @@ function routePortsOf(
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
       answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
-    statistics: {
-      ...{ skills, now, oldestPendingSeconds, sourceLagSeconds },
+    overview: {
+      ...{ skills, now, logger, oldestPendingSeconds, sourceLagSeconds },
       statistics: createSkillReads(ofTenant),
+      quality: createModelQuality(ofTenant),
+      changes: createModelChanges(ofTenant),
+      models: whileUsable(blocked, createModelPublisher(redis)),
+      history: createModelHistory(clickhouse),
     },
     attempts: { ...history, waiting, stored, ended },
     retraction,
@@ -213,15 +222,21 @@ function routePortsOf(
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
-    operator: operatorPortsOf(engine, limit),
-    webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
-    model: {
-      ...{ sourceLagSeconds, now, logger },
-      quality: createModelQuality(ofTenant),
-      models: whileUsable(blocked, createModelPublisher(redis)),
-      history: createModelHistory(clickhouse),
-      changes: createModelChanges(ofTenant),
+    operator: {
+      keys: {
+        ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),
+        log: (act, { keyHash, tenant }, by) =>
+          logger.info({ key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) }, `an API key was ${act}`),
+      },
+      parked: createParkedRows(redis),
+      lastAudit: () => lastAudit(redis),
+      deployment: {
+        facts: () => readDeployment(redis),
+        redisVersion: () => redisVersion(redis),
+        clickhouse: (tenant) => limit(tenant, () => warehouseVersions(clickhouse)),
+      },
     },
+    webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     health,
   };
 }

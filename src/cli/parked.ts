@@ -1,7 +1,7 @@
 /** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
 import { dayMs } from '../domain/base/common.js';
 import { jsonLine } from '../lab/report/numbers.js';
-import { describeParked, redriveAll } from '../services/corrections/parked.js';
+import { describeParked } from '../services/corrections/parked.js';
 import { createParkedRows, type ParkedEntry, type Redriven } from '../store/corrections/parked-rows.js';
 import { argumentsOf, flag, integerOption, Misuse } from './arguments.js';
 import { commandOf } from './command.js';
@@ -39,7 +39,7 @@ started for the moment.`,
   work: async (context, { action, partition, json }) => {
     const parked = createParkedRows(await openStore(context));
     const streams = await parked.streams(partition);
-    if (action === 'redrive') return context.print(redrivenText(await redriveAll(parked, streams)));
+    if (action === 'redrive') return context.print(redrivenText(await parked.redrive(streams)));
     const print = json ? jsonOf : textOf;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
     // Written as it is read, so that a long list takes no memory.

@@ -2,6 +2,7 @@
 import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { invalid, type Problem } from '../errors.js';
+import { plainName } from './ids.js';
 
 export interface Check<Value> {
   Check(value: unknown): value is Value;
@@ -58,13 +59,17 @@ function toProblems(error: SchemaError, prefix: string): Problem[] {
     const names = error.params.requiredProperties as string[];
     return names.map((name) => ({ path: path === '' ? name : `${path}/${name}`, message: 'is required' }));
   }
-  if (error.keyword === 'pattern')
-    return [{ path, message: 'must not contain control characters or lone surrogates' }];
+  if (error.keyword === 'pattern') return [{ path, message: patternMessage(error.params) }];
   if (error.keyword === 'enum' && 'allowedValues' in error.params)
     return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
   if (error.keyword === 'if') return [{ path, message: 'must be what its objectType says' }];
   return [{ path, message: error.message }];
 }
+
+const patternMessage = (params: object): string =>
+  'pattern' in params && String(params.pattern) === plainName.source
+    ? 'must be 1 to 128 of A-Za-z0-9._~-'
+    : 'must not contain control characters or lone surrogates';
 
 /** Absent knowledge is null. */
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);

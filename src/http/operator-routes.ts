@@ -4,7 +4,7 @@ import { parseJson } from '../contracts/json.js';
 import { KeyChange, NewKey } from '../contracts/keys.js';
 import * as keys from '../services/access/manage-keys.js';
 import { readAudit } from '../services/audit/audit.js';
-import { listParked, type ParkedPorts, redriveAll } from '../services/corrections/parked.js';
+import { listParked } from '../services/corrections/parked.js';
 import { type DeploymentPorts, readDeployment } from '../services/read/deployment.js';
 import { PageQuery } from '../services/read/pages.js';
 import { ok } from './replies.js';
@@ -13,7 +13,7 @@ import { smallBody } from './rules.js';
 
 export interface OperatorPorts {
   readonly keys: keys.KeyPorts;
-  readonly parked: ParkedPorts;
+  readonly parked: Parameters<typeof listParked>[0];
   readonly lastAudit: Parameters<typeof readAudit>[0];
   readonly deployment: DeploymentPorts;
 }
@@ -45,7 +45,7 @@ export const operatorRoutes = (ports: OperatorPorts): readonly Route[] => [
     ok(await listParked(ports.parked, query)),
   ),
   route('POST', '/api/v1/parked/redrive', { scope: 'operator' }, async () =>
-    ok(await redriveAll(ports.parked, await ports.parked.streams(null)), 'Rows put back'),
+    ok(await ports.parked.redrive(await ports.parked.streams(null)), 'Rows put back'),
   ),
   route('GET', '/api/v1/audits', { scope: 'operator' }, async () => ok(await readAudit(ports.lastAudit))),
   route('GET', '/api/v1/deployment', { scope: 'operator' }, async ({ tenant }) =>

@@ -12,29 +12,22 @@ import type { ExportLearner } from '../services/read/export-learner.js';
 import * as forecasts from '../services/read/forecast-scores.js';
 import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
-import {
-  type AttemptPorts,
-  listAttempts,
-  listSkillAnswers,
-  type SkillAnswerPorts,
-} from '../services/read/list-attempts.js';
+import * as attempts from '../services/read/list-attempts.js';
 import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
 import { type Live, LiveQuery } from '../services/read/live.js';
 import { PageQuery } from '../services/read/pages.js';
 import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
-import type { StatisticsPorts } from '../services/read/skill-statistics.js';
 import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
 import type { WebhookPorts } from '../services/webhooks/manage.js';
 import type { MappingPorts } from '../services/xapi/mappings.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
-import { type ModelPorts, modelRoutes } from './model-routes.js';
 import { type OperatorPorts, operatorRoutes } from './operator-routes.js';
+import { type OverviewPorts, overviewRoutes } from './overview-routes.js';
 import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
 import { type Reply, type Route, route } from './route.js';
 import { administers, bodyOf, json, largeBytes, parseLarge, reads, smallBody, writes } from './rules.js';
-import { statisticsRoutes } from './statistics-routes.js';
 import { webhookRoutes } from './webhook-routes.js';
 import { xapiRoutes } from './xapi.js';
 
@@ -46,15 +39,14 @@ export interface RoutePorts {
   readonly learners: LearnerListPorts;
   readonly goals: GoalPorts;
   readonly skills: SkillDeletePorts;
-  readonly statistics: StatisticsPorts;
-  readonly attempts: AttemptPorts & SkillAnswerPorts;
+  readonly overview: OverviewPorts;
+  readonly attempts: attempts.AttemptPorts & attempts.SkillAnswerPorts;
   readonly retraction: RetractionPorts;
   readonly xapi: StatementPorts & MappingPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
   readonly operator: OperatorPorts;
   readonly webhooks: WebhookPorts;
-  readonly model: ModelPorts;
   readonly live: Live;
   readonly health: Health;
   /** Figures in the Prometheus text format. */
@@ -121,7 +113,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     '/api/v1/mastery/:user_id/:skill_id/history',
     reads(PageQuery),
     async ({ tenant, query }, userId, skillId) =>
-      ok(await listSkillAnswers(ports.attempts, tenant, userId, skillId, query)),
+      ok(await attempts.listSkillAnswers(ports.attempts, tenant, userId, skillId, query)),
   ),
   route('GET', '/api/v1/velocity/:user_id', reads(VelocityQuery), async ({ tenant, query }, userId) =>
     ok(await readVelocity(ports.velocity, tenant, userId, query)),
@@ -157,9 +149,9 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/learners', reads(LearnersQuery), async ({ tenant, query }) =>
     ok(await listLearners(ports.learners, tenant, query)),
   ),
-  ...statisticsRoutes(ports.statistics),
+  ...overviewRoutes(ports.overview),
   route('GET', '/api/v1/learners/:user_id/attempts', reads(PageQuery), async ({ tenant, query }, userId) =>
-    ok(await listAttempts(ports.attempts, tenant, userId, query)),
+    ok(await attempts.listAttempts(ports.attempts, tenant, userId, query)),
   ),
   route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', writes(), async (call, userId, eventId) =>
     ok(await retractAnswer(ports.retraction, call.tenant, userId, eventId), 'Answer taken back'),
@@ -178,7 +170,6 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
   route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
     ok(await readErasure(ports.erasures, tenant, erasureId)),
   ),
-  ...modelRoutes(ports.model),
   ...operatorRoutes(ports.operator),
   ...webhookRoutes(ports.webhooks),
   ...xapiRoutes(ports.xapi),

@@ -6,7 +6,6 @@ import { Id } from '../../src/contracts/ids.js';
 import { KeyChange, NewKey } from '../../src/contracts/keys.js';
 import * as access from '../../src/contracts/responses/access.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
-import { LiveFigures } from '../../src/contracts/responses/live.js';
 import * as models from '../../src/contracts/responses/models.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
 import * as statistics from '../../src/contracts/responses/statistics.js';
@@ -112,7 +111,7 @@ const received: Readonly<Record<string, TSchema>> = {
   SkillItemPage: statistics.SkillItemPage,
   Attempt: bodies.Attempt,
   AttemptPage: bodies.AttemptPage,
-  SkillAnswerPage: bodies.SkillAnswerPage,
+  SkillAnswerPage: bodies.SkillAnswers,
   TakenBack: bodies.TakenBack,
   BegunErasure: bodies.BegunErasure,
   Erasure: bodies.Erasure,
@@ -143,7 +142,7 @@ const received: Readonly<Record<string, TSchema>> = {
   UsedVersion: models.UsedVersion,
   Reliability: models.Reliability,
   Coverage: models.Coverage,
-  LiveFigures,
+  LiveFigures: access.LiveFigures,
   XapiMapping,
   Health,
   Liveness: probe('GET /livez'),

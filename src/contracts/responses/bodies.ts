@@ -180,7 +180,7 @@ export const AttemptPage = page('attempts', Attempt, {
   ...each(Count, 'total_attempts', 'missing'),
 });
 
-export const SkillAnswerPage = page('answers', Attempt, {
+export const SkillAnswers = page('answers', Attempt, {
   ...each(Id, 'user_id', 'skill_id'),
   ...each(Count, 'total_attempts', 'pending_attempts'),
   ...lag,

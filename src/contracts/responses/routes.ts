@@ -8,7 +8,6 @@ import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';
 import * as data from './bodies.js';
 import { Amount, Count, each } from './bodies.js';
-import { LiveEvents } from './live.js';
 import * as models from './models.js';
 import * as statistics from './statistics.js';
 import * as webhooks from './webhooks.js';
@@ -90,7 +89,9 @@ const answers = {
   'POST /api/v1/mastery': ok(data.ClassMastery, 'LIMIT_EXCEEDED'),
   'GET /api/v1/mastery/:user_id/:skill_id': ok(data.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/mastery/:user_id/:skill_id/history': ok(
-    ...([data.SkillAnswerPage, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'] as const),
+    data.SkillAnswers,
+    'USER_NOT_FOUND',
+    'SKILL_NOT_FOUND',
   ),
   'GET /api/v1/velocity/:user_id': ok(data.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/goals/:user_id': ok(data.Goal, 'GOAL_NOT_FOUND'),
@@ -148,7 +149,7 @@ const answers = {
   'POST /xapi/statements': plain({ 200: Type.Array(Uuid) }, ...counting, 'TOO_LATE'),
   'PUT /xapi/statements': plain({ 204: null }, ...counting, 'TOO_LATE'),
   'GET /xapi/about': plain({ 200: Type.Object({ version: Type.Array(Type.String()) }) }),
-  'GET /api/v1/live': plain({ 200: LiveEvents }),
+  'GET /api/v1/live': plain({ 200: access.LiveEvents }),
   'GET /api/v1/health': plain(
     {
       200: successAnswer(health(Type.Enum(['ok', 'degraded']))),

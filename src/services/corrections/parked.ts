@@ -1,14 +1,12 @@
-/** Rows that ClickHouse refused and that were put aside: listed, and put back. All throw ApiError UNAVAILABLE. */
-import type { ParkedEntry, ParkedRows, Redriven } from '../../store/corrections/parked-rows.js';
+/** Rows that ClickHouse refused and that were put aside: as they are listed. Throws ApiError UNAVAILABLE. */
+import type { ParkedEntry, ParkedRows } from '../../store/corrections/parked-rows.js';
 import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
-
-export type ParkedPorts = ParkedRows;
 
 /** Place of the stream among all, and the parked entry in it, whose id Redis takes: the halves have 64 bits. */
 const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$/.test(text) ? text : null));
 
 /** JSON of GET /api/v1/parked, stream by stream, the oldest first. @throws ApiError INVALID_REQUEST */
-export async function listParked(parked: ParkedPorts, query: PageQuery): Promise<string> {
+export async function listParked(parked: ParkedRows, query: PageQuery): Promise<string> {
   const { limit = pageLimit, cursor } = query;
   const [place = '0', after = null] = cursors.decode(cursor)?.split(' ') ?? [];
   const streams = await parked.streams(null);
@@ -28,15 +26,3 @@ export const describeParked = ({ stream, id, tenant, reason, parkedAt }: ParkedE
   ...{ stream, id, tenant, reason },
   parked_at: new Date(parkedAt).toISOString(),
 });
-
-/** Puts back what is parked of these streams. */
-export async function redriveAll(parked: ParkedPorts, streams: readonly string[]): Promise<Redriven> {
-  const sums = { moved: 0, stayed: 0, erased: 0 };
-  for (const stream of streams) {
-    const { moved, stayed, erased } = await parked.redrive(stream);
-    sums.moved += moved;
-    sums.stayed += stayed;
-    sums.erased += erased;
-  }
-  return sums;
-}

@@ -4,7 +4,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked, orNull } from '../../contracts/checked.js';
 import { parseJson } from '../../contracts/json.js';
-import { readTenant, Tenant } from '../../contracts/keys.js';
+import { Tenant } from '../../contracts/keys.js';
 import type { VersionSkill } from '../../contracts/responses/models.js';
 import { rounded } from '../../domain/base/common.js';
 import { fitModel } from '../../domain/base/params.js';
@@ -126,8 +126,8 @@ const rollbackCheck = Compile(RollbackRequest);
  * @throws ApiError INVALID_REQUEST, NOT_FOUND, CONFLICT, UNAVAILABLE
  */
 export async function rollBack(ports: VersionPorts, ownTenant: string, body: Buffer): Promise<object> {
-  const { version, ...wanted } = checked(rollbackCheck, parseJson(body), 'rollback');
-  const tenant = readTenant(wanted) ?? ownTenant;
+  const { version, tenant: named } = checked(rollbackCheck, parseJson(body), 'rollback');
+  const tenant = named ?? ownTenant;
   const outcome = await useVersion(ports, tenant, version, await ports.models.inForce(tenant));
   if (outcome === 'not-kept') throw noVersion(`${version}`);
   if (outcome === 'superseded')

@@ -29,9 +29,9 @@ const namePrefix = /^skilltrace_/;
 
 function snapshotOf(processes: readonly (readonly ReportedFigure[])[], at: number): Snapshot {
   const all = processes.flat().flatMap(({ name, values }) =>
-    values.map(({ value, labels, metricName = name }): Series => {
-      return { name: metricName.replace(namePrefix, ''), labels, value };
-    }),
+    values.map(({ value, labels, metricName = name }) => ({
+      ...{ name: metricName.replace(namePrefix, ''), labels, value },
+    })),
   );
   return {
     at,
@@ -55,6 +55,11 @@ const latencyMs = 10_000;
 /** Rates over less would jump. */
 const shortestMs = 500;
 
+const gauges = [
+  ...['outbox_length', 'oldest_pending_seconds', 'journal_length', 'parked_rows'],
+  ...['lanes_waiting', 'connections_open'],
+];
+
 /** Keeps what the figures were, so that rates can be told. @param processes what `collect` gives */
 export function createLiveFigures() {
   let kept: readonly Snapshot[] = [];
@@ -70,22 +75,14 @@ export function createLiveFigures() {
       );
       return found.length === 0 ? null : sumOf(found);
     };
-    const isUp = (name: string): boolean | null => {
-      const up = sum(name);
-      return up === null ? null : up > 0;
-    };
+    const isUp = (name: string): boolean | null => (sum(name) === null ? null : sum(name) !== 0);
     const [used, limit] = [sum('redis_memory_bytes', 'used'), sum('redis_memory_bytes', 'limit')];
     return {
       at: at.toISOString(),
       processes: [...now.series.values()].filter(({ name }) => name === 'connections_open').length,
       ...ratesOf(last, now),
       latency_ms: oldest === undefined ? null : latencyOf(oldest, now),
-      outbox_length: sum('outbox_length'),
-      oldest_pending_seconds: sum('oldest_pending_seconds'),
-      journal_length: sum('journal_length'),
-      parked_rows: sum('parked_rows'),
-      lanes_waiting: sum('lanes_waiting'),
-      connections_open: sum('connections_open'),
+      ...Object.fromEntries(gauges.map((name) => [name, sum(name)])),
       redis_up: isUp('redis_up'),
       clickhouse_up: isUp('clickhouse_up'),
       redis_memory: used === null ? null : { used, limit: limit || null },
@@ -130,10 +127,8 @@ function latencyOf(before: Snapshot, now: Snapshot): object | null {
     const place = buckets.findIndex(([, count]) => count >= share * all);
     const [low, below] = buckets[place - 1] ?? [0, 0];
     const [high, count] = buckets[place] as [number, number];
-    const seconds =
-      high === Number.POSITIVE_INFINITY
-        ? low
-        : low + ((high - low) * (share * all - below)) / (count - below);
+    const within = high === Number.POSITIVE_INFINITY ? 0 : (high - low) / (count - below);
+    const seconds = low + within * (share * all - below);
     return Math.round(seconds * 1e4) / 10;
   };
   return { p50: quantile(0.5), p90: quantile(0.9), p99: quantile(0.99) };

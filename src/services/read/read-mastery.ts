@@ -14,6 +14,7 @@ import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf, sortedAfter } from './pages.js';
 import { describeParameters } from './read-skills.js';
+import type { StoredPorts } from './stored.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts {
@@ -32,10 +33,8 @@ export interface MasteryPorts {
 }
 
 /** For reads that add history from ClickHouse and do without it where it does not answer. */
-export interface HistoryPorts<History> extends MasteryPorts {
+export interface HistoryPorts<History> extends MasteryPorts, StoredPorts {
   readonly history: History;
-  /** Seconds that the oldest answer has waited for ClickHouse; null where that is not known. */
-  readonly sourceLagSeconds: () => Promise<number | null>;
   readonly logger: Logger;
 }
 

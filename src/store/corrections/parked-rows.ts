@@ -1,6 +1,7 @@
 /** Parked rows of the outbox and of the journal: removed with their learner, listed, and moved back (redrive). */
 import { rowColumns, unescapeText } from '../../contracts/attempt-row.js';
 import type { CorrectedRows } from '../../contracts/corrections.js';
+import { plainName } from '../../contracts/ids.js';
 import { journalColumns, journalKinds } from '../../contracts/journal.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { isBefore, parseId } from '../../contracts/outbox-ids.js';
@@ -101,7 +102,17 @@ export type ParkedRows = ReturnType<typeof createParkedRows>;
 export const createParkedRows = (redis: RedisClient) => ({
   streams: (partition: number | null) => parkableStreams(redis, partition),
   entries: (streams: readonly string[], after: string | null = null) => parkedEntries(redis, streams, after),
-  redrive: (stream: string) => redrive(redis, stream),
+  /** Puts back what is parked of these streams. */
+  redrive: async (streams: readonly string[]): Promise<Redriven> => {
+    const total = { moved: 0, stayed: 0, erased: 0 };
+    for (const stream of streams) {
+      const { moved, stayed, erased } = await redrive(redis, stream);
+      total.moved += moved;
+      total.stayed += stayed;
+      total.erased += erased;
+    }
+    return total;
+  },
 });
 
 /** Stream by stream, the oldest first. @param after id of a parked entry of the first stream, after which they begin */
@@ -110,34 +121,27 @@ export async function* parkedEntries(
   streams: readonly string[],
   after: string | null = null,
 ): AsyncGenerator<ParkedEntry> {
-  const [first, ...others] = streams;
-  if (first === undefined) return;
-  yield* entriesIn(redis, first, after === null ? '-' : `(${after}`);
-  for (const stream of others) yield* entriesIn(redis, stream, '-');
-}
-
-async function* entriesIn(redis: RedisClient, stream: string, from: string): AsyncGenerator<ParkedEntry> {
-  for await (const page of streamPages(redis, parkedKey(stream), { from })) {
-    for (const [parkedId, fields] of page)
-      yield {
-        parkedId,
-        stream,
-        id: fieldOf(fields, 'id') ?? '',
-        tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
-        reason: fieldOf(fields, 'reason') ?? '',
-        parkedAt: Number.parseInt(parkedId, 10),
-      };
+  for (const [i, stream] of streams.entries()) {
+    const from = i === 0 && after !== null ? `(${after}` : '-';
+    for await (const page of streamPages(redis, parkedKey(stream), { from }))
+      for (const [parkedId, fields] of page)
+        yield {
+          parkedId,
+          stream,
+          id: fieldOf(fields, 'id') ?? '',
+          tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
+          reason: fieldOf(fields, 'reason') ?? '',
+          parkedAt: Number.parseInt(parkedId, 10),
+        };
   }
 }
-
-const tenantShape = /^[A-Za-z0-9._~-]{1,128}$/;
 
 /** Of a row that may be anything, only what can be a tenant. @param kind of the journal's row; null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
   const known = journalKinds.find((one) => one === kind);
   const columns: readonly string[] = known === undefined ? rowColumns : journalColumns[known];
   const tenant = row?.split('\t')[columns.indexOf('tenant')];
-  return tenant !== undefined && tenantShape.test(tenant) ? tenant : null;
+  return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
 
 export interface Redriven {
