@@ -1,13 +1,13 @@
 /** The front end of one process: routes, checks, what they need of the engine, and how much of it runs at once. */
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
+import { shortHash } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
 import { createAuthenticator } from '../http/auth.js';
 import { createGate, createQuotaGate } from '../http/gate.js';
 import { pageRoutes, withDescription } from '../http/pages.js';
 import { type RoutePorts, routesOf } from '../http/routes.js';
 import { startServer } from '../http/server.js';
-import { shortHash } from '../contracts/access.js';
 import { StartError } from '../lifecycle.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
 import type { Figures } from '../services/read/figures.js';
@@ -194,7 +194,7 @@ function routePortsOf(
     forecaster: compute,
     mastery: { ...history, limit: createLimiter(classLimits) },
     velocity: history,
-    learners: { ...history, list: createLearnerList(clickhouse, limit), ended },
+    learners: { ...history, list: createLearnerList(ofTenant), ended },
     goals: { goals, now },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
@@ -214,8 +214,7 @@ function routePortsOf(
       erasures,
       receipts: {
         find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)),
-        list: (tenant, before, atMost) =>
-          limit(tenant, () => listReceipts(clickhouse, tenant, before, atMost)),
+        list: (tenant, after, atMost) => listReceipts(ofTenant, tenant, after, atMost),
       },
     },
     exportLearner: createLearnerExports({
@@ -226,7 +225,10 @@ function routePortsOf(
       keys: {
         ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),
         log: (act, { keyHash, tenant }, by) =>
-          logger.info({ key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) }, `an API key was ${act}`),
+          logger.info(
+            { key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) },
+            `an API key was ${act}`,
+          ),
       },
       parked: createParkedRows(redis),
       lastAudit: () => lastAudit(redis),

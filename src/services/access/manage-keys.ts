@@ -12,7 +12,7 @@ import {
 import { type Quota, readKeyChange, readNewKey, refuseKey, Tenant } from '../../contracts/keys.js';
 import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
-import { createCursors, listJson, PageQuery, pageLimit, pageOf } from '../read/pages.js';
+import { createCursors, listJson, newestFirst, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
 export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'> {
   /** Notes for later who did what to which key. */
@@ -72,11 +72,11 @@ export async function listKeys(
   const { tenant, limit = pageLimit } = query;
   if (tenant !== undefined && !reaches(caller, tenant))
     throw forbidden('Only operators see keys of other tenants');
-  const after = cursors.decode(query.cursor) ?? '~';
-  const left = (await keys.all())
-    .filter((key) => reaches(caller, key.tenant) && key.tenant === (tenant ?? key.tenant))
-    .filter((key) => placeOf(key) < after)
-    .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
+  const after = cursors.decode(query.cursor);
+  const wanted = (await keys.all()).filter((key) =>
+    tenant === undefined ? reaches(caller, key.tenant) : key.tenant === tenant,
+  );
+  const left = newestFirst(wanted, placeOf, after);
   const page = pageOf(left, limit, (last) => cursors.encode(placeOf(last)));
   return listJson({}, 'keys', page, describe);
 }

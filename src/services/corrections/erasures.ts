@@ -1,26 +1,25 @@
 /** Erasing a learner: as callers see it, and what follows when the correction was applied. */
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
+import { parseTime } from '../../contracts/events.js';
+import type { ListedErasure } from '../../contracts/responses/access.js';
 import { ApiError, unavailable } from '../../errors.js';
 import { inParts } from '../../lists.js';
 import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures.js';
 import type { Logger } from '../../telemetry.js';
 import type {
   CorrectionWarehouse,
-  DoneErasure,
   ErasureReceipt,
 } from '../../warehouse/maintenance/correction-warehouse.js';
-import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
+import { createCursors, listJson, newestFirst, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
 import { nothingKnown } from '../read/read-mastery.js';
 import { oneStatement } from './apply-corrections.js';
-
-/** When an erasure was asked for, Unix milliseconds, and its id. */
-type Asked = Pick<DoneErasure, 'id' | 'requestedAt'>;
 
 export interface Erasures {
   readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'openOf'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
-    list(tenant: string, before: Asked | null, atMost: number): Promise<readonly DoneErasure[]>;
+    /** Newest first. @param after place of the one before them: when it was asked for, RFC 3339, a space, its id */
+    list(tenant: string, after: string | null, atMost: number): Promise<ListedErasure[]>;
   };
 }
 
@@ -54,53 +53,45 @@ function noReceipts(error: unknown): never {
   throw unavailable('ClickHouse, which keeps the receipts, is not available right now', error);
 }
 
-const statusOf = (before: Counts | null): string => (before === null ? 'pending' : 'running');
+/** As texts they are in the order of time. */
+const placeOf = ({ requested_at, erasure_id }: ListedErasure): string => `${requested_at} ${erasure_id}`;
 
-const cursors = createCursors('erasure:', (text) => (/^\d{1,15} [\da-f-]{1,64}$/.test(text) ? text : null));
-
-function askedAt(cursor: string | undefined): Asked | null {
-  const [requestedAt, id] = cursors.decode(cursor)?.split(' ') ?? [];
-  return requestedAt === undefined || id === undefined ? null : { requestedAt: Number(requestedAt), id };
-}
-
-/** Newest first. */
-const byTime = (a: Asked, b: Asked): number => b.requestedAt - a.requestedAt || (a.id < b.id ? 1 : -1);
+const cursors = createCursors('erasure:', (place) => {
+  const [requestedAt = '', id = ''] = place.split(' ');
+  return parseTime(requestedAt) !== null && idShape.test(id) ? place : null;
+});
+const idShape = /^[\da-f-]{1,64}$/;
 
 /** JSON of GET /api/v1/erasures, newest first. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listErasures({ erasures, receipts }: Erasures, tenant: string, query: PageQuery) {
-  const { limit = pageLimit } = query;
-  const before = askedAt(query.cursor);
+  const { limit = pageLimit, cursor } = query;
+  const after = cursors.decode(cursor);
   // The open ones first: one that is done meanwhile is in both, and in neither the other way round.
-  const open = await erasures.openOf(tenant);
-  const done = await receipts.list(tenant, before, limit + 1).catch(noReceipts);
-  const wanted = open.filter((one) => before === null || byTime(one, before) > 0);
-  const all = new Map<string, Listed>(
-    wanted.map(({ id, requestedAt, before: rows }) => [id, { id, requestedAt, status: statusOf(rows) }]),
+  const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
+  const done = await receipts.list(tenant, after, limit + 1).catch(noReceipts);
+  const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
+  const left = newestFirst([...all.values()], placeOf, after);
+  return listJson(
+    {},
+    'erasures',
+    pageOf(left, limit, (last) => cursors.encode(placeOf(last))),
   );
-  for (const one of done) all.set(one.id, { ...one, status: 'done' });
-  const page = pageOf([...all.values()].sort(byTime), limit, ({ requestedAt, id }) =>
-    cursors.encode(`${requestedAt} ${id}`),
-  );
-  return listJson({}, 'erasures', page, listed);
 }
 
-type Listed = Asked & { readonly status: string; readonly doneAt?: number | undefined };
+type Begun = Pick<OpenErasure, 'id' | 'requestedAt' | 'removed' | 'before'>;
 
-const timeOf = (ms: number | undefined): string | null =>
-  ms === undefined ? null : new Date(ms).toISOString();
-
-const listed = ({ id, status, requestedAt, doneAt }: Listed) => ({
-  ...{ erasure_id: id, status, requested_at: timeOf(requestedAt), done_at: timeOf(doneAt) },
+const listed = ({ id, requestedAt, before }: Begun, done: ErasureReceipt | null): ListedErasure => ({
+  erasure_id: id,
+  status: done !== null ? 'done' : before === null ? 'pending' : 'running',
+  requested_at: new Date(requestedAt).toISOString(),
+  done_at: done && new Date(done.doneAt).toISOString(),
 });
 
-function describeErasure(
-  { id, requestedAt, removed, before }: Pick<OpenErasure, 'id' | 'requestedAt' | 'removed' | 'before'>,
-  done: ErasureReceipt | null,
-): object {
+function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
   return {
-    ...listed({ id, requestedAt, doneAt: done?.doneAt, status: done ? 'done' : statusOf(before) }),
-    removed,
-    places: Object.entries(before ?? {})
+    ...listed(begun, done),
+    removed: begun.removed,
+    places: Object.entries(begun.before ?? {})
       .sort()
       .map(([place, rows]) => ({ place, before: rows, after: done?.after[place] ?? null })),
     proof: done?.proof ?? null,

@@ -37,7 +37,7 @@ export async function listLearners(
   const after = idAfter(cursor) ?? '';
   // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
   const lag = await ports.sourceLagSeconds();
-  const found = await orUnavailable(ports.list({ tenant, prefix, after, atMost: limit + 1 }));
+  const found = await orUnavailable(ports.list(tenant, prefix, after, limit + 1));
   const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
   const items = await withoutErased(ports, tenant, page.items);
   return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });

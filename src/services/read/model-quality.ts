@@ -26,8 +26,7 @@ export async function readReliability(
 ): Promise<object> {
   const lag = await sourceLagSeconds();
   const skillId = skill_id ?? null;
-  const query = { tenant, skillId, since: now() - days * dayMs };
-  const bins = await orUnavailable(quality.reliability(query));
+  const bins = await orUnavailable(quality.reliability(tenant, skillId, now() - days * dayMs));
   const sumOf = (field: keyof ReliabilityBin): number => bins.reduce((sum, bin) => sum + bin[field], 0);
   const answers = sumOf('answers');
   const mean = (field: keyof ReliabilityBin): number | null =>

@@ -88,6 +88,16 @@ export function pageOf<Item>(
   return { items, next_cursor: last === undefined ? null : cursorOf(last) };
 }
 
+/** @param placeOf texts in the order of time @param after place of the last one on the page before; null: there is none */
+export const newestFirst = <Item>(
+  all: readonly Item[],
+  placeOf: (one: Item) => string,
+  after: string | null,
+) =>
+  all
+    .filter((one) => after === null || placeOf(one) < after)
+    .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
+
 /** In the order of their UTF-8 bytes. @param after last id of the page before, null for the first page; may be gone */
 export const sortedAfter = (ids: Iterable<string>, after: string | null): string[] => {
   const from = after === null ? '' : bytesOf(after);

@@ -2,10 +2,12 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
+import type { ListedErasure } from '../../contracts/responses/access.js';
 import { distinct } from '../../lists.js';
 import { callersTime, runStatement, selectRows, sqlTime, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, quote } from '../clickhouse/ddl.js';
 import { type RollupPart, repairPart } from '../ingest/repair.js';
+import type { TenantRead } from '../reads/tenant-read.js';
 import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
 import {
   archivedDays,
@@ -141,29 +143,15 @@ export async function findReceipt(
   return found === undefined ? null : JSON.parse(found.receipt);
 }
 
-/** An erasure that is done, by when it was asked for. Times in Unix milliseconds. */
-export interface DoneErasure {
-  readonly id: string;
-  readonly requestedAt: number;
-  readonly doneAt: number;
+/** Those that are done, newest first. @param after when the one before them was asked for, RFC 3339, a space, and its id */
+export function listReceipts(read: TenantRead, tenant: string, after: string | null, atMost: number) {
+  const [requestedAt = '', id = ''] = after?.split(' ') ?? [];
+  const at = after === null ? Number.MAX_SAFE_INTEGER : Date.parse(requestedAt);
+  return read<ListedErasure>(receiptsQuery, tenant, { at, id, atMost });
 }
 
-/** Newest first. @param before the one after which they begin; null: the newest */
-export async function listReceipts(
-  client: ClickHouseClient,
-  tenant: string,
-  before: Pick<DoneErasure, 'id' | 'requestedAt'> | null,
-  atMost: number,
-): Promise<DoneErasure[]> {
-  const params = { tenant, id: before?.id ?? '', at: before?.requestedAt ?? Number.MAX_SAFE_INTEGER, atMost };
-  const rows = await selectRows<DoneErasure>(client, receiptsQuery, { params, signal: callersTime() });
-  return rows.map(({ id, requestedAt, doneAt }) => ({
-    ...{ id, requestedAt: Number(requestedAt), doneAt: Number(doneAt) },
-  }));
-}
-
-const receiptsQuery = `SELECT erasure_id AS id, toUnixTimestamp64Milli(requested_at) AS requestedAt,
-  toUnixTimestamp64Milli(max(done_at)) AS doneAt FROM ${erasures.name}
+const receiptsQuery = `SELECT erasure_id, 'done' AS status, requested_at, max(e.done_at) AS done_at
+FROM ${erasures.name} AS e
 WHERE tenant = {tenant:String} AND (toUnixTimestamp64Milli(requested_at), erasure_id) < ({at:Int64}, {id:String})
 GROUP BY erasure_id, requested_at ORDER BY requested_at DESC, erasure_id DESC LIMIT {atMost:UInt32}`;
 

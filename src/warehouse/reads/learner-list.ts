@@ -1,18 +1,6 @@
 /** Learners by the beginning of their ids, out of their sums. */
-import type { ClickHouseClient } from '@clickhouse/client';
-import type { Limiter } from '../../concurrency.js';
 import type { ListedLearner } from '../../contracts/responses/bodies.js';
-import { callersTime, selectRows } from '../clickhouse/client.js';
-import { inOrder } from './tenant-tables.js';
-
-export interface LearnerRange {
-  readonly tenant: string;
-  /** Empty: all learners. */
-  readonly prefix: string;
-  /** The learner before the first one; empty: none. */
-  readonly after: string;
-  readonly atMost: number;
-}
+import type { TenantRead } from './tenant-read.js';
 
 /**
  * The engine makes of `startsWith` the range of the key from the prefix to the next text of its length, by bytes, and reads it
@@ -24,15 +12,16 @@ SELECT user_id, toFloat64(sum(r.attempts)) AS total_attempts, toFloat64(sum(r.co
 FROM learner_sums AS r
 WHERE tenant = {tenant:String} AND kind = 'total' AND day = toDate(0)
   AND startsWith(user_id, {prefix:String}) AND user_id > {after:String}
-GROUP BY user_id ORDER BY user_id LIMIT {atMost:UInt32}`;
+GROUP BY user_id ORDER BY user_id LIMIT {atMost:UInt32} SETTINGS optimize_aggregation_in_order = 1`;
 
 export type LearnerList = ReturnType<typeof createLearnerList>;
 
-/** @param limit of each read. Rejects when ClickHouse is unavailable or does not answer in a few seconds. */
+/** Rejects as the read does. */
 export const createLearnerList =
-  (client: ClickHouseClient, limit: Limiter) =>
-  /** By the bytes of their ids. Who is being erased may be among them. */
-  (params: LearnerRange): Promise<ListedLearner[]> =>
-    limit(params.tenant, () =>
-      selectRows<ListedLearner>(client, selectLearners, { params, settings: inOrder, signal: callersTime() }),
-    );
+  (read: TenantRead) =>
+  /**
+   * By the bytes of their ids. Who is being erased may be among them.
+   * @param prefix empty: all learners @param after the learner before the first one; empty: none
+   */
+  (tenant: string, prefix: string, after: string, atMost: number) =>
+    read<ListedLearner>(selectLearners, tenant, { prefix, after, atMost });

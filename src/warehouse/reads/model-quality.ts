@@ -6,14 +6,6 @@ import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
-export interface AnswersQuery {
-  readonly tenant: string;
-  /** Null: all skills. */
-  readonly skillId: string | null;
-  /** Unix milliseconds: since when they were given. */
-  readonly since: number;
-}
-
 /** Sums over the answers of which the probability served before them was in a tenth of 0 to 1. */
 export interface ReliabilityBin {
   /** 0 to 9. */
@@ -44,9 +36,9 @@ export type ModelQuality = ReturnType<typeof createModelQuality>;
 
 /** Its functions throw what the read throws. */
 export const createModelQuality = (read: TenantRead) => ({
-  /** Tenths with answers, lowest first. */
-  reliability: ({ tenant, skillId, since }: AnswersQuery): Promise<ReliabilityBin[]> =>
-    read(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId !== null && { skillId }) }),
+  /** Tenths with answers, lowest first. @param skillId null: all skills @param since Unix milliseconds */
+  reliability: (tenant: string, skillId: string | null, since: number) =>
+    read<ReliabilityBin>(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId && { skillId }) }),
 
   /** Rows of the view forecast_coverage, by horizon and history. */
   coverage: (tenant: string): Promise<Band[]> => read(selectBands, tenant),

@@ -108,7 +108,7 @@ function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): stri
 }
 
 /** Views over sums that are in this order need not be made as a whole. */
-export const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
+const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type TenantReader = ReturnType<typeof createTenantReader>;
 
