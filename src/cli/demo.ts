@@ -5,7 +5,7 @@ import { type Engine, startEngine } from '../app/engine.js';
 import { removeDemoKey } from '../app/keys.js';
 import { prepareSchema } from '../app/schema.js';
 import { parseTime } from '../contracts/events.js';
-import { dayMs } from '../domain/base/common.js';
+import { dateText, dayMs } from '../domain/base/common.js';
 import { maxLearners, namedIds } from '../lab/demo/school.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
@@ -42,7 +42,7 @@ ids of the outbox and learner_version. The dashboard's link has a key of the ten
 with --reset. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   read: (values, given) => {
     const { until, tenant, seed, learners, 'no-open': noOpen, ...others } = read.onlyOptions(values, given);
-    const yesterday = new Date(Date.now() - dayMs).toISOString().slice(0, 10);
+    const yesterday = dateText(Date.now() - dayMs);
     const options = { until: until ?? yesterday, seed: seed ?? 1, learners: learners ?? 300 };
     return { ...others, ...options, noOpen, tenant: tenant ?? 'demo' };
   },

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import { dateText } from '../domain/base/common.js';
 import type { GoalSetting } from '../domain/score/goal.js';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
@@ -26,15 +27,13 @@ export function readGoalBody(body: unknown, now: number): GoalSetting {
 }
 
 function dateProblem(text: string, now: number): string | null {
-  const today = dayText(now);
+  const today = dateText(now);
   if (!isDay(text)) return `must be a day such as ${today}`;
   return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
 }
 
-const dayText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
-
 /** Dates that no calendar has, such as 30 February, would come back as other ones. */
 function isDay(text: string): boolean {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  return !Number.isNaN(ms) && dayText(ms) === text;
+  return !Number.isNaN(ms) && dateText(ms) === text;
 }

@@ -31,6 +31,10 @@ export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
 export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
 export const round1 = (x: number): number => Math.round(x * 10) / 10;
 
+/** Null, as what is not known, stays so. */
+export const roundKnown = (value: number | null, round = round4): number | null =>
+  value === null ? null : round(value);
+
 /** The numbers among the fields of an object with 4 decimals, the rest as it is. */
 export const rounded = <Fields extends object>(fields: Fields): Fields =>
   Object.fromEntries(
@@ -44,6 +48,9 @@ export function monthOf(ms: number): number {
   const at = new Date(ms);
   return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
 }
+
+/** The UTC day of a time in Unix milliseconds, as YYYY-MM-DD. */
+export const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** UTC day since 1970 of a time in Unix milliseconds. */
 export const dayOf = (ms: number): number => Math.floor(ms / dayMs);

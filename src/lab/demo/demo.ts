@@ -1,5 +1,5 @@
 /** The demo as a whole: everything that happened in a school, in the order in which it reached the platform. */
-import { dayMs } from '../../domain/base/common.js';
+import { dateText, dayMs } from '../../domain/base/common.js';
 import { distinct, groupedBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
 import {
@@ -89,7 +89,7 @@ function weeksOf(
 function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastDay: number) {
   if (goal === null) return [];
   const { score: targetScore, inDays, givenUp } = goal;
-  const targetDate = inDays === null ? null : new Date(lastDay + inDays * dayMs).toISOString().slice(0, 10);
+  const targetDate = inDays === null ? null : dateText(lastDay + inDays * dayMs);
   const set = { userId, setting: { targetScore, targetDate }, at: from + 14 * dayMs };
   return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
@@ -104,7 +104,7 @@ function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws:
   const day = draws.chance(0.7) && past.length > 0 ? draws.pick(past) + 5 * dayMs : lastDay + 60 * dayMs;
   const goal = {
     targetScore,
-    targetDate: draws.chance(0.6) ? new Date(day).toISOString().slice(0, 10) : null,
+    targetDate: draws.chance(0.6) ? dateText(day) : null,
   };
   const later = at + Math.round(draws.between(40, 120) * dayMs);
   const change = draws.between(0, 1);

@@ -1,6 +1,6 @@
 /** What an audit found, and what a finding means. */
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
-import { dayMs } from '../../domain/base/common.js';
+import { dateText, dayMs } from '../../domain/base/common.js';
 import type { Balance } from './checks.js';
 
 export interface Mismatch {
@@ -75,5 +75,4 @@ function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string 
 }
 
 /** @param day number since 1970 @returns YYYY-MM-DD, or `all days` */
-export const dateOf = (day: number): string =>
-  day === allDays ? 'all days' : new Date(day * dayMs).toISOString().slice(0, 10);
+export const dateOf = (day: number): string => (day === allDays ? 'all days' : dateText(day * dayMs));

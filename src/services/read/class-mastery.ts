@@ -53,36 +53,27 @@ const tooMany = () =>
  * @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED, UNAVAILABLE
  */
 export async function classMastery(
-  ports: ClassMasteryPorts,
+  { learners, models, now, limit }: ClassMasteryPorts,
   tenant: string,
   body: unknown,
   stillWanted: () => void,
 ): Promise<ClassResult[]> {
   const { user_ids, skill_ids } = checked(requestCheck, body, 'request');
   const asked = skill_ids ? new Set(skill_ids) : null;
-  return ports.limit(tenant, () => masteryOf(ports, tenant, user_ids, asked, stillWanted));
-}
-
-async function masteryOf(
-  { learners, models, now }: ClassMasteryPorts,
-  tenant: string,
-  user_ids: readonly string[],
-  asked: ReadonlySet<string> | null,
-  stillWanted: () => void,
-): Promise<ClassResult[]> {
-  const model = await models.current(tenant);
-  const at = now();
-  const results: ClassResult[] = [];
-  let masteries = 0;
-  for (const userIds of inParts(user_ids, learnersTogether)) {
-    stillWanted();
-    const packed = await learners.packed(tenant, userIds);
-    const described = await mapInSlices(packed, (one) => describeLearner(one, asked, model, at));
-    masteries += sumOf(described.map((one) => one.masteries));
-    if (masteries > maxMasteries) throw tooMany();
-    results.push(...described.map(({ result }, i) => ({ userId: userIds[i] as string, result })));
-  }
-  return results;
+  return limit(tenant, async () => {
+    const [model, at] = [await models.current(tenant), now()];
+    const results: ClassResult[] = [];
+    let masteries = 0;
+    for (const userIds of inParts(user_ids, learnersTogether)) {
+      stillWanted();
+      const packed = await learners.packed(tenant, userIds);
+      const described = await mapInSlices(packed, (one) => describeLearner(one, asked, model, at));
+      masteries += sumOf(described.map((one) => one.masteries));
+      if (masteries > maxMasteries) throw tooMany();
+      results.push(...described.map(({ result }, i) => ({ userId: userIds[i] as string, result })));
+    }
+    return results;
+  });
 }
 
 interface Described extends Pick<ClassResult, 'result'> {

@@ -3,6 +3,7 @@ import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
 import { dayMs, round4, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
+import { sumOf } from '../../lists.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
 import { orUnavailable, type StoredPorts } from './stored.js';
 
@@ -27,28 +28,23 @@ export async function readReliability(
   const lag = await sourceLagSeconds();
   const skillId = skill_id ?? null;
   const bins = await orUnavailable(quality.reliability(tenant, skillId, now() - days * dayMs));
-  const sumOf = (field: keyof ReliabilityBin): number => bins.reduce((sum, bin) => sum + bin[field], 0);
-  const answers = sumOf('answers');
+  const answers = sumOf(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
-    answers === 0 ? null : round4(sumOf(field) / answers);
+    answers === 0 ? null : round4(sumOf(bins.map((bin) => bin.answers * bin[field])) / answers);
   return {
-    days,
-    skill_id: skillId,
-    answers,
-    accuracy: mean('correct'),
-    mean_p_correct: mean('predicted'),
-    log_loss: mean('nats'),
-    brier: mean('squares'),
+    ...{ days, skill_id: skillId, answers },
+    ...{ accuracy: mean('accuracy'), mean_p_correct: mean('p_correct') },
+    ...{ log_loss: mean('log_loss'), brier: mean('brier') },
     bins: bins.map(describeBin),
     source_lag_seconds: lag,
   };
 }
 
-function describeBin({ tenth, answers, correct, predicted }: ReliabilityBin): object {
-  const accuracy = correct / answers;
-  const figures = { answers, p_correct: predicted / answers, accuracy, ...shareInterval(accuracy, answers) };
-  return { from: tenth / 10, to: (tenth + 1) / 10, ...rounded(figures) };
-}
+const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): object =>
+  rounded({
+    ...{ from: tenth / 10, to: (tenth + 1) / 10, answers, p_correct, accuracy },
+    ...shareInterval(accuracy, answers),
+  });
 
 /** Data of GET /api/v1/model/coverage. @throws ApiError UNAVAILABLE */
 export async function readCoverage({ quality }: QualityPorts, tenant: string): Promise<object> {

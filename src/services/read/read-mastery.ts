@@ -1,7 +1,7 @@
 /** A learner's mastery of skills, and why it is what it is. */
 import Type, { type Static } from 'typebox';
 import { snakeCase } from '../../contracts/export-record.js';
-import { round1, round4 } from '../../domain/base/common.js';
+import { round1, round4, roundKnown } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { explainPrediction, nextMastery, partsOf } from '../../domain/learner/explain.js';
 import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
@@ -129,14 +129,11 @@ export const describeSkill = ({ skillId, state, placement, mastery }: SkillView)
   total_attempts: state.attempts,
   correct_attempts: state.correct,
   plateau_detected: isPlateau(state.plateau),
-  efficiency_index: orNull(efficiencyIndex(state.pace), round1),
-  correct_per_minute: orNull(correctPerMinute(state.pace), round4),
-  confidence_bias: orNull(calibration(state.calibration)?.bias ?? null, round4),
+  efficiency_index: roundKnown(efficiencyIndex(state.pace), round1),
+  correct_per_minute: roundKnown(correctPerMinute(state.pace)),
+  confidence_bias: roundKnown(calibration(state.calibration)?.bias ?? null),
   last_attempt_at: new Date(state.lastAttemptAt).toISOString(),
 });
-
-const orNull = (value: number | null, shown: (x: number) => number): number | null =>
-  value === null ? null : shown(value);
 
 export const ExplainQuery = Type.Object({
   explain: Type.Enum(['true', 'false'], { default: 'false' }),

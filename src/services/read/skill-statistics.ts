@@ -1,6 +1,6 @@
 /** How a tenant's learners do on its skills: what is stored of all of them. */
 import { learningIdProblem } from '../../contracts/ids.js';
-import { dayMs, dayOf, rounded } from '../../domain/base/common.js';
+import { dateText, dayMs, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
 import { ApiError } from '../../errors.js';
 import type { ItemPlace, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
@@ -27,12 +27,6 @@ export async function listSkillStatistics(
 
 const cohortWeeks = 26;
 
-/** YYYY-MM-DD of the Monday that many weeks before that of `now`. 1970-01-01 was a Thursday. */
-function mondayBefore(now: number, weeks: number): string {
-  const today = dayOf(now);
-  return new Date((today - ((today + 3) % 7) - 7 * weeks) * dayMs).toISOString().slice(0, 10);
-}
-
 /** Data of GET /api/v1/skills/{skill_id}/statistics. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkillStatistics(
   ports: StatisticsPorts,
@@ -43,7 +37,7 @@ export async function readSkillStatistics(
   const lag = await sourceLagSeconds();
   const sums = await answeredSkill(ports, tenant, skillId);
   const curve = await orUnavailable(statistics.learningCurve(tenant, skillId));
-  const since = mondayBefore(now(), cohortWeeks - 1);
+  const since = dateText(now() - 7 * (cohortWeeks - 1) * dayMs);
   const cohorts = await orUnavailable(statistics.cohorts(tenant, skillId, since, cohortWeeks));
   const learning_curve = curve.map((step) =>
     rounded({ ...step, ...shareInterval(step.accuracy, step.learners) }),

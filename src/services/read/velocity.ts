@@ -1,7 +1,7 @@
 /** How fast a learner learns: the recent part from the learner's state, the long one from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import { Id } from '../../contracts/ids.js';
-import { dayMs, dayOf, round4, round6 } from '../../domain/base/common.js';
+import { dateText, dayMs, dayOf, round4, round6, roundKnown } from '../../domain/base/common.js';
 import { velocityModel } from '../../domain/base/params.js';
 import {
   type Closing,
@@ -55,7 +55,7 @@ export async function readVelocity(
     user_id: userId,
     skill_id: skillId,
     days,
-    velocity_per_attempt: rounded((skill && plateauSlope(skill.plateau)?.slope) ?? null),
+    velocity_per_attempt: roundKnown((skill && plateauSlope(skill.plateau)?.slope) ?? null, round6),
     momentum: momentum && round4(momentum.value),
     momentum_label: momentum?.label ?? null,
     plateaus: sortedAfter(onPlateau, null),
@@ -71,30 +71,29 @@ function describeHistory(closings: readonly Closing[], days: number, today: numb
   const { series, velocity, answersPerDay } = progressOver(closings, days, today);
   const week = progressOver(closings, velocityModel.shortDays, today);
   const month = progressOver(closings, velocityModel.longDays, today);
-  const slopeOf = (velocity: Slope | null, of: keyof Slope = 'slope') => rounded(velocity?.[of] ?? null);
+  const slopeOf = (velocity: Slope | null, of: keyof Slope = 'slope') =>
+    roundKnown(velocity?.[of] ?? null, round6);
   const perDay = slopeOf(velocity);
   const [weekly, monthly] = [slopeOf(week.velocity), slopeOf(month.velocity)];
   return {
     velocity_per_day: perDay,
     velocity_per_day_low: slopeOf(velocity, 'low'),
     velocity_per_day_high: slopeOf(velocity, 'high'),
-    velocity_per_week: rounded(perDay && 7 * perDay),
+    velocity_per_week: roundKnown(perDay && 7 * perDay, round6),
     velocity_7d: weekly,
     acceleration: weekly === null || monthly === null ? null : round6(weekly - monthly),
     answers_per_day: round6(answersPerDay),
     active_days: series.length,
-    accuracy_7d: rounded(week.accuracy, round4),
-    accuracy_28d: rounded(month.accuracy, round4),
+    accuracy_7d: roundKnown(week.accuracy),
+    accuracy_28d: roundKnown(month.accuracy),
     series: series.map(({ day, mastery, attempts, correct }) => ({
-      date: new Date(day * dayMs).toISOString().slice(0, 10),
-      mastery: rounded(mastery, round4),
+      date: dateText(day * dayMs),
+      mastery: roundKnown(mastery),
       attempts,
       correct,
     })),
   };
 }
-
-const rounded = (value: number | null, to = round6): number | null => (value === null ? null : to(value));
 
 /** The same fields for a history that cannot be read. */
 const noHistory = Object.fromEntries(Object.keys(describeHistory([], 1, 0)).map((field) => [field, null]));

@@ -6,25 +6,24 @@ import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
-/** Sums over the answers of which the probability served before them was in a tenth of 0 to 1. */
+/** The answers of which the probability served before them was in a tenth of 0 to 1; `brier` and `log_loss` are means. */
 export interface ReliabilityBin {
   /** 0 to 9. */
   readonly tenth: number;
   readonly answers: number;
-  readonly correct: number;
-  /** Of the probabilities, of (p_correct - is_correct) squared, and of -ln of the probability of what happened. */
-  readonly predicted: number;
-  readonly squares: number;
-  readonly nats: number;
+  readonly accuracy: number;
+  readonly p_correct: number;
+  readonly brier: number;
+  readonly log_loss: number;
 }
 
 /** An answer arrives no more than minutes before it was given: the day before leaves out months of arrival. */
 const selectBins = (skillId: string | null): string => `
 SELECT
-  toUInt8(least(9, floor(10 * p_correct))) AS tenth, toUInt32(count()) AS answers, toUInt32(sum(is_correct)) AS correct,
-  sum(p_correct) AS predicted, sum(pow(p_correct - is_correct, 2)) AS squares,
-  sum(-log(greatest(if(is_correct = 1, p_correct, 1 - p_correct), ${logLossClip}))) AS nats
-FROM attempts
+  toUInt8(least(9, floor(10 * a.p_correct))) AS tenth, toUInt32(count()) AS answers, avg(is_correct) AS accuracy,
+  avg(a.p_correct) AS p_correct, avg(pow(a.p_correct - is_correct, 2)) AS brier,
+  avg(-log(greatest(if(is_correct = 1, a.p_correct, 1 - a.p_correct), ${logLossClip}))) AS log_loss
+FROM attempts AS a
 WHERE ${keptRows} AND tenant = {tenant:String} AND occurred_at >= {since:DateTime64(3, 'UTC')}
   AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY tenth ORDER BY tenth`;

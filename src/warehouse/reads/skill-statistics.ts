@@ -69,7 +69,7 @@ const selectCohorts = `
 SELECT cohort, week, c.learners AS learners, c.attempts AS answers, round(c.accuracy, 4) AS accuracy,
   round(c.mean_mastery, 4) AS mean_mastery
 FROM cohort_skill_weekly AS c
-WHERE c.tenant = {tenant:String} AND c.skill_id = {skillId:String} AND cohort + 7 * week >= {since:Date}
+WHERE c.tenant = {tenant:String} AND c.skill_id = {skillId:String} AND cohort + 7 * week >= toMonday({since:Date})
 QUALIFY dense_rank() OVER (ORDER BY cohort DESC) <= {cohorts:UInt8}
 ORDER BY cohort, week`;
 
@@ -114,7 +114,7 @@ export const createSkillReads = (read: TenantRead) => ({
   learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 
-  /** @param since YYYY-MM-DD, the Monday of the first week @param cohorts the most, of which the youngest are told */
+  /** @param since YYYY-MM-DD, a day of the first week @param cohorts the most, of which the youngest are told */
   cohorts: (tenant: string, skillId: string, since: string, cohorts: number): Promise<CohortWeek[]> =>
     read(selectCohorts, tenant, { skillId, since, cohorts }),
 
