@@ -62,6 +62,12 @@ const retryAfterSeconds = 1;
 export const unavailable = (message: string, cause?: unknown): ApiError =>
   new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
 
+/** Of a read of what is stored. @throws ApiError UNAVAILABLE where it fails */
+export const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
+  found.catch((error: unknown) => {
+    throw unavailable('What is stored cannot be read right now; try again later', error);
+  });
+
 export const unauthorized = (message: string): ApiError =>
   new ApiError('UNAUTHORIZED', message, { headers: { 'WWW-Authenticate': 'ApiKey' } });
 

@@ -20,6 +20,8 @@ export interface OperatorPorts {
 
 /** An operator's key need not be its tenant's administrator. */
 const keepers = ['admin', 'operator'] as const;
+const newKey = { scope: keepers, body: smallBody(NewKey) };
+const keyChange = { scope: keepers, body: smallBody(KeyChange) };
 
 export const operatorRoutes = (ports: OperatorPorts): readonly Route[] => [
   route('GET', '/api/v1/key', { scope: allScopes }, async ({ grant }) =>
@@ -28,15 +30,11 @@ export const operatorRoutes = (ports: OperatorPorts): readonly Route[] => [
   route('GET', '/api/v1/keys', { scope: keepers, query: keys.KeyQuery }, async ({ grant, query }) =>
     ok(await keys.listKeys(ports.keys, grant, query)),
   ),
-  route('POST', '/api/v1/keys', { scope: keepers, body: smallBody(NewKey) }, async ({ grant, body }) =>
+  route('POST', '/api/v1/keys', newKey, async ({ grant, body }) =>
     ok(await keys.createKey(ports.keys, grant, parseJson(body)), 'Key created', 201),
   ),
-  route(
-    'PATCH',
-    '/api/v1/keys/:key_id',
-    { scope: keepers, body: smallBody(KeyChange) },
-    async ({ grant, body }, id) =>
-      ok(await keys.changeQuota(ports.keys, grant, id, parseJson(body)), 'Quota set'),
+  route('PATCH', '/api/v1/keys/:key_id', keyChange, async ({ grant, body }, id) =>
+    ok(await keys.changeQuota(ports.keys, grant, id, parseJson(body)), 'Quota set'),
   ),
   route('DELETE', '/api/v1/keys/:key_id', { scope: keepers }, async ({ grant }, id) =>
     ok(await keys.revokeKey(ports.keys, grant, id), 'Key revoked'),

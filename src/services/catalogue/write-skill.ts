@@ -1,11 +1,11 @@
 /** Setting a skill in the tenant's catalogue, and taking one off. */
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
-import { ApiError } from '../../errors.js';
+import { ApiError, orUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
 import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
-import { allStored, orUnavailable, type StoringPorts } from '../read/stored.js';
+import { allStored, type StoringPorts } from '../read/stored.js';
 
 export interface SkillWritePorts extends SkillPorts {
   /** Once it has resolved, every reader sees the change. @throws ApiError UNAVAILABLE */

@@ -2,7 +2,7 @@
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
 import type { ListedErasure } from '../../contracts/responses/access.js';
-import { ApiError, unavailable } from '../../errors.js';
+import { ApiError, orUnavailable, unavailable } from '../../errors.js';
 import { inParts } from '../../lists.js';
 import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures.js';
 import type { Logger } from '../../telemetry.js';
@@ -44,13 +44,9 @@ export async function readErasure(
 ): Promise<object> {
   const open = await erasures.find(id);
   if (open !== null && open.rows.tenant === tenant) return describeErasure(open, null);
-  const receipt = await receipts.find(tenant, id).catch(noReceipts);
+  const receipt = await orUnavailable(receipts.find(tenant, id));
   if (receipt === null) throw new ApiError('NOT_FOUND', 'There is no erasure of this id');
   return describeErasure(receipt, receipt);
-}
-
-function noReceipts(error: unknown): never {
-  throw unavailable('ClickHouse, which keeps the receipts, is not available right now', error);
 }
 
 /** As texts they are in the order of time. */
@@ -68,7 +64,7 @@ export async function listErasures({ erasures, receipts }: Erasures, tenant: str
   const after = cursors.decode(cursor);
   // The open ones first: one that is done meanwhile is in both, and in neither the other way round.
   const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
-  const done = await receipts.list(tenant, after, limit + 1).catch(noReceipts);
+  const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
   const left = newestFirst([...all.values()], placeOf, after);
   return listJson(

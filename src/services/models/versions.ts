@@ -19,7 +19,6 @@ import {
   pageLimit,
   pageOf,
 } from '../read/pages.js';
-import { orUnavailable } from '../read/stored.js';
 import { type FitParts, recordChanges } from './fit-models.js';
 
 export interface VersionPorts extends Pick<FitParts, 'models' | 'history' | 'logger'> {
@@ -36,7 +35,7 @@ export async function listVersions(
   const [inForce, kept, found] = await Promise.all([
     models.inForce(tenant),
     models.versions(tenant),
-    orUnavailable(changes.changes(tenant, before, limit + 1)),
+    changes.changes(tenant, before, limit + 1),
   ]);
   const describe = (stored: StoredChange): object => {
     const { is_last, served_reason: _, accuracy_reason: __, ...change } = stored;
@@ -89,8 +88,7 @@ export async function readVersion(
   const version = /^\d{1,10}$/.test(text) ? Number(text) : lastChange;
   // Nothing is fitted in version 0, which is there always.
   const none = version === 0 ? [] : null;
-  const found =
-    version > lastChange ? null : await orUnavailable(changes.skills(tenant, version, after, limit + 1));
+  const found = version > lastChange ? null : await changes.skills(tenant, version, after, limit + 1);
   const skills = found ?? none;
   if (skills === null) throw noVersion(text);
   const page = pageOf(skills, limit, ({ skill_id }) => cursorAfter(skill_id));

@@ -97,18 +97,16 @@ function describeLearner(
   }
 }
 
-/** Written out: a skill may have the name of something that objects have. */
 function figuresJson(skills: Parameters<typeof viewSkills>[0], model: TenantModel, at: number): string {
   const views = viewSkills(skills, model, at);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
-  const figures = JSON.stringify({
+  return JSON.stringify({
     total_attempts: sumOf(views.map(({ state }) => state.attempts)),
     correct_attempts: sumOf(views.map(({ state }) => state.correct)),
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortedAfter(onPlateau, null),
     mastered: views.filter(({ state, mastery }) => isMastered(state, mastery)).length,
+    mastery: Object.fromEntries(views.map(({ skillId, mastery }) => [skillId, round4(mastery)])),
   });
-  const masteries = views.map(({ skillId, mastery }) => `${JSON.stringify(skillId)}:${round4(mastery)}`);
-  return `${figures.slice(0, -1)},"mastery":{${masteries.join()}}}`;
 }

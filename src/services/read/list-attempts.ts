@@ -1,13 +1,13 @@
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { round4 } from '../../domain/base/common.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
-import { unavailable } from '../../errors.js';
+import { orUnavailable, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import type { EndedHistories } from './list-learners.js';
 import { createNumberCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import { findLearner, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
-import { orUnavailable, type StoredPorts } from './stored.js';
+import type { StoredPorts } from './stored.js';
 
 export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
   readonly waiting: WaitingAttempts;

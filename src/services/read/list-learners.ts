@@ -5,7 +5,7 @@ import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList } from '../../warehouse/reads/learner-list.js';
 import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
-import { orUnavailable, type StoredPorts } from './stored.js';
+import type { StoredPorts } from './stored.js';
 
 /** What is known of histories that erasures have ended. Its functions throw ApiError UNAVAILABLE. */
 export type EndedHistories = Pick<ErasureStore, 'erasedAmong' | 'isOpen'>;
@@ -37,7 +37,7 @@ export async function listLearners(
   const after = idAfter(cursor) ?? '';
   // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
   const lag = await ports.sourceLagSeconds();
-  const found = await orUnavailable(ports.list(tenant, prefix, after, limit + 1));
+  const found = await ports.list(tenant, prefix, after, limit + 1);
   const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
   const items = await withoutErased(ports, tenant, page.items);
   return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });

@@ -5,7 +5,7 @@ import { dayMs, round4, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
 import { sumOf } from '../../lists.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
-import { orUnavailable, type StoredPorts } from './stored.js';
+import type { StoredPorts } from './stored.js';
 
 export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),
@@ -27,7 +27,7 @@ export async function readReliability(
 ): Promise<object> {
   const lag = await sourceLagSeconds();
   const skillId = skill_id ?? null;
-  const bins = await orUnavailable(quality.reliability(tenant, skillId, now() - days * dayMs));
+  const bins = await quality.reliability(tenant, skillId, now() - days * dayMs);
   const answers = sumOf(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
     answers === 0 ? null : round4(sumOf(bins.map((bin) => bin.answers * bin[field])) / answers);
@@ -48,5 +48,5 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
 
 /** Data of GET /api/v1/model/coverage. @throws ApiError UNAVAILABLE */
 export async function readCoverage({ quality }: QualityPorts, tenant: string): Promise<object> {
-  return { bands: (await orUnavailable(quality.coverage(tenant))).map(rounded) };
+  return { bands: (await quality.coverage(tenant)).map(rounded) };
 }

@@ -6,7 +6,7 @@ import { ApiError } from '../../errors.js';
 import type { ItemPlace, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
 import { createCursors, cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { SkillPorts } from './read-skills.js';
-import { allStored, orUnavailable, type StoredPorts, type StoringPorts } from './stored.js';
+import { allStored, type StoredPorts, type StoringPorts } from './stored.js';
 
 export interface StatisticsPorts extends StoredPorts, StoringPorts, Pick<SkillPorts, 'skills'> {
   readonly statistics: SkillReads;
@@ -20,7 +20,7 @@ export async function listSkillStatistics(
 ): Promise<string> {
   const after = idAfter(cursor);
   const lag = await sourceLagSeconds();
-  const found = await orUnavailable(statistics.list(tenant, after, limit + 1));
+  const found = await statistics.list(tenant, after, limit + 1);
   const page = pageOf(found, limit, ({ skill_id }) => cursorAfter(skill_id));
   return listJson({ source_lag_seconds: lag }, 'skills', page);
 }
@@ -36,9 +36,9 @@ export async function readSkillStatistics(
   const { statistics, sourceLagSeconds, now } = ports;
   const lag = await sourceLagSeconds();
   const sums = await answeredSkill(ports, tenant, skillId);
-  const curve = await orUnavailable(statistics.learningCurve(tenant, skillId));
+  const curve = await statistics.learningCurve(tenant, skillId);
   const since = dateText(now() - 7 * (cohortWeeks - 1) * dayMs);
-  const cohorts = await orUnavailable(statistics.cohorts(tenant, skillId, since, cohortWeeks));
+  const cohorts = await statistics.cohorts(tenant, skillId, since, cohortWeeks);
   const learning_curve = curve.map((step) =>
     rounded({ ...step, ...shareInterval(step.accuracy, step.learners) }),
   );
@@ -47,7 +47,7 @@ export async function readSkillStatistics(
 
 /** Where there is none yet, answers of just now are waited for. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: string): Promise<SkillSums> {
-  const read = () => orUnavailable(ports.statistics.ofSkill(tenant, skillId));
+  const read = () => ports.statistics.ofSkill(tenant, skillId);
   const stored = await read();
   if (stored !== null) return stored;
   if (await ports.skills.has(tenant, skillId)) await allStored(ports);
@@ -65,7 +65,7 @@ export async function listSkillItems(
 ): Promise<string> {
   const after = placeOf(itemCursors.decode(cursor) ?? '');
   const lag = await ports.sourceLagSeconds();
-  const found = await orUnavailable(ports.statistics.items(tenant, skillId, after, limit + 1));
+  const found = await ports.statistics.items(tenant, skillId, after, limit + 1);
   if (found.length === 0 && after === null) await answeredSkill(ports, tenant, skillId);
   const page = pageOf(found, limit, ({ accuracy, item_id }) => itemCursors.encode(`${accuracy} ${item_id}`));
   return listJson({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);

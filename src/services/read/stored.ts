@@ -7,12 +7,6 @@ export interface StoredPorts {
   readonly sourceLagSeconds: () => Promise<number | null>;
 }
 
-/** @throws ApiError UNAVAILABLE where the read fails */
-export const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
-  found.catch((error: unknown) => {
-    throw unavailable('What is stored cannot be read right now; try again later', error);
-  });
-
 export interface StoringPorts {
   /** Age of the oldest answer that is not stored yet; 0 where all are. @throws ApiError UNAVAILABLE */
   readonly oldestPendingSeconds: () => Promise<number>;

@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
+import { orUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
 /** Most that a read over all learners of a tenant may take: seconds, and bytes. */
@@ -12,14 +13,14 @@ const settings = {
 
 /**
  * Rows of a read over all learners of a tenant that a caller waits for; `{tenant:String}` is its tenant.
- * @throws ApiError UNAVAILABLE where too many read; Error where ClickHouse is away, or the read would take too much
+ * @throws ApiError UNAVAILABLE where too many read, where ClickHouse is away, or where the read would take too much
  */
 export type TenantRead = <Row>(query: string, tenant: string, params?: object) => Promise<Row[]>;
 
 export const createTenantRead =
   (client: ClickHouseClient, limit: Limiter): TenantRead =>
-  <Row>(query: string, tenant: string, params: object = {}) =>
+  (query, tenant, params = {}) =>
     limit(tenant, () => {
       const signal = AbortSignal.timeout(1000 * seconds);
-      return selectRows<Row>(client, query, { params: { tenant, ...params }, settings, signal });
+      return orUnavailable(selectRows(client, query, { params: { tenant, ...params }, settings, signal }));
     });
