@@ -55,10 +55,7 @@ function still(found: StoredKey | null): StoredKey {
   throw unavailable('The API key cannot be looked up right now');
 }
 
-export const KeyQuery = Type.Object({
-  ...PageQuery.properties,
-  tenant: Type.Optional(Tenant),
-});
+export const KeyQuery = Type.Object({ ...PageQuery.properties, tenant: Type.Optional(Tenant) });
 
 const placeOf = ({ createdAt, keyHash }: StoredKey): string => `${createdAt} ${shortHash(keyHash)}`;
 const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) ? text : null));

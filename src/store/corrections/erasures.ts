@@ -57,14 +57,13 @@ export function createErasureStore(
   onUnreadable: OnUnreadable = refuseUnreadable,
 ) {
   async function openIn(partition: number): Promise<OpenErasure[]> {
-    const stored = await whileRedisServes(client.hgetall(erasuresKey(partition)));
-    return decodeAll(partition, Object.entries(stored));
+    const own = new Map<string, string>();
+    for await (const page of hashPages(client, erasuresKey(partition), pageFields))
+      for (const [id, text] of page) if (!id.startsWith('@')) own.set(id, text);
+    return decodeEach(Object.fromEntries(own), (id, text) => decode(id, partition, text), onUnreadable);
   }
-
-  function decodeAll(partition: number, fields: readonly (readonly [string, string])[]): OpenErasure[] {
-    const own = Object.fromEntries(fields.filter(([id]) => !id.startsWith('@')));
-    return decodeEach(own, (id, text) => decode(id, partition, text), onUnreadable);
-  }
+  const open = async (): Promise<OpenErasure[]> =>
+    (await Promise.all(indices(partitions).map(openIn))).flat();
 
   return {
     ...createErasedLearners(client, partitions),
@@ -94,16 +93,8 @@ export function createErasureStore(
       const key = erasuresKey(partitionOf(tenant, userId, partitions));
       return (await whileRedisServes(client.hexists(key, `@${learnerName(tenant, userId)}`))) === 1;
     },
-    open: async (): Promise<OpenErasure[]> => (await Promise.all(indices(partitions).map(openIn))).flat(),
-    /** Those of a tenant; read in pages, for others may have thousands. */
-    openOf: async (tenant: string): Promise<OpenErasure[]> => {
-      const found = new Map<string, OpenErasure>();
-      for (const partition of indices(partitions))
-        for await (const page of hashPages(client, erasuresKey(partition), pageFields))
-          for (const one of decodeAll(partition, page))
-            if (one.rows.tenant === tenant) found.set(one.id, one);
-      return [...found.values()];
-    },
+    open,
+    openOf: async (tenant: string) => (await open()).filter(({ rows }) => rows.tenant === tenant),
     /** Forgets an erasure that is done, and whose it was. @param doneAt Unix milliseconds */
     close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
       const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
