@@ -9,13 +9,23 @@ interface DialogProps {
   /** Closed by Escape or a button. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
+  /** Whether what opened it goes away, so that the focus returns to the page instead. */
+  readonly isOpenerGone?: { readonly current: boolean };
 }
 
 /** Open as long as it is there. */
-export function Dialog({ title, onClose, children }: DialogProps) {
+export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    const opener = document.activeElement;
+    dialog.current?.showModal();
+    // Taken out of the page, it gives the focus back to nothing.
+    return () => {
+      const back = isOpenerGone?.current === true ? document.getElementById('content') : opener;
+      if (back instanceof HTMLElement) back.focus({ preventScroll: true });
+    };
+  }, []);
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>
@@ -24,7 +34,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   );
 }
 
-interface ConfirmProps extends DialogProps {
+interface ConfirmProps extends Omit<DialogProps, 'isOpenerGone'> {
   /** The verb of what is done, on the button. */
   readonly verb: string;
   /** It cannot be undone. */
@@ -36,22 +46,26 @@ interface ConfirmProps extends DialogProps {
 /** Asks whether to do something. Its text says what happens. */
 export function Confirm({ title, verb, isDangerous = false, act, onClose, children }: ConfirmProps) {
   const { run, isBusy, error } = useAction(act);
+  const cancel = useRef<HTMLButtonElement>(null);
+  const isGone = useRef(false);
+  // What cannot be undone is not what Enter does first.
+  useEffect(() => {
+    if (isDangerous) cancel.current?.focus();
+  }, []);
+  const confirm = async (): Promise<void> => {
+    if (!(await run())) return;
+    isGone.current = isDangerous;
+    onClose();
+  };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={title} onClose={onClose} isOpenerGone={isGone}>
       {children}
       {error !== null && <ErrorNote error={error} />}
       <div class="row">
-        <button
-          type="button"
-          class={isDangerous ? 'danger' : 'primary'}
-          disabled={isBusy}
-          onClick={async () => (await run()) && onClose()}
-        >
+        <button type="button" class={isDangerous ? 'danger' : 'primary'} disabled={isBusy} onClick={confirm}>
           {verb}
         </button>
-        {/* What cannot be undone is not what Enter does first. */}
-        {/* biome-ignore lint/a11y/noAutofocus: a dialog takes the focus in any case */}
-        <button type="button" autoFocus={isDangerous} onClick={onClose}>
+        <button type="button" ref={cancel} onClick={onClose}>
           Cancel
         </button>
       </div>
