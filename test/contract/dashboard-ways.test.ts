@@ -29,7 +29,7 @@ const strange: Readonly<Record<string, RegExp>> = {
   [`#/learner/${long}`]: /No learner has an id this long/,
   '#/class?ids=': /Give a list/,
   [`#/class?ids=${long}`]: /Show all learners/,
-  '#/class?cursor=abc': /next_cursor of an earlier page\s+Show all learners/,
+  '#/class?cursor=abc': /next_cursor of an earlier page\.\s*Show all learners/,
   [`#/class?prefix=${long}`]: /too long/,
   '#/skills/nobody-answered': /neither set nor answered/,
   '#/operations/constructor': /There is no such part/,
@@ -76,5 +76,39 @@ test('a page is reached by keyboard, and what is looked at stays after a reload'
   await page.locator('dialog textarea:focus').press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
   assert.equal(await page.locator(':focus').textContent(), 'Change the list');
+  assert.deepEqual(complaints, []);
+});
+
+test('long names stay within a phone', inBrowser, async (t) => {
+  const name = 'Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz'.repeat(2);
+  const path = '/api/v1/skills/long-named';
+  const { status } = await caller.call({ method: 'PUT', path, body: JSON.stringify({ name }) });
+  assert.equal(status, 200);
+  const userId = 'W'.repeat(128);
+  for (let n = 0; n < 8; n++)
+    await caller.track(event({ user_id: userId, skill_id: 'long-named', is_correct: false }));
+  const { page, show, assertUsable, complaints } = await openDashboard(t, service, {
+    width: 390,
+    scheme: 'dark',
+  });
+  for (const hash of [`#/learner/${userId}?skill=long-named`, `#/class?ids=${userId}`, '#/model']) {
+    await show(hash);
+    await assertUsable();
+  }
+  await show(`#/learner/${userId}`);
+  await page.getByText(`Focus on ${name}`).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test('a question takes the focus, to what is undone if need be, and gives it back', inBrowser, async (t) => {
+  const { page, show, complaints } = await openDashboard(t, service);
+  await show('#/operations');
+  const revoke = page.getByRole('button', { name: /^Revoke / }).first();
+  const name = await revoke.getAttribute('aria-label');
+  await revoke.press('Enter');
+  await page.getByRole('dialog').waitFor();
+  await page.locator('dialog button:focus', { hasText: 'Cancel' }).press('Enter');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  assert.equal(await page.locator(':focus').getAttribute('aria-label'), name);
   assert.deepEqual(complaints, []);
 });

@@ -34,7 +34,7 @@ const isFinal = (error: unknown): boolean =>
   error instanceof SkilltraceError && error.status >= 400 && !error.retryable;
 
 export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = (error instanceof Error ? error.message : String(error)).replace(/(?<![.!?])$/, '.');
   return (
     <div class="note alert" role="alert">
       <p>

@@ -104,9 +104,13 @@ function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout
     if (i > 0 && skills[i - 1]?.section === section) continue;
     const x = left + column * i - 0.5;
     all.append(element('path', { d: `M${x} 0V${height}` }));
+    const count = skills.filter((skill) => skill.section === section).length;
+    const name = sectionName(section);
+    // A name beyond its own columns would lie on the next one.
+    if (count * column < 6.5 * name.length) continue;
     all.append(
       Object.assign(element('text', { x: x + 6, y: 11, 'text-anchor': 'start' }), {
-        textContent: sectionName(section),
+        textContent: name,
       }),
     );
   }

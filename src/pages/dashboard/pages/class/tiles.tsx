@@ -43,7 +43,7 @@ const Tile = ({ status, count, of, isShown }: TileProps) => (
   <div class={`stat tile ${isShown ? 'chosen' : ''}`}>
     <button type="button" aria-pressed={isShown} onClick={() => look({ status: isShown ? null : status })}>
       <span class="tile-label">{statuses[status]}</span>
-      <span class={`stat-value ${looks[status]}`}>
+      <span class={`stat-value ${count > 0 ? looks[status] : ''}`}>
         {count} <small>{of === 0 ? '' : percent(count / of)}</small>
       </span>
       <span class="stat-note">{isShown ? 'only these are shown; click for all' : notes[status]}</span>

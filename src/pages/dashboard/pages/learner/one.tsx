@@ -1,7 +1,7 @@
 /** All about one learner. Mastery comes first and from Redis alone; every part after it stands or fails by itself. */
 import { SkilltraceError } from '../../../../client/errors.js';
 import type { Mastery } from '../../../../client/types.js';
-import { dayAndTime, daysSince, none, percent, plural } from '../../base/format.js';
+import { dayAndTime, daysSince, grouped, none, percent, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href, type Route } from '../../base/route.js';
 import { type NameOf, useSkillNames } from '../../base/skill-names.js';
@@ -109,14 +109,14 @@ function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {
         <Stat
           label="Right answers"
           value={answers === 0 ? none : percent(right / answers)}
-          note={`${right} of ${answers}, since the first`}
+          note={`${grouped(right)} of ${grouped(answers)}, since the first`}
         >
           The share of all counted answers that were right, over all skills and all time. Questions differ in
           difficulty: mastery and forecasts allow for that, this share does not.
         </Stat>
         <Stat
           label="Skills mastered"
-          value={`${mastered} of ${skills.length}`}
+          value={`${grouped(mastered)} of ${grouped(skills.length)}`}
           look={mastered > 0 ? 'good' : undefined}
           note="as of now"
         >
