@@ -112,3 +112,17 @@ test('a question takes the focus, to what is undone if need be, and gives it bac
   assert.equal(await page.locator(':focus').getAttribute('aria-label'), name);
   assert.deepEqual(complaints, []);
 });
+
+test('what failed while the service was away is asked for again at one click', inBrowser, async (t) => {
+  await answer('first', 1);
+  const { page, show } = await openDashboard(t, service);
+  await page.route('**/api/v1/**', (route) => route.abort());
+  await show('#/skills');
+  const again = page.getByRole('button', { name: 'Try again' });
+  await again.waitFor();
+  assert.equal(await again.count(), 1);
+  await page.unroute('**/api/v1/**');
+  await again.click();
+  await page.getByRole('img', { name: 'Right against predicted' }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+});

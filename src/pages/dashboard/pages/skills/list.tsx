@@ -25,6 +25,11 @@ export function SkillList() {
   const { api } = useViewer();
   const catalogue = useLoad((signal) => api.skills({ limit: mostSkills, signal }), [api]);
   const statistics = useLoad((signal) => api.skillStatistics({ limit: mostSkills, signal }), [api]);
+  // Where the service is away both fail: one note, and one button for both.
+  const both = (): void => {
+    catalogue.reload();
+    if (statistics.error !== null) statistics.reload();
+  };
   return (
     <>
       <h1>Skills</h1>
@@ -32,14 +37,14 @@ export function SkillList() {
         How all learners do on each skill, over all answers that are stored. A skill's name opens its learning
         curve, items and cohorts.
       </p>
-      {statistics.error !== null && (
+      {statistics.error !== null && catalogue.error === null && (
         <>
           <ErrorNote error={statistics.error} retry={statistics.reload} />
           <p class="note">Without them there are only names, sections and the parameters in force.</p>
         </>
       )}
       {statistics.error === null && statistics.data === null && <Loading what="how learners do" />}
-      <Loaded of={catalogue} what="the skills">
+      <Loaded of={{ ...catalogue, reload: both }} what="the skills">
         {(page) => <Listed catalogue={page} statistics={statistics.data?.skills ?? null} />}
       </Loaded>
     </>
