@@ -97,7 +97,8 @@ export function callOf(
   const replaces = route.method === 'PUT' || route.method === 'DELETE';
   const grant = known ?? nobody;
   return {
-    ...{ grant, tenant: grant.tenant },
+    grant,
+    tenant: grant.tenant,
     body,
     mediaType,
     query: route.query?.read(exchange.query),
