@@ -138,7 +138,7 @@ const columns: readonly Column<Row>[] = [
   ),
   share(
     'Plateaus',
-    'Share of learners whom practice on it no longer moves, at their last answer',
+    'Share of learners whom practice on it no longer moved at some answer of their last day',
     ({ plateau_share }) => plateau_share,
   ),
   {

@@ -86,8 +86,9 @@ function HowLearnersDo({ statistics }: { statistics: SkillStatistics }) {
           note="of its learners"
           look={statistics.plateau_share >= 0.1 ? 'alert' : undefined}
         >
-          Learners whom practice no longer moved at their last answer, though they do not master it. They need
-          another kind of task. It takes twelve answers to tell.
+          Learners whom practice no longer moved at some answer of their last day with answers, though they do
+          not master it. They need another kind of task. It takes twelve answers to tell. The page of a
+          learner goes by the last answer alone.
         </Stat>
       </Stats>
       <LearningCurve rows={statistics.learning_curve} />
