@@ -19,7 +19,7 @@ test('a key is made, shown once, and revoked after a question', inBrowser, async
   await assertUsable();
   await page.getByLabel('Requests a minute').fill('7');
   await page.getByRole('button', { name: 'Make the key' }).click();
-  const made = await page.getByRole('dialog').getByRole('textbox').inputValue();
+  const made = await page.getByLabel(/^Key \w+ of /).inputValue();
   const { json } = await callerOf(service, made).get('/api/v1/key');
   const { key_id, ...own } = json.data;
   assert.deepEqual([own.scopes, own.requests_per_minute, own.tenant], [['read'], 7, service.tenant]);

@@ -1,8 +1,8 @@
 /** Chromium without a window, by playwright-core, which brings no browser of its own; for tests of pages. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import type { TestContext } from 'node:test';
-import { type ConsoleMessage, type Page, chromium as playwright } from 'playwright-core';
+import { after, type TestContext } from 'node:test';
+import { type Browser, type ConsoleMessage, type Page, chromium as playwright } from 'playwright-core';
 
 /** Where Chromium is installed; null where it is not. */
 export const chromium: string | null =
@@ -29,13 +29,22 @@ export interface OpenPage {
   readonly complaints: readonly string[];
 }
 
-/** Ends with the test. */
-export async function openBrowser(t: TestContext): Promise<OpenPage> {
+/** One for all tests of a process: to start it takes most of a second of CPU. */
+let browser: Promise<Browser> | undefined;
+after(async () => (await browser)?.close());
+
+function launch(): Promise<Browser> {
   // A container's root may not use the sandbox, and nothing foreign is opened here.
   const args = ['--no-sandbox', '--disable-gpu'];
-  const browser = await playwright.launch({ executablePath: chromium as string, args });
-  t.after(() => browser.close());
-  const page = await browser.newPage();
+  browser ??= playwright.launch({ executablePath: chromium as string, args });
+  return browser;
+}
+
+/** A page that shares nothing with those of other tests; ends with the test. */
+export async function openBrowser(t: TestContext): Promise<OpenPage> {
+  const context = await (await launch()).newContext();
+  t.after(() => context.close());
+  const page = await context.newPage();
   const requested: string[] = [];
   const complaints: string[] = [];
   page.on('request', (request) => requested.push(request.url()));
