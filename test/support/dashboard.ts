@@ -39,7 +39,8 @@ export async function openDashboard(
 ): Promise<Dashboard> {
   const opened = await openBrowser(t);
   await opened.open(linkOf(service, service.key), look);
-  const settled = () => opened.page.waitForSelector('main:not(:has(.loading)):not(:has([aria-busy=true]))');
+  const settled = () =>
+    opened.page.waitForSelector('main:not(:has(.loading, [aria-busy=true], .drawing:empty))');
   await settled();
   const assertFits = async (): Promise<void> => {
     const over = await opened.evaluate<number>('document.documentElement.scrollWidth - innerWidth');

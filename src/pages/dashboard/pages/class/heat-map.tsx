@@ -128,7 +128,7 @@ function Picture({ members, skills, isGrouped }: PictureProps) {
       onPointerLeave={() => setCell(null)}
       onClick={(event) => open(at(event))}
     >
-      <div ref={setElement} />
+      <div class="drawing" ref={setElement} />
       {cell !== null && <Pointed {...{ cell, layout, members, skills }} />}
     </div>
   );
