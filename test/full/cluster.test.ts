@@ -43,6 +43,11 @@ const onCluster = {
   'integration/concurrency': '.',
   'integration/replay': '.',
   'contract/erasure': '^everything goes, with a receipt',
+  'contract/class-mastery': '^each as',
+  'contract/key-management': '.',
+  'contract/learners': '^an erased',
+  'contract/model-versions': '^a version that',
+  'contract/operations': '.',
   'contract/take-back-meets': '^several of one|^its id|^refused rows|^in the end',
 };
 
