@@ -43,6 +43,8 @@ test(
     await page.getByRole('link', { name: skillId, exact: true }).first().click();
     await page.getByText('What moved mastery: the last 4 answers taken apart').waitFor();
     const answers = page.getByRole('region', { name: 'Answers', exact: true }).getByRole('row');
+    // The head, and four answers.
+    await answers.nth(4).waitFor();
     const texts = await answers.getByText(/right|wrong/).allTextContents();
     assert.deepEqual(texts, ['● right', '✕ wrong', '● right', '● right']);
     await assertUsable();

@@ -58,17 +58,18 @@ test('a page is reached by keyboard, and what is looked at stays after a reload'
   await page.locator('main[aria-label=Skills]:focus').waitFor();
   await page.goBack();
   await page.locator('main[aria-label=Class]:focus').waitFor();
-  const order = () => page.getByRole('row').getByRole('link').allTextContents();
+  /** Names of the learners, once they are in order of their answers. */
+  const inOrder = async (order: 'ascending' | 'descending'): Promise<string[]> => {
+    const head = page.getByRole('columnheader', { name: 'Answers' });
+    await head.and(page.locator(`[aria-sort=${order}]`)).waitFor();
+    return page.getByRole('row').getByRole('link').allTextContents();
+  };
   await page.getByRole('button', { name: 'Answers', exact: true }).press('Enter');
-  assert.deepEqual(await order(), ['second', 'first']);
+  assert.deepEqual(await inOrder('descending'), ['second', 'first']);
   await page.getByRole('button', { name: 'Answers', exact: true }).press('Enter');
-  assert.deepEqual(await order(), ['first', 'second']);
+  assert.deepEqual(await inOrder('ascending'), ['first', 'second']);
   await page.reload();
-  await page
-    .getByRole('columnheader', { name: 'Answers' })
-    .and(page.locator('[aria-sort=ascending]'))
-    .waitFor();
-  assert.deepEqual(await order(), ['first', 'second']);
+  assert.deepEqual(await inOrder('ascending'), ['first', 'second']);
   await page.getByText('What the columns mean').press('Enter');
   await page.getByText('Skills that the learner has mastered').waitFor();
   await assertUsable();
