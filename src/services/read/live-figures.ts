@@ -1,4 +1,5 @@
 /** What goes on right now, from the figures of all processes: counters as they grow, the rest as it stands. */
+import { sumOf } from '../../lists.js';
 
 /** A figure as a process reports it (figures.ts), with the name of the process among its labels. */
 export interface ReportedFigure {
@@ -48,7 +49,7 @@ const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => bool
     return [{ ...series, value: series.value < value ? series.value : series.value - value }];
   });
 
-const sumOf = (series: readonly Series[]): number => series.reduce((sum, { value }) => sum + value, 0);
+const total = (series: readonly Series[]): number => sumOf(series.map(({ value }) => value));
 
 /** Latency is that of answers over so long. */
 const latencyMs = 10_000;
@@ -73,7 +74,7 @@ export function createLiveFigures() {
       const found = [...now.series.values()].filter(
         (series) => series.name === name && (of === undefined || series.labels.of === of),
       );
-      return found.length === 0 ? null : sumOf(found);
+      return found.length === 0 ? null : total(found);
     };
     const isUp = (name: string): boolean | null => (sum(name) === null ? null : sum(name) !== 0);
     const [used, limit] = [sum('redis_memory_bytes', 'used'), sum('redis_memory_bytes', 'limit')];
@@ -99,12 +100,12 @@ function ratesOf(before: Snapshot | undefined, now: Snapshot): object {
     name === 'answers_total' && labels.outcome === 'counted';
   const statuses = new Set(requests.map(({ labels }) => `${labels.status}`));
   const errors = [...statuses].sort().flatMap((status) => {
-    const count = sumOf(requests.filter(({ labels }) => labels.status === status));
+    const count = total(requests.filter(({ labels }) => labels.status === status));
     return status >= '400' && count > 0 ? [[status, perSecond(count)] as const] : [];
   });
   return {
-    answers_per_second: perSecond(sumOf(grown(before, now, isAccepted))),
-    requests_per_second: perSecond(sumOf(requests)),
+    answers_per_second: perSecond(total(grown(before, now, isAccepted))),
+    requests_per_second: perSecond(total(requests)),
     errors: Object.fromEntries(errors),
   };
 }

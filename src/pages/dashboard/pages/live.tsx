@@ -1,6 +1,7 @@
 /** What the service does at the moment, by server-sent events. */
 import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
+import { sumOf } from '../../../lists.js';
 import { decimal, plural, whole } from '../base/format.js';
 import { useViewer } from '../base/viewer.js';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
@@ -64,8 +65,7 @@ function streamState({ lost, isPaused }: Live, last: LiveFigures | undefined): s
   return lost.waitMs === null ? 'ended' : `lost, tried again in ${Math.ceil(lost.waitMs / 1000)} s`;
 }
 
-const errorsOf = ({ errors }: LiveFigures): number =>
-  Object.values(errors ?? {}).reduce((sum, count) => sum + count, 0);
+const errorsOf = ({ errors }: LiveFigures): number => sumOf(Object.values(errors ?? {}));
 
 /** For those who listen: the figures change each second, and are told when they are asked for. */
 function summaryOf(figures: LiveFigures): string {

@@ -1,5 +1,6 @@
 /** Mastery of a class: a row for each learner, a column for each skill. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
+import { sumOf } from '../../../../lists.js';
 import { none, percent, plural } from '../../base/format.js';
 import { go, look } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
@@ -208,7 +209,7 @@ const bySection = (a: Skill, b: Skill): number =>
 
 function meanMastery({ progress }: Member): number {
   const all = Object.values(progress.mastery);
-  return all.reduce((sum, mastery) => sum + mastery, 0) / Math.max(1, all.length);
+  return sumOf(all) / Math.max(1, all.length);
 }
 
 function inOrder(members: readonly Member[], order: string): readonly Member[] {

@@ -1,6 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import type { LiveFigures } from '../../../../client/types.js';
 import type { Series } from '../../../../lab/report/marks.js';
+import { sumOf } from '../../../../lists.js';
 import { compact } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
@@ -163,7 +164,7 @@ function statusLines(figures: readonly LiveFigures[]): readonly StatusLine[] {
 
 /** Errors a second on one line; null: not known yet. */
 const errorsOn = ({ statuses }: StatusLine, { errors }: LiveFigures): number | null =>
-  errors && statuses.reduce((sum, status) => sum + (errors[status] ?? 0), 0);
+  errors && sumOf(statuses.map((status) => errors[status] ?? 0));
 
 export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
   const shown = statusLines(figures);

@@ -3,6 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { Coverage } from '../../../../client/types.js';
 import { shareInterval } from '../../../../domain/base/metrics.js';
 import type { Series } from '../../../../lab/report/marks.js';
+import { sumOf } from '../../../../lists.js';
 import { decimal, grouped, percent, plural, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { look } from '../../base/route.js';
@@ -96,14 +97,13 @@ function Shown({ bands, horizon }: { bands: readonly Band[]; horizon: string | u
   );
 }
 
-const sumOf = (bands: readonly Band[], value: (band: Band) => number): number =>
-  bands.reduce((sum, band) => sum + value(band), 0);
+const totalOf = (bands: readonly Band[], value: (band: Band) => number): number => sumOf(bands.map(value));
 
 const meanOf = (bands: readonly Band[], value: (band: Band) => number): number =>
-  sumOf(bands, (band) => band.cases * value(band)) / sumOf(bands, ({ cases }) => cases);
+  totalOf(bands, (band) => band.cases * value(band)) / totalOf(bands, ({ cases }) => cases);
 
 function Held({ level, bands }: { level: Level; bands: readonly Band[] }) {
-  const cases = sumOf(bands, (band) => band.cases);
+  const cases = totalOf(bands, (band) => band.cases);
   const held = meanOf(bands, (band) => heldOf(band, level));
   return (
     <Stat
