@@ -7,6 +7,7 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ApiError, unavailable } from '../errors.js';
 import type { Span } from '../spans.js';
 import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
@@ -119,13 +120,26 @@ export class Exchange extends OpenResponse {
     }
   }
 
-  /** Sends an answer of any length, piece by piece as the client reads. @throws what the pieces throw */
+  /**
+   * Sends an answer of any length, piece by piece as the client reads. A body that a GET should not have is read before: in the
+   * end uWebSockets.js can close only with a header, which it would write among the pieces.
+   * @throws what the pieces throw
+   */
   async stream(head: Head, pieces: AsyncIterable<string>): Promise<void> {
+    if (this.turn === turnNow()) await nextTurn();
+    if (!this.received) await this.wholeBody();
     if (this.done) return;
     if (this.method === 'HEAD') return this.closeAfter(head, 'Transfer-Encoding', 'chunked\r\n');
     this.res.cork(() => writeHead(this.res, head));
-    // Who still sends a body to a GET would have it taken for the next request.
-    await this.sendPieces(pieces, () => !this.received);
+    await this.sendPieces(pieces);
+  }
+
+  /** Resolves as well when the response is done. */
+  private wholeBody(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve;
+      if (this.done) resolve();
+    });
   }
 
   private settleBody(body: Buffer | Error): void {
@@ -159,7 +173,11 @@ export class Exchange extends OpenResponse {
       if (this.draining > 0) return this.drain(chunk.byteLength, isLast);
       const isWhole = isLast && size === 0;
       size += chunk.byteLength;
-      if (isLast) this.received = true;
+      if (isLast) {
+        this.received = true;
+        this.wake();
+      }
+      if (size > drainedBytes) return this.cut();
       if (this.body !== null) return;
       if (size > limit) refuse(tooLarge(limit));
       // The chunk's memory is taken back when this callback returns.

@@ -57,8 +57,8 @@ export class OpenResponse {
   done = false;
   /** Gives back the memory that is counted for it; may be called again. */
   protected forget = nothing;
-  /** Called when it is done, by whomever. */
-  private wake = nothing;
+  /** Called when it is done, by whomever, and by what somebody waits for. */
+  protected wake = nothing;
 
   constructor(
     protected readonly res: HttpResponse,
@@ -102,10 +102,9 @@ export class OpenResponse {
 
   /**
    * Sends the pieces behind a head that was written before, until they or the client end.
-   * @param hasToClose asked at the end: whether the connection cannot stay
    * @throws what the pieces throw; the connection is cut then, so that nobody takes what came for the whole
    */
-  protected async sendPieces(pieces: AsyncIterable<string>, hasToClose: () => boolean): Promise<void> {
+  protected async sendPieces(pieces: AsyncIterable<string>): Promise<void> {
     const keptOpen = setInterval(() => {
       if (this.done) return;
       this.res.pause();
@@ -122,7 +121,7 @@ export class OpenResponse {
       }
       if (this.done) return;
       this.finish();
-      this.res.cork(() => this.res.end(undefined, hasToClose()));
+      this.res.cork(() => this.res.end());
     } catch (error) {
       this.cut();
       throw error;

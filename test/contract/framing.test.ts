@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { allScopes } from '../../src/contracts/access.js';
 import { callerOf, event, exchangeRaw, jsonOf, openWire, rawRequest, type Wire } from '../support/http.js';
 import { seeded } from '../support/random.js';
-import { startService } from '../support/service.js';
+import { keysOf, startService } from '../support/service.js';
 
 const service = await startService({ after });
 const { port, key } = service;
@@ -73,6 +74,55 @@ test('up to 16 MiB of a refused body is dropped, then the connection closes', ()
     }
     await wire.closed();
   }));
+
+for (const [how, length, pauseMs] of [
+  ['of no bytes', 0, 0],
+  ['that comes with its head', 3, 0],
+  ['that comes later', 3, 300],
+] as const) {
+  test(`an answer in pieces to a GET with a body ${how} is whole, and the connection stays`, async (t) => {
+    const operator = await (await keysOf(t, service)).add({ scopes: allScopes });
+    const live = (events: number, body = 'x'.repeat(length)): Buffer =>
+      rawRequest(operator, { method: 'GET', path: `/api/v1/live?events=${events}`, body });
+    await onWire(async (wire) => {
+      for (const events of [2, 1, 1]) {
+        const sent = live(events);
+        const split = sent.length - (pauseMs === 0 ? 0 : length);
+        wire.send(sent.subarray(0, split));
+        if (pauseMs > 0) await sleep(pauseMs);
+        wire.send(sent.subarray(split));
+        const answer = await wire.next();
+        assert.equal(answer.text.match(/data: \{.*\}\n\n/g)?.join(''), answer.text);
+        assert.equal(answer.text.split('data: ').length - 1, events);
+      }
+      wire.send(probe);
+      assert.equal((await wire.next()).status, 200);
+    });
+  });
+}
+
+test('a GET whose body does not come is closed; one whose body has no end, too', async (t) => {
+  const operator = await (await keysOf(t, service)).add({ scopes: allScopes });
+  const begun = (length: string): Buffer =>
+    rawRequest(operator, {
+      method: 'GET',
+      path: '/api/v1/live?events=1',
+      headers: { 'Content-Length': length },
+    });
+  await onWire(async (wire) => {
+    wire.send(begun('3'));
+    await assert.rejects(wire.next({ limitMs: 30_000 }), /the connection closed; so far: $/);
+  });
+  await onWire(async (wire) => {
+    wire.send(begun('100000000'));
+    const megabyte = Buffer.alloc(1024 * 1024);
+    for (let sent = 0; sent < 40 && !wire.isClosed(); sent++) {
+      wire.send(megabyte);
+      await sleep(5);
+    }
+    await wire.closed();
+  });
+});
 
 test('16 KiB exactly fits', async () => {
   const body = JSON.stringify(event({ padding: '' }));

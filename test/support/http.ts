@@ -125,9 +125,12 @@ function parseChunks(bytes: Buffer, start: number): { text: string; end: number 
   const chunks: Buffer[] = [];
   for (let at = start; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at);
-    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    if (lineEnd < 0) return null;
+    const line = bytes.toString('latin1', at, lineEnd);
+    assert.match(line, /^[0-9a-f]+$/i, `no size of a chunk; so far: ${bytes}`);
+    const size = Number.parseInt(line, 16);
     const next = lineEnd + 2 + size + 2;
-    if (lineEnd < 0 || bytes.length < next) return null;
+    if (bytes.length < next) return null;
     if (size === 0) return { text: Buffer.concat(chunks).toString('utf8'), end: next };
     chunks.push(bytes.subarray(lineEnd + 2, next - 2));
     at = next;
