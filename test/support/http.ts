@@ -127,7 +127,7 @@ function parseChunks(bytes: Buffer, start: number): { text: string; end: number 
     const lineEnd = bytes.indexOf('\r\n', at);
     if (lineEnd < 0) return null;
     const line = bytes.toString('latin1', at, lineEnd);
-    assert.match(line, /^[0-9a-f]+$/i, `no size of a chunk; so far: ${bytes}`);
+    if (!/^[0-9a-f]+$/i.test(line)) throw new Error(`no size of a chunk; so far: ${bytes}`);
     const size = Number.parseInt(line, 16);
     const next = lineEnd + 2 + size + 2;
     if (bytes.length < next) return null;
