@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { migrate, migrationsFor } from '../../src/warehouse/schema/migrations.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
@@ -66,6 +67,36 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
       confidence_score: null,
       occurred_at: '2025-11-21 06:03:20.123',
     });
+  });
+
+  await t.test('of a skill no answer is counted that is not shown, whenever it arrives', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    let arrived = false;
+    const query: ClickHouseClient['query'] = async (options) => {
+      const found = await client.query(options);
+      if (!arrived) await createAttemptWarehouse(client).insert([encodedRows([row])], 'in between');
+      arrived = true;
+      return found;
+    };
+    const row = attemptRow(1);
+    const { userId, skillId } = row;
+    const meeting = new Proxy(client, {
+      get: (of, name) => (name === 'query' ? query : Reflect.get(of, name)),
+    });
+    const rowsOf = createStoredRows(meeting, (_, read) => read());
+    const ask = () =>
+      rowsOf.ofSkill({
+        tenant: 'default',
+        userId,
+        skillId,
+        to: 1e6,
+        below: { ms: 0, seq: 0 },
+        atMost: 10,
+      });
+    const { rows, stored } = await ask();
+    assert.ok(arrived && stored <= rows.length, `${stored} counted, ${rows.length} shown`);
+    const later = await ask();
+    assert.deepEqual([later.stored, later.rows.length], [1, 1]);
   });
 
   await t.test('times arrive to the millisecond from 1970 on', async (t) => {

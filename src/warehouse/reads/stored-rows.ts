@@ -84,9 +84,9 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   ofSkill: ({ below, ...range }: SkillRange) =>
     limit(range.tenant, async () => {
       const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
-      // One after the other: a turn is for one connection.
-      const rows = await decodeRows(await readText(client, selectOfSkill, params));
-      return { rows, stored: await selectNumber(client, countOfSkill, { params, signal: callersTime() }) };
+      // One after the other: a turn is for one connection. What arrives in between may be shown, but is not counted as shown.
+      const stored = await selectNumber(client, countOfSkill, { params, signal: callersTime() });
+      return { rows: await decodeRows(await readText(client, selectOfSkill, params)), stored };
     }),
 
   /**
