@@ -30,7 +30,7 @@ type Answer = Head & { readonly body: string | Buffer };
 /** Takes the whole body, or why there is none: ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone. */
 type TakeBody = (body: Buffer | Error) => void;
 
-/** How much of a refused body is read and dropped, so that the client gets to see the answer. */
+/** How much of a body that nobody wants is read and dropped, so that the client gets to see the answer. */
 const drainedBytes = 16 * 1024 * 1024;
 
 /** Each piece costs as much as a thousand bytes: half a megabyte sent byte by byte would stop everybody else for seconds. */
@@ -56,6 +56,8 @@ export class Exchange extends OpenResponse {
   private readonly turn = turnNow();
   /** Whether the whole body is there, though perhaps not kept. */
   private received: boolean;
+  /** Whether an answer in pieces waits for the end of a body that nobody wants. */
+  private awaitsBody = false;
   /** Bytes dropped since an early answer; 0 before one. */
   private draining = 0;
   /** Null until it is known. */
@@ -136,6 +138,7 @@ export class Exchange extends OpenResponse {
 
   /** Resolves as well when the response is done. */
   private wholeBody(): Promise<void> {
+    this.awaitsBody = true;
     return new Promise((resolve) => {
       this.wake = resolve;
       if (this.done) resolve();
@@ -177,7 +180,7 @@ export class Exchange extends OpenResponse {
         this.received = true;
         this.wake();
       }
-      if (size > drainedBytes) return this.cut();
+      if (this.awaitsBody && size > drainedBytes) return this.cut();
       if (this.body !== null) return;
       if (size > limit) refuse(tooLarge(limit));
       // The chunk's memory is taken back when this callback returns.
