@@ -87,9 +87,9 @@ function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
 }
 
 /** A skill, what its state calls for, and the points per hour of doing so. */
-type Judged = ReturnType<typeof judge>;
+export type Judged = ReturnType<typeof judge>;
 
-function judge(view: SkillView, { measures }: StudyContext) {
+export function judge(view: SkillView, { measures }: Pick<StudyContext, 'measures'>) {
   const code = codeOf(view.state, view.mastery);
   const gain = code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
   return { view, code, gain };
@@ -131,7 +131,7 @@ function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAd
   });
 }
 
-const nameOf = ({ model }: StudyContext, skillId: string): string =>
+export const nameOf = ({ model }: Pick<StudyContext, 'model'>, skillId: string): string =>
   model.catalogue.entries.get(skillId)?.name ?? skillId;
 
 function stateText(

@@ -21,9 +21,19 @@ interface WeakSkillFigures {
 export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
   Pick<LearnerForecast, 'neededRate'>;
 
+/** Of a question that may be asked next: chance of a right answer and the one aimed at, in percent, 1 to 99. */
+interface NextItemFigures {
+  readonly chance: number;
+  readonly target: number;
+  /** Since the last answer on the skill. */
+  readonly days: number;
+}
+
 const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writing' };
 
 const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
+
+const chanceOf = (percent: number): string => `about ${percent}% chance of a right answer`;
 
 const onSkill = {
   PLATEAU: (skill: string, attempts: number) =>
@@ -65,6 +75,20 @@ const english = {
       const aim = neededRate && `: aim for about ${count(neededRate, 'question')} every day in each section`;
       return `At the current pace ${targetScore} ${missed} ${until}${aim ?? ''}.`;
     },
+  },
+  nextItem: {
+    ANSWERED_RECENTLY: () => 'Answered right within the last hour: other questions come first.',
+    REVIEW_DUE: (skill: string, { days, chance }: NextItemFigures) =>
+      `Review ${skill}: strong once, not practised for ${days} days; ${chanceOf(chance)}.`,
+    MASTERED: (skill: string) => `${skill} is mastered: little is left to gain.`,
+    NEW_SKILL: (skill: string, { chance }: NextItemFigures) =>
+      `First question on ${skill}: ${chanceOf(chance)}.`,
+    RIGHT_LEVEL: (skill: string, { chance }: NextItemFigures) =>
+      `Right level on ${skill}: ${chanceOf(chance)}.`,
+    HARDER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
+      `Still hard on ${skill}: ${chanceOf(chance)}, below the ${target}% aimed at.`,
+    EASIER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
+      `Easy by now on ${skill}: ${chanceOf(chance)}, above the ${target}% aimed at.`,
   },
   none: {
     IDLE: (days: number) =>

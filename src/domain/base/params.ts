@@ -261,6 +261,26 @@ export const studyModel = {
   pointsFrom: 20,
 } as const;
 
+/** What to ask next. All but the target is decided here. */
+export const nextItemsModel = {
+  /**
+   * Success rate aimed at. Adaptive practice in the field aims at .75, which keeps children at it, with .6 and .9 as
+   * choices (Klinkenberg, Straatemeier & van der Maas 2011).
+   */
+  target: { low: 0.5, high: 0.95, start: 0.75 },
+  /** Questions asked about at most, and named where a caller does not say how many. */
+  maxItems: 1000,
+  defaultLimit: 10,
+  /** Of one skill, where others wait. */
+  maxInRow: 3,
+  /** A question answered right within it waits until the others were asked. */
+  recentMs: 3_600_000,
+  /** Logits around the target that are called the right level: .65 to .83 around .75. */
+  levelWidth: 0.5,
+  /** A probability above it, or below its complement, is as far from the target as these: the log-odds stay finite. */
+  surest: 1 - 1e-9,
+} as const;
+
 /** The served probability of a right answer: all tuned by validation inside the training part of real logs; none is sharp. */
 export const predictionModel = {
   /** Ability filter: prior variance of the ability and its growth per answer, and the residual of a skill. */

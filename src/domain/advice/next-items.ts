@@ -1,0 +1,165 @@
+/**
+ * What to ask a learner next: questions of a list, the best first. Expected gain decides, weighed by how near a question
+ * is to the success rate aimed at: practice is best neither hopeless nor certain.
+ */
+import { conditionsFor } from '../answer/conditions.js';
+import { clamp, logit, wholeDays } from '../base/common.js';
+import { nextItemsModel } from '../base/params.js';
+import type { ItemModel } from '../catalogue/tenant-model.js';
+import { viewUnseen } from '../learner/skill-view.js';
+import type { Standing } from '../score/score.js';
+import { type AnswerStates, isMastered, type LearnerState, recallItem } from '../tracing/states.js';
+import { type Judged, judge, nameOf } from './study-advice.js';
+import { texts as allTexts, withNames } from './texts.js';
+
+export interface Candidate {
+  /** Place in the list that was asked about: ties go by it. */
+  readonly index: number;
+  readonly skillId: string;
+  /** The served probability of a right answer, 0 to 1. */
+  readonly pCorrect: number;
+  /** Of the skill, effective now, 0 to 1. */
+  readonly mastery: number;
+  /** Of practice on the skill, points of its section per hour, 0 or more. */
+  readonly gain: number;
+  /** Whether the learner answered this very item last right, within the hour. */
+  readonly rightLastHour: boolean;
+}
+
+/**
+ * The best candidates first: by gain x exp(-(logit p - logit target)^2 / 2), ties by index; those answered right within the
+ * hour after all others. At most three of one skill in a row, where another skill waits beside them.
+ * @param target success rate aimed at, above 0 and below 1 @param limit most candidates returned
+ */
+export function orderCandidates<Of extends Candidate>(
+  candidates: readonly Of[],
+  target: number,
+  limit: number,
+): Of[] {
+  const ranked = candidates.map((candidate) => rank(candidate, target)).sort(byRank);
+  const [fresh, recent] = [false, true].map((isRecent) =>
+    ranked.flatMap(({ candidate }) => (candidate.rightLastHour === isRecent ? [candidate] : [])),
+  ) as [Of[], Of[]];
+  return spread([fresh, recent], limit);
+}
+
+/**
+ * Logarithms, for products of small numbers are 0 and would tie: no gain is -Infinity, and then the distance decides.
+ * A probability of 0 or 1 to the last bit has a distance all the same.
+ */
+function rank<Of extends Candidate>(candidate: Of, target: number) {
+  const distance = Math.abs(distanceOf(candidate, target));
+  return { candidate, distance, worth: Math.log(candidate.gain) - distance ** 2 / 2 };
+}
+
+type Ranked = ReturnType<typeof rank<Candidate>>;
+
+/** Not by differences: that of two infinities is no number. */
+function byRank(a: Ranked, b: Ranked): number {
+  if (a.worth !== b.worth) return a.worth > b.worth ? -1 : 1;
+  return a.distance - b.distance || a.candidate.index - b.candidate.index;
+}
+
+const { surest } = nextItemsModel;
+
+/** How far a question is from the target, in logits: above 0 where it is easier. */
+const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
+  logit(clamp(pCorrect, 1 - surest, surest)) - logit(target);
+
+/** Parts one after the other, each in its order but for candidates that let other skills pass. */
+function spread<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
+  const order: Of[] = [];
+  for (const part of parts) {
+    // All of one skill, whose row is full: the first of them go on once another skill has passed.
+    const held: Of[] = [];
+    for (const candidate of part) {
+      if (isRowFull(order, candidate)) {
+        held.push(candidate);
+        continue;
+      }
+      order.push(candidate);
+      while (held[0] && !isRowFull(order, held[0])) order.push(held.shift() as Of);
+    }
+    order.push(...held);
+  }
+  return order.slice(0, limit);
+}
+
+const { maxInRow } = nextItemsModel;
+
+const isRowFull = (order: readonly Candidate[], { skillId }: Candidate): boolean =>
+  order.length >= maxInRow && order.slice(-maxInRow).every((one) => one.skillId === skillId);
+
+/** A question that may be asked. */
+export interface Question {
+  readonly skillId: string;
+  /** Logits, -3 to 3; null: not supplied. */
+  readonly questionDifficulty: number | null;
+  /** Null without an item id, and where nobody answered the item yet. */
+  readonly item: ItemModel | null;
+  /** What the learner's memory has of the item: null without an item id, undefined where it was never met. */
+  readonly met: AnswerStates['item'];
+}
+
+/** A candidate with what its reason rests on. */
+export interface JudgedCandidate extends Candidate, Pick<Judged, 'view' | 'code'> {}
+
+/**
+ * The questions as candidates, in their order. The probability is the one that an answer given now would be counted with.
+ * A skill without answers of the learner stands at its prior.
+ */
+export function judgeQuestions(standing: Standing, questions: readonly Question[]): JudgedCandidate[] {
+  const { learner, views, model, now } = standing;
+  const viewOf = new Map(views.map((view) => [view.skillId, view]));
+  const judged = new Map<string, Judged>();
+  const judgedOf = (skillId: string): Judged => {
+    const known =
+      judged.get(skillId) ?? judge(viewOf.get(skillId) ?? viewUnseen(skillId, model, now), standing);
+    judged.set(skillId, known);
+    return known;
+  };
+  return questions.map(({ skillId, questionDifficulty, item, met }, index) => {
+    const { view, code, gain } = judgedOf(skillId);
+    const states = { learner, skill: view.state, item: met };
+    const { pCorrect } = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
+    const rightLastHour = wasRightLately(learner, met, now);
+    return { index, skillId, pCorrect, mastery: view.mastery, gain, rightLastHour, view, code };
+  });
+}
+
+/** Whether the last answer on the item was right, within the hour. */
+function wasRightLately({ items }: LearnerState, met: AnswerStates['item'], now: number): boolean {
+  const trace = met === null ? null : recallItem(items, met);
+  return trace !== null && trace.wrongRun === 0 && now - trace.at * 1000 < nextItemsModel.recentMs;
+}
+
+const texts = allTexts.en.nextItem;
+
+export type ReasonCode = keyof typeof texts;
+
+/** Why a candidate stands where it does, for a teacher: what holds it back or speaks for its skill, else its level. */
+export function reasonOf(candidate: JudgedCandidate, target: number, standing: Standing) {
+  const { view, pCorrect, skillId } = candidate;
+  const code = reasonCodeOf(candidate, target);
+  const figures = {
+    chance: percentOf(pCorrect),
+    target: percentOf(target),
+    days: wholeDays(view.state.lastAttemptAt, standing.now),
+  };
+  const text = withNames((skill) => texts[code](skill, figures), nameOf(standing, skillId));
+  return { code, text };
+}
+
+function reasonCodeOf(candidate: JudgedCandidate, target: number): ReasonCode {
+  const { rightLastHour, view, code, mastery } = candidate;
+  if (rightLastHour) return 'ANSWERED_RECENTLY';
+  if (code === 'REVIEW_DUE') return 'REVIEW_DUE';
+  if (isMastered(view.state, mastery)) return 'MASTERED';
+  if (view.state.attempts === 0) return 'NEW_SKILL';
+  const distance = distanceOf(candidate, target);
+  if (Math.abs(distance) <= nextItemsModel.levelWidth) return 'RIGHT_LEVEL';
+  return distance < 0 ? 'HARDER_THAN_TARGET' : 'EASIER_THAN_TARGET';
+}
+
+/** A chance is neither none nor certain. */
+const percentOf = (share: number): number => clamp(Math.round(100 * share), 1, 99);
