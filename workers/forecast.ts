@@ -3,6 +3,8 @@ import { workerData } from 'node:worker_threads';
 import type {
   ForecastReply,
   ForecastTask,
+  NextItemsReply,
+  NextItemsTask,
   WhatIfReply,
   WhatIfTask,
   WorkerSettings,
@@ -10,6 +12,7 @@ import type {
 import { serveModels } from '../src/store/catalogue/served-models.js';
 import { createLogger } from '../src/telemetry.js';
 import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
+import { chooseNext } from './forecast/next-items.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';
 
 const settings = workerData as WorkerSettings;
@@ -33,7 +36,12 @@ const parts: ForecastParts = {
   onLost: logLost,
 };
 
-export default (task: ForecastTask | WhatIfTask): Promise<ForecastReply | WhatIfReply> =>
-  task.kind === 'what-if'
-    ? refusalAsValue(predictPlan(parts, task))
-    : refusalAsValue(predictAll(parts, task));
+type Task = ForecastTask | WhatIfTask | NextItemsTask;
+type TaskReply = ForecastReply | WhatIfReply | NextItemsReply;
+
+function answer(task: Task): Promise<TaskReply> {
+  if (task.kind === 'what-if') return predictPlan(parts, task);
+  return task.kind === 'next-items' ? chooseNext(parts, task) : predictAll(parts, task);
+}
+
+export default (task: Task): Promise<TaskReply> => refusalAsValue(answer(task));

@@ -62,14 +62,14 @@ export async function startEngine(
     logger,
   );
   closers.add('workers', () => compute.close());
-  const { forecast, whatIf } = compute;
+  const { forecast, whatIf, nextItems } = compute;
   const served = serveModels(() => Promise.resolve(redis), logger);
   closers.add('model watch', () => served.close());
   return {
     ...{ ...watch, endpoints, logger, closers, redis, clickhouse, spans },
     outbox: createOutbox(redis, partitions),
     journal: createJournal(redis, partitions),
-    compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf }) },
+    compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf, nextItems }) },
     learners: whileUsable(blocked, {
       read: (tenant: string, userId: string) => readLearner(redis, placeOf(tenant, userId, partitions)),
       packed: (tenant: string, userIds: readonly string[]) =>

@@ -46,6 +46,15 @@ export class LearnerCalls extends Operations {
     return this.post(path`/api/v1/predictions/${userId}/what-if`, plan, options);
   }
 
+  /** Which of up to 1000 questions to ask the learner next, the best first, and why. */
+  async nextItems(
+    userId: string,
+    request: Api.NextItemsRequest,
+    options: CallOptions = {},
+  ): Promise<Api.NextItems> {
+    return this.post(path`/api/v1/next-items/${userId}`, request, options);
+  }
+
   /** Mastery of all skills; of a page of them with `limit` or `cursor`. */
   async mastery(userId: string, query: Api.PageQuery & CallOptions = {}): Promise<Api.Mastery> {
     return this.get(path`/api/v1/mastery/${userId}`, query);

@@ -61,6 +61,17 @@ export type Plan = {
   readonly target_score?: number | null | undefined;
 };
 
+export type NextItemsRequest = {
+  readonly items: readonly {
+    readonly item_id?: Id | null | undefined;
+    readonly skill_id: Id;
+    readonly question_difficulty?: number | null | undefined;
+  }[];
+  readonly limit?: number | null | undefined;
+  /** Success rate aimed at */
+  readonly target?: number | null | undefined;
+};
+
 export type WebhookSetting = {
   readonly url: string;
   readonly event_types: EventTypes;
@@ -371,6 +382,31 @@ export type WhatIf = {
   readonly needed_within_days: number | null;
   readonly [field: `predicted_${'math' | 'rw'}_in_${number}_days`]: number;
   readonly [field: `predicted_total_in_${number}_days`]: number;
+};
+
+export type NextItems = {
+  readonly user_id: Id;
+  readonly target: number;
+  /** Best first */
+  readonly items: readonly {
+    /** Of the item in the request */
+    readonly index: number;
+    readonly item_id: Id | null;
+    readonly skill_id: Id;
+    readonly p_correct: number;
+    readonly mastery: number;
+    /** Of an hour on the skill, points of its section */
+    readonly expected_gain: number;
+    readonly reason_code:
+      | 'ANSWERED_RECENTLY'
+      | 'REVIEW_DUE'
+      | 'MASTERED'
+      | 'NEW_SKILL'
+      | 'RIGHT_LEVEL'
+      | 'HARDER_THAN_TARGET'
+      | 'EASIER_THAN_TARGET';
+    readonly reason: string;
+  }[];
 };
 
 export type Mastery = {

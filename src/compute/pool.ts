@@ -3,6 +3,8 @@ import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import {
   type ForecastReply,
+  type NextItemsReply,
+  type NextItemsTask,
   type RetractionReply,
   type RetractionTask,
   slotCount,
@@ -89,6 +91,13 @@ export function startCompute(
       limit(task.tenant, async () => {
         stillWanted();
         return planned(await forecasting.ask<WhatIfReply>({ kind: 'what-if', ...task }, tooLongForecast));
+      }),
+    /** JSON of the result, also for a learner without answers. @throws as `forecast` */
+    nextItems: (task: Omit<NextItemsTask, 'kind'>, stillWanted: StillWanted): Promise<string> =>
+      limit(task.tenant, async () => {
+        stillWanted();
+        const asked: NextItemsTask = { kind: 'next-items', ...task };
+        return (await forecasting.ask<NextItemsReply>(asked, tooLongForecast)).data;
       }),
     close: async () => {
       clearInterval(following);

@@ -126,6 +126,27 @@ export type WhatIfReply =
   | { readonly unknownSkills: readonly string[] }
   | Refused;
 
+/** A question that a caller asks about. */
+export interface AskedItem {
+  readonly itemId: string | null;
+  readonly skillId: string;
+  /** -3 to 3; null: not supplied. */
+  readonly questionDifficulty: number | null;
+}
+
+export interface NextItemsTask extends LearnerPlace {
+  readonly kind: 'next-items';
+  /** JSON of `AskedItem[]`. */
+  readonly items: string;
+  /** Most items that the result may name. */
+  readonly limit: number;
+  /** Success rate aimed at, .5 to .95. */
+  readonly target: number;
+}
+
+/** JSON of the result. */
+export type NextItemsReply = { readonly data: string } | Refused;
+
 type Refused = { readonly unavailable: string };
 
 /** A history that is to be replayed without one answer. */

@@ -15,6 +15,7 @@ import type { Health } from '../services/read/health.js';
 import * as attempts from '../services/read/list-attempts.js';
 import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
 import { type Live, LiveQuery } from '../services/read/live.js';
+import { NextItemsRequest, nextItems } from '../services/read/next-items.js';
 import { PageQuery } from '../services/read/pages.js';
 import * as mastery from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
@@ -33,7 +34,7 @@ import { xapiRoutes } from './xapi.js';
 
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
-  readonly forecaster: Parameters<typeof forecasts.forecastScores>[0];
+  readonly forecaster: Parameters<typeof forecasts.forecastScores>[0] & Parameters<typeof nextItems>[0];
   readonly mastery: mastery.ExplainPorts & ClassMasteryPorts;
   readonly velocity: VelocityPorts;
   readonly learners: LearnerListPorts;
@@ -61,6 +62,9 @@ const eventBatch = bodyOf(
 /** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
 const classRequest = bodyOf(largeBytes, { [json]: forecasts.ClassRequest });
 const classMasteryRequest = bodyOf(largeBytes, { [json]: ClassMasteryRequest });
+const nextItemsRequest = bodyOf(largeBytes, { [json]: NextItemsRequest });
+/** Twenty fields of each item, of which three are ours. */
+const maxNextValues = 20_000;
 /** Far more than the ids of a class and its skills or options. */
 const maxClassValues = 5000;
 
@@ -89,6 +93,15 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
     { scope: 'read', body: smallBody(forecasts.PlanRequest) },
     async ({ tenant, body, stillWanted }, userId) =>
       ok(await forecasts.forecastWhatIf(ports.forecaster, tenant, userId, parseJson(body), stillWanted)),
+  ),
+  route(
+    'POST',
+    '/api/v1/next-items/:user_id',
+    { scope: 'read', body: nextItemsRequest },
+    async (call, userId) => {
+      const body = await parseLarge(call.body, maxNextValues);
+      return ok(await nextItems(ports.forecaster, call.tenant, userId, body, call.stillWanted));
+    },
   ),
   route('GET', '/api/v1/mastery/:user_id', reads(PageQuery), async ({ tenant, query }, userId) =>
     ok(await mastery.readMastery(ports.mastery, tenant, userId, query)),

@@ -150,6 +150,7 @@ test('500 for a defect: no internals in the message, and others are served', asy
     { method: 'GET', path: `/api/v1/mastery/${user_id}` },
     { method: 'GET', path: `/api/v1/predictions/${user_id}` },
     { path: `/api/v1/predictions/${user_id}/what-if`, body: '{"answers_per_day":5}' },
+    { path: `/api/v1/next-items/${user_id}`, body: '{"items":[{"skill_id":"s"}]}' },
   ];
   for (const each of parts) {
     const { text } = await refused(each, { status: 500, code: 'INTERNAL' });

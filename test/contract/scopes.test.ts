@@ -49,7 +49,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
   operator: [anyKey, /\/keys/, /\/(parked|audits|deployment|live)/, /^POST .*\/model\/rollback$/],
   read: [
     anyKey,
-    /^POST \/api\/v1\/(predictions|mastery$)/,
+    /^POST \/api\/v1\/(predictions|next-items|mastery$)/,
     /^GET .*\/(predictions|mastery|velocity|goals|skills|skill-statistics|learners$)/,
     /^GET .*\/attempts$/,
     /^GET .*\/model\//,

@@ -21,6 +21,7 @@ import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/r
 import { LearnersQuery } from '../../src/services/read/list-learners.js';
 import { LiveQuery } from '../../src/services/read/live.js';
 import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
+import { NextItemsRequest } from '../../src/services/read/next-items.js';
 import { PageQuery } from '../../src/services/read/pages.js';
 import { VelocityQuery } from '../../src/services/read/velocity.js';
 
@@ -70,6 +71,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   ClassRequest: ClassRequest,
   ClassMasteryRequest,
   Plan: PlanRequest,
+  NextItemsRequest,
   WebhookSetting: NewWebhook,
   WebhookChange,
   SecretRotation: Rotation,
@@ -94,6 +96,7 @@ const received: Readonly<Record<string, TSchema>> = {
   Prediction: bodies.Prediction,
   ClassPredictions: bodies.ClassPredictions,
   WhatIf: bodies.WhatIf,
+  NextItems: bodies.NextItems,
   Mastery: bodies.Mastery,
   ClassMastery: bodies.ClassMastery,
   SkillMastery: bodies.SkillMastery,

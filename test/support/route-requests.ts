@@ -60,6 +60,10 @@ export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestPa
     path: `/api/v1/predictions/${user(ids)}/what-if`,
     ...sends({ answers_per_day: 10, skills: [ids.skillId] }),
   }),
+  'POST /api/v1/next-items/:user_id': (ids) => ({
+    path: `/api/v1/next-items/${user(ids)}`,
+    ...sends({ items: [{ skill_id: ids.skillId, item_id: 'i' }] }),
+  }),
   'GET /api/v1/mastery/:user_id': (ids) => ({ path: `/api/v1/mastery/${user(ids)}` }),
   'POST /api/v1/mastery': ({ userId, skillId }) => ({
     path: '/api/v1/mastery',

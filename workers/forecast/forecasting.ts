@@ -91,7 +91,7 @@ const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] 
     order.userIds.map((userId) => ({ order, ...placeOf(order.tenant, userId, partitions) })),
   );
 
-async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
+export async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
   const [model, knownSkills] = await Promise.all([models.get(name), countKnownSkills(client, name)]);
   return { model, knownSkills };
 }
@@ -131,7 +131,11 @@ function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTena
   return { result: JSON.stringify(standing), row: null };
 }
 
-const subjectOf = ({ learner, skills }: FoundLearner, tenant: Tenant, now: number): ForecastSubject => ({
+export const subjectOf = (
+  { learner, skills }: FoundLearner,
+  tenant: Tenant,
+  now: number,
+): ForecastSubject => ({
   ...tenant,
   learner,
   views: viewSkills(skills, tenant.model, now),

@@ -1,7 +1,8 @@
 /** What the bodies of answers are: schemas of their data. */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
+import { reasonCodes } from '../../domain/advice/next-items.js';
 import { sections } from '../../domain/base/common.js';
-import { activityModel, goalModel } from '../../domain/base/params.js';
+import { activityModel, goalModel, nextItemsModel } from '../../domain/base/params.js';
 import { type ErrorCode, errorTable } from '../../errors.js';
 import { nullable } from '../checked.js';
 import { LearningEventResult } from '../events.js';
@@ -314,3 +315,23 @@ export const WhatIf = Type.Object(
   },
   predicted,
 );
+
+export const NextItems = Type.Object({
+  user_id: Id,
+  target: Type.Number({ minimum: nextItemsModel.target.low, maximum: nextItemsModel.target.high }),
+  items: Type.Array(
+    Type.Object({
+      index: Type.Integer({ minimum: 0, description: 'Of the item in the request' }),
+      item_id: nullable(Id),
+      skill_id: Id,
+      ...each(Share, 'p_correct', 'mastery'),
+      expected_gain: Type.Number({
+        minimum: 0,
+        description: 'Of an hour on the skill, points of its section',
+      }),
+      reason_code: Type.Enum(reasonCodes),
+      reason: Type.String({ maxLength: 200 }),
+    }),
+    { maxItems: nextItemsModel.maxItems, description: 'Best first' },
+  ),
+});

@@ -59,6 +59,10 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/predictions/:user_id': ['predictions', 'Scores now and later, with intervals and advice'],
   'POST /api/v1/predictions': ['classPredictions', 'The same for a class'],
   'POST /api/v1/predictions/:user_id/what-if': ['whatIf', 'The forecast under a plan of practice'],
+  'POST /api/v1/next-items/:user_id': [
+    'nextItems',
+    'Which of some questions to ask the learner next, and why',
+  ],
   'GET /api/v1/mastery/:user_id': ['mastery', 'Mastery of every skill that the learner answered'],
   'POST /api/v1/mastery': ['classMastery', 'Mastery of a class, of all skills or some'],
   'GET /api/v1/mastery/:user_id/:skill_id': ['skillMastery', 'Mastery of one skill, and why it is so'],

@@ -85,6 +85,7 @@ const answers = {
   'GET /api/v1/predictions/:user_id': ok(data.Prediction, 'USER_NOT_FOUND'),
   'POST /api/v1/predictions': ok(data.ClassPredictions),
   'POST /api/v1/predictions/:user_id/what-if': ok(data.WhatIf, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'POST /api/v1/next-items/:user_id': ok(data.NextItems),
   'GET /api/v1/mastery/:user_id': ok(data.Mastery, 'USER_NOT_FOUND'),
   'POST /api/v1/mastery': ok(data.ClassMastery, 'LIMIT_EXCEEDED'),
   'GET /api/v1/mastery/:user_id/:skill_id': ok(data.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),

@@ -135,7 +135,8 @@ function wasRightLately({ items }: LearnerState, met: AnswerStates['item'], now:
 
 const texts = allTexts.en.nextItem;
 
-export type ReasonCode = keyof typeof texts;
+type ReasonCode = keyof typeof texts;
+export const reasonCodes = Object.keys(texts) as ReasonCode[];
 
 /** Why a candidate stands where it does, for a teacher: what holds it back or speaks for its skill, else its level. */
 export function reasonOf(candidate: JudgedCandidate, target: number, standing: Standing) {

@@ -1,6 +1,13 @@
 /** Reads of learners: whole for what needs all their skills, and as records of an export. */
 import type { ExportRecord } from '../../contracts/export-record.js';
-import { type LearnerState, newLearner, type SkillState } from '../../domain/tracing/states.js';
+import {
+  type ItemWindow,
+  type LearnerState,
+  newLearner,
+  type RememberedItem,
+  type SkillState,
+} from '../../domain/tracing/states.js';
+import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { ApiError } from '../../errors.js';
 import { sliceTurn } from '../../slices.js';
 import { waitingRecords } from '../outbox/waiting-rows.js';
@@ -148,6 +155,39 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
   const [packed] = (await readPacked(client, [place])) as [PackedLearner];
   await turnOf(packed);
   return packed.unpack();
+}
+
+/** What a learner's memory has of items, by the hash of each in hex. */
+export type MetItems = ReadonlyMap<string, RememberedItem<ItemTrace>>;
+
+/** As `findLearner`, with all items that are remembered, 256 at most: all of it as of one moment, in one command. */
+export async function readWithItems(
+  client: RedisClient,
+  place: Placed,
+): Promise<(FoundLearner & { readonly items: MetItems }) | null> {
+  const { partition, tenant, userId } = place;
+  const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
+  const reply = readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
+  const packed = await whileRedisServes(reply);
+  if (packed.length > longBytes) await sliceTurn();
+  const reader = createPackReader(packed);
+  reader.list();
+  const found = unpack(reader);
+  return found && { ...found, items: unpackItems(reader, found.learner.items) };
+}
+
+/** The hash of the current generation's parity holds it, the other one the generation before. */
+function unpackItems(reader: PackReader, { generation }: ItemWindow): MetItems {
+  const items = new Map<string, RememberedItem<ItemTrace>>();
+  for (const parity of [0, 1]) {
+    const of = generation % 2 === parity ? generation : generation - 1;
+    for (let fields = reader.list() / 2; fields > 0; fields--) {
+      const hash = reader.bytes().toString('hex');
+      const trace = decodeItem(reader.bytes());
+      if ((items.get(hash)?.generation ?? -1) < of) items.set(hash, { generation: of, trace });
+    }
+  }
+  return items;
 }
 
 /** As `findLearner`, by skill id. */

@@ -141,6 +141,24 @@ const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> =
     },
     ['answers_per_day'],
   ),
+  'POST /api/v1/next-items/:user_id': record(
+    {
+      items: fc.array(
+        record(
+          {
+            item_id: optional(goodId),
+            skill_id: goodId,
+            question_difficulty: optional(fc.double({ min: -3, max: 3, noNaN: true })),
+          },
+          ['skill_id'],
+        ),
+        { minLength: 1, maxLength: 8 },
+      ),
+      limit: optional(fc.integer({ min: 1, max: 1000 })),
+      target: optional(fc.double({ min: 0.5, max: 0.95, noNaN: true })),
+    },
+    ['items'],
+  ),
   'PUT /api/v1/goals/:user_id': record(
     {
       target_score: fc.integer({ min: 40, max: 160 }).map((tens) => 10 * tens),

@@ -1,0 +1,74 @@
+/** What to ask a learner next, of questions that the caller has. */
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { StillWanted } from '../../compute/forecast-batcher.js';
+import type { Compute } from '../../compute/pool.js';
+import { checked, orNull } from '../../contracts/checked.js';
+import { Id } from '../../contracts/ids.js';
+import type { AskedItem } from '../../contracts/tasks.js';
+import { difficultyModel, nextItemsModel } from '../../domain/base/params.js';
+
+const { maxItems, defaultLimit, target } = nextItemsModel;
+
+const Item = Type.Object({
+  item_id: orNull(Id),
+  skill_id: Id,
+  question_difficulty: orNull(
+    Type.Number({ minimum: -difficultyModel.limit, maximum: difficultyModel.limit }),
+  ),
+});
+
+export const NextItemsRequest = Type.Object(
+  {
+    items: Type.Array(Item, { minItems: 1, maxItems }),
+    limit: orNull(Type.Integer({ minimum: 1, maximum: maxItems, default: defaultLimit })),
+    target: orNull(
+      Type.Number({
+        ...{ minimum: target.low, maximum: target.high, default: target.start },
+        description: 'Success rate aimed at',
+      }),
+    ),
+  },
+  {
+    examples: [
+      {
+        items: [
+          { item_id: 'q-17', skill_id: 'linear-equations' },
+          { item_id: 'q-18', skill_id: 'linear-equations', question_difficulty: 1.5 },
+          { item_id: 'q-40', skill_id: 'algebra' },
+        ],
+        limit: 2,
+      },
+    ],
+  },
+);
+const requestCheck = Compile(NextItemsRequest);
+
+/**
+ * JSON of POST /api/v1/next-items/{user_id}. Nothing is stored, and no name is made known.
+ * @throws ApiError INVALID_REQUEST, UNAVAILABLE, and what `stillWanted` throws
+ */
+export async function nextItems(
+  compute: Pick<Compute, 'nextItems'>,
+  tenant: string,
+  userId: string,
+  body: unknown,
+  stillWanted: StillWanted,
+): Promise<string> {
+  const request = checked(requestCheck, body, 'request');
+  const items = request.items.map(
+    ({ item_id, skill_id, question_difficulty }): AskedItem => ({
+      itemId: item_id ?? null,
+      skillId: skill_id,
+      questionDifficulty: question_difficulty ?? null,
+    }),
+  );
+  const task = {
+    tenant,
+    userId,
+    items: JSON.stringify(items),
+    limit: request.limit ?? defaultLimit,
+    target: request.target ?? target.start,
+  };
+  return compute.nextItems(task, stillWanted);
+}

@@ -1,0 +1,70 @@
+/** What to ask a learner next, from the learner's stored records and those of the items. */
+import type { AskedItem, NextItemsReply, NextItemsTask } from '../../src/contracts/tasks.js';
+import {
+  type JudgedCandidate,
+  judgeQuestions,
+  orderCandidates,
+  reasonOf,
+} from '../../src/domain/advice/next-items.js';
+import { round4 } from '../../src/domain/base/common.js';
+import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
+import { type Standing, standingOf } from '../../src/domain/score/score.js';
+import { newLearner } from '../../src/domain/tracing/states.js';
+import { distinct } from '../../src/lists.js';
+import { placeOf } from '../../src/store/learners/learner-commands.js';
+import { readWithItems } from '../../src/store/learners/learner-reads.js';
+import { hashItem, readItems } from '../../src/store/models/item-store.js';
+import { type ForecastParts, readTenant, subjectOf } from './forecasting.js';
+
+/** Who never answered is anybody: the population's values. */
+const nobody = { learner: newLearner, skills: [], goalRecord: null, items: new Map<string, never>() };
+
+/** Two round trips, whatever is asked: the learner beside the tenant, then the items, which are of the tenant's model. */
+export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Promise<NextItemsReply> {
+  const { tenant: name, userId } = task;
+  const asked: readonly AskedItem[] = JSON.parse(task.items);
+  const client = await parts.redis();
+  const [found, tenant] = await Promise.all([
+    readWithItems(client, placeOf(name, userId, parts.settings.partitions)),
+    readTenant(parts.models, client, name),
+  ]);
+  const hashes = new Map(
+    distinct(asked.flatMap(({ itemId }) => itemId ?? [])).map((itemId) => [itemId, hashItem(itemId)]),
+  );
+  const records = await readItems(client, name, tenant.model.version, [...hashes.values()]);
+  const models = new Map([...hashes.keys()].map((itemId, i) => [itemId, records[i] ?? null]));
+  const { items, ...learner } = found ?? nobody;
+  const standing = standingOf(subjectOf(learner, tenant, parts.now()));
+  const questions = asked.map(({ itemId, skillId, questionDifficulty }) => ({
+    ...{ skillId, questionDifficulty },
+    item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
+    met: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
+  }));
+  const ordered = orderCandidates(judgeQuestions(standing, questions), task.target, task.limit);
+  return { data: nextItemsJson(ordered, asked, standing, task) };
+}
+
+const nextItemsJson = (
+  ordered: readonly JudgedCandidate[],
+  asked: readonly AskedItem[],
+  standing: Standing,
+  { userId, target }: NextItemsTask,
+): string =>
+  JSON.stringify({
+    user_id: userId,
+    target,
+    items: ordered.map((candidate) => {
+      const { index, skillId, pCorrect, mastery, gain } = candidate;
+      const reason = reasonOf(candidate, target, standing);
+      return {
+        index,
+        item_id: asked[index]?.itemId,
+        skill_id: skillId,
+        p_correct: round4(pCorrect),
+        mastery: round4(mastery),
+        expected_gain: round4(gain),
+        reason_code: reason.code,
+        reason: reason.text,
+      };
+    }),
+  });
