@@ -5,6 +5,8 @@ import { type Conditions, conditionsFor } from '../../src/domain/answer/conditio
 import type { Answer } from '../../src/domain/base/common.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { unrelated } from '../../src/domain/prediction/related.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import {
   type AnswerStates,
   type LearnerState,
@@ -21,7 +23,8 @@ export const item: ItemModel = {
   answers: 40,
   right: 25,
   expected: 27.5,
-  terms: [0.1, 0.1, 0.1],
+  terms: [0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
+  before: unrelated,
   abilityOffset: 0.2,
 };
 
@@ -50,7 +53,8 @@ export function stepsOf(answers: number): Step[] {
   return Array.from({ length: answers }, (_, i) => {
     const skillId = `skill-${i % 20}`;
     const skill = skills.get(skillId) ?? newSkill(defaultParameters);
-    const states = { learner, skill, item: items.get(i % 200) };
+    const asked = askedOf({ skillId, itemId: `item-${i % 200}` });
+    const states = { asked, learner, skill, item: items.get(i % 200) };
     const answer = answerAt(i);
     const conditions = conditionsFor(unfittedModel, skillId, item, states, answer);
     const effect = applyAnswer(states, answer, conditions);
@@ -72,7 +76,8 @@ export function learnerOf(answers: readonly Answer[], skillCount: number, model:
   let learner: LearnerState = newLearner;
   for (const [i, answer] of answers.entries()) {
     const skillId = `skill-${i % skillCount}`;
-    const states = { learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
+    const asked = askedOf({ skillId, itemId: null });
+    const states = { asked, learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
     const effect = applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
     learner = effect.learner;
     skills.set(skillId, effect.skill);

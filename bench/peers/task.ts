@@ -5,6 +5,7 @@ import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import {
   decodeLearner,
@@ -23,6 +24,7 @@ export default async function track(event: AnswerEvent): Promise<string> {
   const key = `task:${event.user_id}`;
   const [learnerRecord, skillRecord] = await redis.hmgetBuffer(key, 'L', event.skill_id);
   const states = {
+    asked: askedOf({ skillId: event.skill_id, itemId: event.item_id ?? null }),
     learner: learnerRecord ? decodeLearner(learnerRecord) : newLearner,
     skill: skillRecord ? decodeSkill(skillRecord) : newSkill(defaultParameters),
     item: undefined,

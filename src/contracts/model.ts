@@ -5,15 +5,16 @@ import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
 import { features } from '../domain/prediction/features.js';
-import { skillTermCount } from '../domain/prediction/model.js';
-import { maxItemRun } from '../domain/tracing/traces.js';
+import { skillTermCount, startModel, streakCount } from '../domain/prediction/model.js';
+import { unrelated } from '../domain/prediction/related.js';
+import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**
  * Grows when an older process could not read what a newer one writes, as with other features: it then keeps what it
  * has. A newer process reads every older format, or tenants would be without their model after an upgrade.
  */
-const format = 1;
+const format = 2;
 
 const Count = Type.Integer({ minimum: 0 });
 const Figure = Type.Number();
@@ -41,6 +42,7 @@ const StoredSkill = Type.Object({
   difficultyMean: Figure,
   times: Type.Object({ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure }),
   terms: figures(skillTermCount),
+  related: Type.Object({ keys: Type.Array(Count), terms: Type.Array(Figure) }),
   abilityOffset: Figure,
 });
 
@@ -74,7 +76,10 @@ const StoredModel = Type.Object({
     weights: figures(features.length),
     means: figures(features.length),
     runs: figures(maxItemRun),
+    streaks: figures(streakCount),
+    patterns: figures(itemPatterns),
     itemPriorAnswers: Positive,
+    itemScale: Positive,
   }),
   abilityOffset: Figure,
   accuracy: StoredAccuracy,
@@ -118,16 +123,38 @@ export function decodeModel(text: string): TenantModel {
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g); // one at a time
   const [head = ''] = lines.next().value ?? [];
-  const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(`${head}${emptyEnd}`));
+  const stored = JSON.parse(`${head}${emptyEnd}`);
+  const upgrade = stored.format === 1 ? upgradeOfFirst : null;
+  const { format: _, ...model } = checkedBy(modelCheck, upgrade === null ? stored : upgrade.model(stored));
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
-    const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line.replace(/,$/, '')));
+    const own = JSON.parse(line.replace(/,$/, ''));
+    const { skillId, ...skill } = checkedBy(skillCheck, upgrade === null ? own : upgrade.skill(own));
     skills.set(skillId, skill);
     yield;
   }
   throw new Error('the stored model cannot be read: its end is missing');
 }
+
+const padded = (terms: readonly number[], count: number): number[] =>
+  Array.from({ length: count }, (_, i) => terms[i] ?? 0);
+
+/** The first format lacks what stands in tables, and the features of first tries and retries; without them it predicts alike. */
+const upgradeOfFirst = {
+  model: (stored: { readonly prediction: { weights: number[]; means: number[] } }) => {
+    const { prediction } = stored;
+    const { streaks, patterns, itemScale } = startModel;
+    const weights = padded(prediction.weights, features.length);
+    const means = padded(prediction.means, features.length);
+    return { ...stored, format, prediction: { ...prediction, weights, means, streaks, patterns, itemScale } };
+  },
+  skill: (stored: { readonly terms: number[] }) => ({
+    ...stored,
+    terms: padded(stored.terms, skillTermCount),
+    related: unrelated,
+  }),
+};
 
 function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'): Value {
   if (check.Check(stored)) return stored;

@@ -1,4 +1,5 @@
 /** Forecasts of many learners at once, from what is stored in Redis. */
+
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/contracts/tasks.js';
@@ -7,6 +8,7 @@ import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
@@ -44,7 +46,8 @@ async function store(client: RedisClient, tenant: string, userId: string, skillI
   const skills = new Map<string, SkillState>();
   for (let i = 0; i < 3 * skillIds.length; i++) {
     const skillId = skillIds[i % skillIds.length] as string;
-    const states = { learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
+    const asked = askedOf({ skillId, itemId: null });
+    const states = { asked, learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
     const answer = {
       isCorrect: (i + userId.length) % 3 > 0,
       occurredAt: now - 1e6 * (3 * skillIds.length - i),

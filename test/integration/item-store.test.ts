@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { keyOf } from '../../src/domain/base/text-hash.js';
+import { pairTableOf } from '../../src/domain/fit/prediction/pair-tables.js';
 import { itemTermCount } from '../../src/domain/prediction/model.js';
+import { unrelated } from '../../src/domain/prediction/related.js';
 import {
   addItemAnswers,
   hashItem,
@@ -49,10 +52,12 @@ test('item counters', { timeout: 60_000 }, async (t) => {
   });
 
   await t.test('go beside the terms of a fit, and belong to its version and tenant', async () => {
-    const fitted = { terms: none.map((_, i) => 0.5 * i - 0.25), abilityOffset: -1.5 };
+    const before = { keys: [keyOf('unknown')], terms: [0.75] };
+    const fitted = { terms: none.map((_, i) => 0.5 * i - 0.25), before, abilityOffset: -1.5 };
     const items = {
       terms: Float32Array.from([...none, ...fitted.terms, ...none]),
       offsets: Float32Array.of(0, fitted.abilityOffset, 0),
+      pairs: pairTableOf([unrelated, { keys: [2], terms: before.terms }, unrelated], 1),
       sums: {
         answers: Uint32Array.of(9, 5, 0),
         right: Uint32Array.of(9, 3, 0),
@@ -64,12 +69,12 @@ test('item counters', { timeout: 60_000 }, async (t) => {
     const delta = { itemId: 'known', answers: 1, right: 1, expected: 0.125 };
     assert.equal(await addItemAnswers(redis, 'school', 4, [delta, { ...delta, itemId: 'new' }]), 0);
     assert.deepEqual(await readItems(redis, 'school', 4, ['new', 'known', 'unknown']), [
-      { answers: 1, right: 1, expected: 0.125, terms: none, abilityOffset: 0 },
+      { answers: 1, right: 1, expected: 0.125, terms: none, before: unrelated, abilityOffset: 0 },
       { answers: 6, right: 4, expected: 2.625, ...fitted },
       null,
     ]);
-    const { terms, offsets } = await readItemFigures(redis, 'school', 4, hashes);
-    assert.deepEqual([terms, offsets], [items.terms, items.offsets]);
+    const { terms, offsets, pairs } = await readItemFigures(redis, 'school', 4, hashes);
+    assert.deepEqual([terms, offsets, pairs], [items.terms, items.offsets, items.pairs]);
     assert.deepEqual(await readItems(redis, 'other', 4, ['known']), [null]);
     assert.deepEqual(await readItems(redis, 'school', 5, ['known']), [null]);
   });

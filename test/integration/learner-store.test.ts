@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import { modelVersion } from '../../src/domain/base/params.js';
 import type { RememberedItem } from '../../src/domain/tracing/states.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
+import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   answerBytes,
   type IdFields,
@@ -264,7 +265,7 @@ test('a learner of whom little is asked shows nothing of its other ids', async (
 /** An item as it is remembered after that many right answers. */
 const remembered = (generation: number, right: number): RememberedItem<ItemTrace> => ({
   generation,
-  trace: { right, wrong: 0, wrongRun: 0, elsewhere: 7, at: 1_700_000_000 },
+  trace: { ...newItemTrace, right, elsewhere: 7, at: 1_700_000_000 },
 });
 
 /** A commit that writes items into the generation that is current then. */

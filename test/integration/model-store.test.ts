@@ -4,6 +4,7 @@ import { encodeModel } from '../../src/contracts/model.js';
 import { fitBounds } from '../../src/domain/base/params.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
+import { unrelated } from '../../src/domain/prediction/related.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { addItemAnswers, readItems } from '../../src/store/models/item-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
@@ -34,6 +35,7 @@ const modelOf = (version: number): TenantModel => ({
         difficultyMean: -0.125,
         times: { answers: 10, meanSeconds: 31.5, logMean: 3.2, logM2: 0.7 },
         terms: Array.from({ length: skillTermCount }, (_, i) => i / 3),
+        related: { keys: [7, 4_000_000_000], terms: [0.1, -0.2, 0.3, 1 / 3, 0, -1.5] },
         abilityOffset: -0.7,
       },
     ],
@@ -155,7 +157,8 @@ test('published models', { timeout: 60_000 }, async (t) => {
     await addItemAnswers(redis, 'items', 0, [delta]);
     for (let version = 0; version < 4; version++) await publish(redis, 'items', version);
     const [item] = await readItems(redis, 'items', 4, ['i']);
-    assert.deepEqual(item, { answers: 2, right: 1, expected: 1.25, terms: noTerms, abilityOffset: 0 });
+    const none = { terms: noTerms, before: unrelated, abilityOffset: 0 };
+    assert.deepEqual(item, { answers: 2, right: 1, expected: 1.25, ...none });
     assert.equal(await redis.exists(itemsKey('items', 1), itemsKey('items', 0)), 0);
     assert.equal(await models.use('items', 1, 4), 'used');
     assert.deepEqual(await readItems(redis, 'items', 1, ['i']), [null]);

@@ -2,6 +2,7 @@
  * The attempt rows alone rebuild what Redis holds, bit for bit (ADR 9): learners of every habit answer over HTTP
  * while two models come into force; then their rows are applied one by one to nothing.
  */
+
 import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
@@ -13,13 +14,17 @@ import {
   rowColumns,
 } from '../../src/contracts/attempt-row.js';
 import { encodeModel } from '../../src/contracts/model.js';
+import { keyOf } from '../../src/domain/base/text-hash.js';
 import {
   defaultSkillParameters,
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
+import { pairTableOf } from '../../src/domain/fit/prediction/pair-tables.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
+import { type Related, skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
+import { distinct } from '../../src/lists.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
 import { dumpOf, type Fields } from '../../src/store/learners/learner-codec.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
@@ -165,11 +170,18 @@ function modelOf(version: number): TenantModel {
           difficultyMean: random() - 0.5,
           times: { answers: 500, meanSeconds: 20 + 60 * random(), logMean: 3 + random(), logM2: 100 },
           terms: Array.from({ length: skillTermCount }, () => random() - 0.5),
+          related: relatedTo(skills.map(keyOf), skillPairTerms),
           abilityOffset: random() - 0.5,
         },
       ]),
     ),
   };
+}
+
+/** Each key once, with terms drawn anew. */
+function relatedTo(keys: readonly number[], width: number): Related {
+  const own = distinct(keys).sort((a, b) => a - b);
+  return { keys: own, terms: Array.from({ length: width * own.length }, () => random() - 0.5) };
 }
 
 async function publish(): Promise<number> {
@@ -180,6 +192,10 @@ async function publish(): Promise<number> {
   const items = {
     terms: drawn(ids.length * itemTermCount),
     offsets: drawn(ids.length),
+    pairs: pairTableOf(
+      ids.map((_, item) => (item === 0 ? unrelated : relatedTo([1, 1 + below(450)], 1))),
+      1,
+    ),
     sums: {
       answers: Uint32Array.from(ids, () => 10),
       right: Uint32Array.from(ids, () => below(11)),

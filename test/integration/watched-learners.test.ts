@@ -1,9 +1,11 @@
 /** Learners of a batch: written as each would be alone, and not at all where somebody else was there. */
+
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
+import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { ApiError } from '../../src/errors.js';
 import { answerBytes, hashEventId, noIds, openIds } from '../../src/store/learners/event-ids.js';
 import type {
@@ -117,7 +119,7 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
   const { learner, skill } = countAnswers(right.map((isCorrect) => ({ isCorrect })));
   const { version, items: window } = loaded?.learner ?? { version: 0, items: learner.items };
   const generation = window.generation + generations;
-  const trace = { right: right.length, wrong: 0, wrongRun: 0, elsewhere: 7, at };
+  const trace = { ...newItemTrace, right: right.length, elsewhere: 7, at };
   return {
     ...place,
     learner: { ...learner, version: version + 1, items: { generation, size: items.length } },

@@ -2,6 +2,7 @@ import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-an
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import type { Answer } from '../../src/domain/base/common.js';
 import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import { type AnswerStates, newLearner, newSkill } from '../../src/domain/tracing/states.js';
 
 const anAnswer: Answer = {
@@ -22,6 +23,7 @@ function countAnswer(states: AnswerStates, answer: Answer, model: TenantModel = 
 /** A new learner's states after answers on one skill; what an answer does not say is that of `anAnswer`. */
 export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
   let states: AnswerStates = {
+    asked: askedOf({ skillId, itemId: null }),
     learner: newLearner,
     skill: newSkill(skillModelOf(model, skillId).parameters),
     item: null,

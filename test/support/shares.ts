@@ -13,7 +13,14 @@ import { answerLog, type LoggedAnswer } from './answer-logs.js';
 export function traceOf(answers: readonly boolean[]): LearnerTrace {
   let traces = { learner: newLearnerTrace, skill: newSkillTrace, item: null };
   for (const [i, isCorrect] of answers.entries()) {
-    const next = updateTraces(traces, { isCorrect, occurredAt: 1000 * i }, i + 1, i, 0);
+    const next = updateTraces(
+      traces,
+      { skill: 1, item: 0 },
+      { isCorrect, occurredAt: 1000 * i },
+      i + 1,
+      i,
+      0,
+    );
     traces = { ...next, item: null };
   }
   return traces.learner;

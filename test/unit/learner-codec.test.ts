@@ -37,8 +37,31 @@ test('states survive their records bit for bit', () => {
 });
 
 test('an item survives its record', () => {
-  const item = { right: 255, wrong: 0, wrongRun: 8, elsewhere: 4_000_000_000, at: 1_800_000_000 };
+  const item = {
+    right: 255,
+    wrong: 0,
+    wrongRun: 8,
+    lastWrong: 15,
+    elsewhere: 4_000_000_000,
+    at: 1_800_000_000,
+  };
   assert.deepEqual(decodeItem(encodeItem(item)), item);
+});
+
+test('of an item that an earlier version wrote, the run of wrong answers is known of its last ones', () => {
+  const item = { right: 3, wrong: 2, wrongRun: 2, lastWrong: 0b1011, elsewhere: 7, at: 9 };
+  const record = encodeItem(item);
+  assert.equal(decodeItem(record).lastWrong, 0b1011);
+  record[2] = item.wrongRun;
+  assert.deepEqual(decodeItem(record), { ...item, lastWrong: 0b11 });
+});
+
+test('of a skill that an earlier version wrote, the streak is at least its last answer', () => {
+  const streakOf = (...answers: boolean[]): number => {
+    const { skill } = countAnswers(answers.map((isCorrect) => ({ isCorrect })));
+    return decodeSkill(encodeSkill(skill).subarray(0, 117)).trace.streak;
+  };
+  assert.deepEqual([streakOf(), streakOf(true, true), streakOf(true, false, false)], [0, 1, -1]);
 });
 
 test('a skill takes one block of 128 bytes in Redis, 4 of them its own', () => {

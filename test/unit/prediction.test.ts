@@ -11,17 +11,21 @@ import {
 } from '../../src/domain/base/params.js';
 import {
   type FittedPrediction,
-  fitSteps,
   fittedPrediction,
   newFitMemory,
+  type PartName,
+  partNames,
+  sweepSteps,
 } from '../../src/domain/fit/prediction/blocks.js';
+import { uncalibrated } from '../../src/domain/fit/prediction/cross-fit.js';
 import { abilityOffset, fitOffsets } from '../../src/domain/fit/prediction/offsets.js';
+import { relatedAt } from '../../src/domain/fit/prediction/pair-tables.js';
 import {
   type FeatureStore,
   newFeatureStore,
   replayLearners,
 } from '../../src/domain/fit/prediction/replay.js';
-import { moveRanges, solveStep, sumRanges } from '../../src/domain/fit/prediction/steps.js';
+import { moveRanges, runStep } from '../../src/domain/fit/prediction/steps.js';
 import {
   columnOf,
   type FeatureInput,
@@ -29,6 +33,7 @@ import {
   features,
   rowWidth,
   runColumn,
+  skillColumns,
   writeFeatures,
 } from '../../src/domain/prediction/features.js';
 import {
@@ -43,11 +48,15 @@ import {
   skillTermCount,
   startModel,
   startTerms,
+  streakCount,
   type Terms,
 } from '../../src/domain/prediction/model.js';
+import { skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
+import { newCourse } from '../../src/domain/tracing/course.js';
 import {
   type ItemTrace,
+  itemPatterns,
   newItemTrace,
   newLearnerTrace,
   newSkillTrace,
@@ -85,16 +94,20 @@ interface Fitted extends FittedPrediction {
   readonly itemCounts: readonly ItemCounts[];
 }
 
-function fitOn(log: AnswerLog, learners: Learners, store: FeatureStore): Fitted {
+const { sweeps, freshSweeps } = predictionModel.fit;
+
+function fitOn(
+  log: AnswerLog,
+  learners: Learners,
+  store: FeatureStore,
+  parts: readonly PartName[] = partNames,
+): Fitted {
   const { itemVariance } = fitOffsets(log, learners);
   const memory = newFitMemory(log, learners, store, itemVariance);
   moveRanges(memory, 'weights', 0, memory.ranges);
-  for (const step of fitSteps) {
-    sumRanges(memory, step, 0, memory.ranges);
-    solveStep(memory, step.name);
-    moveRanges(memory, step.name, 0, memory.ranges);
-  }
-  const fitted = fittedPrediction(memory, itemVariance);
+  for (let sweep = 0; sweep < sweeps; sweep++)
+    for (const step of sweepSteps(parts, sweep < freshSweeps)) runStep(memory, step);
+  const fitted = fittedPrediction(memory, itemVariance, uncalibrated);
   const itemCounts = Array.from({ length: log.items + 1 }, () => ({ answers: 0, right: 0, expected: 0 }));
   const end = learners.indexOf(0);
   const answers = log.starts[end < 0 ? log.starts.length - 1 : end] as number;
@@ -118,13 +131,15 @@ const fitAll = (log: AnswerLog): Fitted =>
 const noAnswers: ItemCounts = { answers: 0, right: 0, expected: 0 };
 
 const termsOf = (
-  { model, skillTerms, itemTerms, itemCounts }: Fitted,
+  { model, skillTerms, itemTerms, pairs, itemPairs, itemCounts }: Fitted,
   skill: number,
   item: number,
 ): Terms => ({
   skill: skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount),
   item: item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount),
-  itemDifficulty: item === 0 ? 0 : itemDifficulty(itemCounts[item] ?? noAnswers, model.itemPriorAnswers),
+  related: relatedAt(pairs, skill),
+  itemsBefore: item === 0 ? unrelated : relatedAt(itemPairs, item),
+  itemDifficulty: item === 0 ? 0 : itemDifficulty(itemCounts[item] ?? noAnswers, model),
 });
 
 interface SkillHistory {
@@ -162,6 +177,7 @@ function newLearnerHistory() {
       const row = new Float64Array(rowWidth);
       writeFeatures(row, 0, {
         traces: tracesOf(skill, item),
+        asked: { skill: skill + 1, item },
         bktProbability: mastery * (1 - pSlip) + (1 - mastery) * pGuess,
         skillAttempts: attempts,
         skillRight: right,
@@ -174,7 +190,14 @@ function newLearnerHistory() {
     answer({ skill, item, correct, at }: Logged): void {
       const own = skillOf(skill);
       const answer = { isCorrect: correct, occurredAt: at };
-      const after = updateTraces(tracesOf(skill, item), answer, ++place, own.attempts, 0.3);
+      const after = updateTraces(
+        tracesOf(skill, item),
+        { skill: skill + 1, item },
+        answer,
+        ++place,
+        own.attempts,
+        0.3,
+      );
       learner = after.learner;
       own.trace = after.skill;
       own.attempts++;
@@ -215,14 +238,16 @@ const legalModel: fc.Arbitrary<{ model: PredictionModel; terms: (skill: number, 
     const spread = (): number => (random() - 0.5) * size;
     const terms = new Map<string, Terms>();
     const fresh = (item: number): Terms => ({
-      skill: Array.from({ length: skillTermCount }, spread),
+      skill: withRisingStreaks(Array.from({ length: skillTermCount }, spread)),
       item: item === 0 ? null : Array.from({ length: itemTermCount }, spread),
+      related: { keys: [1, 2, 3], terms: Array.from({ length: 3 * skillPairTerms }, spread) },
+      itemsBefore: { keys: [1, 2, 5], terms: Array.from({ length: 3 }, spread) },
       itemDifficulty: item === 0 ? 0 : spread(),
     });
     for (let skill = 0; skill < skillCount; skill++) {
-      const { skill: own } = fresh(0);
+      const { skill: own, related } = fresh(0);
       for (let item = 0; item <= itemCount; item++)
-        terms.set(`${skill} ${item}`, { ...fresh(item), skill: own });
+        terms.set(`${skill} ${item}`, { ...fresh(item), skill: own, related });
     }
     return {
       model: {
@@ -230,11 +255,21 @@ const legalModel: fc.Arbitrary<{ model: PredictionModel; terms: (skill: number, 
         weights: features.map(({ sign }) => (sign === 0 ? spread() : sign * Math.abs(spread()))),
         means: features.map(spread),
         runs: Array.from({ length: 8 }, spread),
+        streaks: Array.from({ length: streakCount }, spread).sort((a, b) => a - b),
+        patterns: Array.from({ length: itemPatterns }, spread),
         itemPriorAnswers: 10,
+        itemScale: 1,
       },
       terms: (skill, item) => terms.get(`${skill} ${item}`) ?? fresh(item),
     };
   });
+
+/** Streaks stand behind intercept and slopes. */
+const withRisingStreaks = (terms: number[]): number[] => {
+  const streaks = terms.slice(firstStreak, firstStreak + streakCount).sort((a, b) => a - b);
+  return terms.toSpliced(firstStreak, streakCount, ...streaks);
+};
+const firstStreak = 1 + skillColumns.length;
 
 /** Around every answer: no other item of its skill moves against it. */
 function assertMonotone(
@@ -268,7 +303,13 @@ test('no other item of the skill is predicted worse after a right answer or bett
   );
 });
 
-const noTerms: Terms = { skill: null, item: null, itemDifficulty: 0 };
+const noTerms: Terms = {
+  skill: null,
+  item: null,
+  related: unrelated,
+  itemsBefore: unrelated,
+  itemDifficulty: 0,
+};
 
 test('fitted weights are monotone too, whatever they were fitted to', () => {
   const log = fc.array(history, { minLength: 1, maxLength: 12, size: 'max' });
@@ -299,6 +340,7 @@ test('the terms that are shown add up to the log-odds of the prediction', () => 
 
 const firstInput: FeatureInput = {
   traces: { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace },
+  asked: { skill: 1, item: 1 },
   bktProbability: 0.41,
   skillAttempts: 0,
   skillRight: 0,
@@ -350,12 +392,13 @@ test('every feature stands in the column of its name', () => {
     right: 3,
     wrong: 2,
     wrongRun: 1,
+    course: { ...newCourse, firstAbility: 0.25, firstForm: 0.125, retryAbility: 9, retryForm: 9 },
   };
   const row = firstRow({
     traces: {
       learner: { ...learner, lastRightAt: at - 4 * 60_000 },
-      skill: { residual: -0.4, lastPlace: 5, lastRightPlace: 5, lastRightAt: at / 1000 - 120 },
-      item: { right: 2, wrong: 1, wrongRun: 0, elsewhere: 1, at: at / 1000 - 60 },
+      skill: { residual: -0.4, lastPlace: 5, lastRightPlace: 5, lastRightAt: at / 1000 - 120, streak: 2 },
+      item: { right: 2, wrong: 1, wrongRun: 0, lastWrong: 0b010, elsewhere: 1, at: at / 1000 - 60 },
     },
     skillAttempts: 4,
     skillRight: 2,
@@ -389,6 +432,10 @@ test('every feature stands in the column of its name', () => {
     itemTimeIfRight: Math.LN2,
     itemRetry: 0,
     easiness: -1.5,
+    firstTryAbility: 0.25,
+    recentFirstTries: 0.125,
+    retryAbility: 0,
+    recentRetries: 0,
   };
   for (const [name, value] of Object.entries(expected)) {
     const found = row[columnOf(name as FeatureName)] as number;
@@ -397,7 +444,7 @@ test('every feature stands in the column of its name', () => {
 });
 
 test('a wrong answer on an item is followed by a retry until another skill is answered', () => {
-  const item = { right: 0, wrong: 3, wrongRun: 3, elsewhere: 2, at: 1.7e9 };
+  const item = { right: 0, wrong: 3, wrongRun: 3, lastWrong: 7, elsewhere: 2, at: 1.7e9 };
   const traces = { ...firstInput.traces, item };
   const retry = (place: number, skillAttempts: number): number[] => {
     const row = firstRow({ traces, place, skillAttempts });
@@ -421,23 +468,26 @@ test('a harder question is less likely answered right', () => {
   );
 });
 
+const asked = firstInput.asked;
+
 test('traces count answers, runs and the last right answer', () => {
   const start = { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace };
-  const right = updateTraces(start, { isCorrect: true, occurredAt: 61_999 }, 1, 0, 0);
+  const right = updateTraces(start, asked, { isCorrect: true, occurredAt: 61_999 }, 1, 0, 0);
   assert.deepEqual(right.skill, {
     residual: right.skill.residual,
     lastPlace: 1,
     lastRightPlace: 1,
     lastRightAt: 61,
+    streak: 1,
   });
-  assert.deepEqual(right.item, { right: 1, wrong: 0, wrongRun: 0, elsewhere: 0, at: 61 });
+  assert.deepEqual(right.item, { right: 1, wrong: 0, wrongRun: 0, lastWrong: 0, elsewhere: 0, at: 61 });
   assert.equal(right.learner.lastRightAt, 61_999);
-  const wrong = updateTraces(right, { isCorrect: false, occurredAt: 50_000 }, 5, 1, 0);
+  const wrong = updateTraces(right, asked, { isCorrect: false, occurredAt: 50_000 }, 5, 1, 0);
   assert.deepEqual([wrong.learner.right, wrong.learner.wrong, wrong.learner.wrongRun], [1, 1, 1]);
   assert.deepEqual([wrong.skill.lastPlace, wrong.skill.lastRightPlace, wrong.skill.lastRightAt], [5, 1, 61]);
-  assert.deepEqual(wrong.item, { right: 1, wrong: 1, wrongRun: 1, elsewhere: 3, at: 61 });
+  assert.deepEqual(wrong.item, { right: 1, wrong: 1, wrongRun: 1, lastWrong: 1, elsewhere: 3, at: 61 });
   assert.equal(
-    updateTraces({ ...start, item: null }, { isCorrect: true, occurredAt: 0 }, 1, 0, 0).item,
+    updateTraces({ ...start, item: null }, asked, { isCorrect: true, occurredAt: 0 }, 1, 0, 0).item,
     null,
   );
 });
@@ -448,7 +498,7 @@ test('ability and residual stay within their bounds and follow the answers', () 
     fc.property(answers, (given) => {
       let traces = { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace as ItemTrace | null };
       for (const [i, [isCorrect, offset]] of given.entries()) {
-        const after = updateTraces(traces, { isCorrect, occurredAt: 1000 * i }, i + 1, i, offset);
+        const after = updateTraces(traces, asked, { isCorrect, occurredAt: 1000 * i }, i + 1, i, offset);
         const step = after.learner.ability - traces.learner.ability;
         assert.ok(isCorrect ? step >= 0 : step <= 0);
         traces = after;
@@ -461,8 +511,10 @@ test('ability and residual stay within their bounds and follow the answers', () 
   );
 });
 
+const trust = (itemPriorAnswers: number) => ({ ...startModel, itemPriorAnswers });
+
 test('the item term follows the right answers and is drawn to 0', () => {
-  assert.equal(itemDifficulty(noAnswers, 10), 0);
+  assert.equal(itemDifficulty(noAnswers, trust(10)), 0);
   const counts = fc.integer({ min: 1, max: 500 }).chain((answers) =>
     fc.record({
       answers: fc.constant(answers),
@@ -472,15 +524,16 @@ test('the item term follows the right answers and is drawn to 0', () => {
   );
   fc.assert(
     fc.property(counts, (own) => {
-      const term = itemDifficulty(own, 10);
+      const term = itemDifficulty(own, trust(10));
       assert.ok(Number.isFinite(term) && Math.abs(term) < 14);
-      if (own.right < own.answers) assert.ok(itemDifficulty({ ...own, right: own.right + 1 }, 10) >= term);
+      if (own.right < own.answers)
+        assert.ok(itemDifficulty({ ...own, right: own.right + 1 }, trust(10)) >= term);
     }),
   );
-  const one = itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, 10);
-  const many = itemDifficulty({ answers: 100, right: 100, expected: 60 }, 10);
+  const one = itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, trust(10));
+  const many = itemDifficulty({ answers: 100, right: 100, expected: 60 }, trust(10));
   assert.ok(one > 0 && one < 0.5 && many > 2);
-  assert.ok(itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, 1000) < 0.01);
+  assert.ok(itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, trust(1000)) < 0.01);
 });
 
 interface Truth {
@@ -517,8 +570,7 @@ test('a fit finds the items of a synthetic log and foretells its other learners'
     learnersWhere(log, (learner) => learner < 200),
     store,
   );
-  const { itemPriorAnswers } = fitted.model;
-  const found = fitted.itemCounts.slice(1).map((own) => itemDifficulty(own, itemPriorAnswers));
+  const found = fitted.itemCounts.slice(1).map((own) => itemDifficulty(own, fitted.model));
   assert.ok(correlation(found, items.slice(1)) > 0.85);
   const start = heldOutLoss(log, store, 200, (row) => predict(startModel, noTerms, row));
   const loss = heldOutLoss(log, store, 200, (row, skill, item) =>
@@ -655,9 +707,13 @@ function assertUsable(log: AnswerLog): void {
     ...fitted.model.weights,
     ...fitted.model.means,
     ...fitted.model.runs,
+    ...fitted.model.streaks,
+    ...fitted.model.patterns,
+    ...fitted.pairs.terms,
+    ...fitted.itemPairs.terms,
     ...fitted.skillTerms,
     ...fitted.itemTerms,
-    ...fitted.itemCounts.map((own) => itemDifficulty(own, fitted.model.itemPriorAnswers)),
+    ...fitted.itemCounts.map((own) => itemDifficulty(own, fitted.model)),
   ];
   assert.ok(figures.every(Number.isFinite));
   const pCorrect = predict(fitted.model, log.skills === 0 ? noTerms : termsOf(fitted, 0, 0), firstRow({}));

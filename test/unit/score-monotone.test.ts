@@ -1,4 +1,5 @@
 /** What another answer may do to a score. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -15,6 +16,7 @@ import {
 } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
 import { type ForecastSubject, scoresOf, standingOf } from '../../src/domain/score/score.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });
@@ -84,7 +86,7 @@ function createLearner(model: TenantModel) {
         timeSpentSeconds: null,
         confidenceScore: null,
       };
-      const states = { learner, skill, item: null };
+      const states = { asked: askedOf({ skillId, itemId: null }), learner, skill, item: null };
       const effect = applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
       learner = effect.learner;
       skills.set(skillId, effect.skill);

@@ -16,6 +16,7 @@ import {
 } from '../../src/domain/learner/skill-view.js';
 import { lacksBaseline } from '../../src/domain/score/goal.js';
 import { currentTotal } from '../../src/domain/score/score.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import {
   type AnswerStates,
   closesDay,
@@ -152,6 +153,7 @@ class Draft {
     const { model, findItem, wanted } = this.context;
     const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
+      asked: askedOf(event),
       learner: this.learner,
       skill: this.skills[skill] ?? newSkill(skillModelOf(model, skillId).parameters),
       item: item < 0 ? null : (this.items[item] ?? undefined),

@@ -35,9 +35,17 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   const step = traceAnswer(parameters, masteryBefore, answer.isCorrect, difficultyShift);
   const rapid = isRapid(answer.timeSpentSeconds, rapidSeconds);
   const place = learner.attempts + 1;
-  const traces = updateTraces(tracesOf(states), answer, place, skill.attempts, conditions.abilityOffset);
+  const traces = updateTraces(
+    tracesOf(states),
+    states.asked,
+    answer,
+    place,
+    skill.attempts,
+    conditions.abilityOffset,
+  );
   const window = item === null ? learner.items : openWindow(learner.items, item);
   return {
+    asked: states.asked,
     learner: countAnswer(states, answer, conditions, traces.learner, window),
     skill: traceSkill(skill, answer, step.masteryAfter, conditions, rapid, traces.skill),
     item: traces.item && { generation: window.generation, trace: traces.item },

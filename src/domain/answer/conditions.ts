@@ -10,6 +10,7 @@ import {
 } from '../catalogue/tenant-model.js';
 import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features.js';
 import { itemDifficulty, predict, type Terms } from '../prediction/model.js';
+import { unrelated } from '../prediction/related.js';
 import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from '../tracing/bkt.js';
 import { rapidThreshold, type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
@@ -105,7 +106,9 @@ const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: 
 export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: ItemModel | null): Terms => ({
   skill: skill.terms,
   item: item === null ? null : item.terms,
-  itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction.itemPriorAnswers),
+  related: skill.related,
+  itemsBefore: item === null ? unrelated : item.before,
+  itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction),
 });
 
 export function featuresOf(
@@ -119,6 +122,7 @@ export function featuresOf(
   const mastery = effectiveMastery(skill.parameters.pInit, state, occurredAt);
   writeFeatures(row, 0, {
     traces: tracesOf(states),
+    asked: states.asked,
     bktProbability: predictCorrect(mastery, itemGuessSlip(skill.parameters, shift)),
     skillAttempts: state.attempts,
     skillRight: state.correct,

@@ -324,9 +324,40 @@ export const predictionModel = {
     itemAbilityRidge: 15,
     itemSlopeRidge: 7.5,
     runRidge: 1,
+    /** Of the terms in tables: what was practised just before and the form on it, courses, retries, items before. */
+    beforeRidge: 8,
+    formRidge: 10,
+    courseRidge: 4,
+    skillRunRidge: 10,
+    itemRunRidge: 5,
+    patternRidge: 5,
+    itemPairRidge: 8,
+    maxPairStep: 1,
+    streakVariance: 0.16,
+    /** Pairs that have terms: answers that one needs, most of one skill or item, most of all. */
+    skillPairs: { answers: 10, each: 256, all: 200_000 },
+    itemPairs: { answers: 3, each: 32, all: 2_000_000 },
+    /** Cross-fit: parts of the learners, answers at most, sweeps of the blocks before and with each part. */
+    crossFit: { parts: 3, answers: 400_000, sweeps: 5, freshSweeps: 2, sweepsEach: 2 },
+    calibrationRidge: 50,
     /** So many answers of one learner count for an item, and one on each further day. */
     itemAnswersEach: 8,
   },
+} as const;
+
+/**
+ * What was practised just before, and retries (`tracing/course.ts`): rates and steps tried on answer logs and frozen.
+ * Of how many skills the form is kept; an answer's weight in it; steps of the two abilities.
+ */
+export const courseModel = {
+  skills: 7,
+  formRate: 0.3,
+  firstTries: { step: 0.8, fall: 0.1, formRate: 0.1 },
+  retries: { step: 0.6, fall: 0.05, formRate: 0.2 },
+  retryOffsets: [0, -0.4, -0.8, -1.2],
+  /** Each skill before counts for so much less than the one after it, and forms turn about a usual one. */
+  fading: 0.65,
+  usualForm: 0.15,
 } as const;
 
 /** Forecast of the share of right answers: chosen by cross-validation on two real logs, with and without times; none is sharp. */

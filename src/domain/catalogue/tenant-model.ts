@@ -13,6 +13,7 @@ import {
   startModel,
   startTerms,
 } from '../prediction/model.js';
+import { type Related, unrelated } from '../prediction/related.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
@@ -43,6 +44,8 @@ export interface SkillModel extends SkillParameters {
   readonly times: SkillTimes;
   /** Terms of the served probability: intercept and slopes (prediction/model.ts). */
   readonly terms: readonly number[];
+  /** Terms with other skills, by their keys. */
+  readonly related: Related;
   /** Part of the offset of the ability filter: how much easier the skill is than the mean, logits. */
   readonly abilityOffset: number;
 }
@@ -50,6 +53,8 @@ export interface SkillModel extends SkillParameters {
 /** What is known of one item: its answers so far, and what the last fit found; zeros where it found nothing. */
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
+  /** Terms with items that were answered before it, by their keys. */
+  readonly before: Related;
   /** Part of the offset of the ability filter: how much easier the item is than its skill, logits. */
   readonly abilityOffset: number;
 }
@@ -102,6 +107,7 @@ const unfittedSkill: SkillModel = {
   difficultyMean: 0,
   times: noTimes,
   terms: startTerms(defaultParameters),
+  related: unrelated,
   abilityOffset: 0,
 };
 

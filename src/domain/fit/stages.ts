@@ -7,7 +7,9 @@ import { fitJudgedAccuracy } from './accuracy/fit.js';
 import { chooseFitOptions, fitRange } from './bkt/fit.js';
 import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
 import { growTrees } from './bkt/trees.js';
+import { stepBefore } from './prediction/before.js';
 import { fittedPrediction, newFitMemory } from './prediction/blocks.js';
+import { growCrossPart, openCrossPart } from './prediction/cross-fit.js';
 import { fitOffsets } from './prediction/offsets.js';
 import {
   countItems,
@@ -17,6 +19,7 @@ import {
   replayLearners,
 } from './prediction/replay.js';
 import { moveRanges, solveStep, sumRanges } from './prediction/steps.js';
+import { moveStreaks, solveStreaks, sumStreaks } from './prediction/streaks.js';
 
 const fitStages = {
   measureTimes,
@@ -31,6 +34,12 @@ const fitStages = {
   sumRanges,
   solveStep,
   moveRanges,
+  stepBefore,
+  sumStreaks,
+  solveStreaks,
+  moveStreaks,
+  openCrossPart,
+  growCrossPart,
   fittedPrediction,
   predictRange,
   countItems,

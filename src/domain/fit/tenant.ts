@@ -11,14 +11,27 @@ import {
   shared,
   sharedFloats,
 } from '../base/answer-log.js';
-import { fitModel } from '../base/params.js';
+import { fitModel, predictionModel } from '../base/params.js';
+import { keyOf } from '../base/text-hash.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
+import { skillPairTerms, unrelated } from '../prediction/related.js';
 import { fitParameters, mayPublish, tracedBy } from './parameters.js';
-import { type BlockName, type FittedPrediction, fitSteps } from './prediction/blocks.js';
+import {
+  allowRetries,
+  type BlockName,
+  type FittedPrediction,
+  type PartName,
+  partNames,
+  sweepSteps,
+} from './prediction/blocks.js';
+import { calibrate, crossLearners, meanLoss, saveTerms } from './prediction/cross-fit.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
+import { pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
 import { type FeatureStore, type FittedItems, newFeatureStore } from './prediction/replay.js';
 import { type FitInput, type FitWork, inRanges, type StageRunner } from './stages.js';
+
+const { fit: rules } = predictionModel;
 
 /** Learners who are not held out. @param hashes one per learner, evenly over 0 to 2^32 - 1, the same in every fit */
 export function holdOut(hashes: Uint32Array): Learners {
@@ -81,12 +94,13 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   onStep('what is in force, on learners whom the fit does not see');
   const oldLogLoss = answers === 0 ? null : await judgeModel(work, current, store);
   onStep('served probability');
-  const { prediction, offsets } = await fitTerms(work, base, store);
+  const { prediction, offsets, tried } = await fitTerms(work, base, store);
   onStep('judgement');
-  const report = { answers, oldLogLoss, newLogLoss: await judge(work, prediction, store) };
+  const report = { answers, oldLogLoss, newLogLoss: await judge(work, prediction, store), parts: tried };
   if (mayPublish(report)) {
     const sums = await stages.run('countItems', log, everyone(log), store);
-    const items: FittedItems = { terms: prediction.itemTerms, offsets: offsets.items, sums };
+    const { itemTerms: terms, itemPairs: pairs } = prediction;
+    const items: FittedItems = { terms, offsets: offsets.items, pairs, sums };
     const model = withTerms(work, base, prediction, offsets);
     return { model, items, parametersHold: true, report: { ...report, published: true, reason: '' } };
   }
@@ -103,11 +117,17 @@ async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore
   const items = currentItems ?? {
     terms: shared.floats((log.items + 1) * itemTermCount),
     offsets: shared.floats(log.items + 1),
+    pairs: pairTableOf(new Array(log.items + 1).fill(unrelated), 1),
   };
   const own = skills.map(({ abilityOffset }) => abilityOffset);
   await replay(work, model, { mean: model.abilityOffset, skills: own, items: items.offsets }, store);
   const skillTerms = sharedFloats(skills.flatMap(({ terms }) => terms));
-  return judge(work, { model: model.prediction, skillTerms, itemTerms: items.terms }, store);
+  const numbers = new Map(skillIds.map((skillId, k) => [keyOf(skillId), k + 1]));
+  const related = skills.map(({ related }) =>
+    relatedByKeys(related, skillPairTerms, (key) => numbers.get(key) ?? 0),
+  );
+  const served = { model: model.prediction, skillTerms, itemTerms: items.terms, itemPairs: items.pairs };
+  return judge(work, { ...served, pairs: pairTableOf(related, skillPairTerms) }, store);
 }
 
 async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
@@ -116,17 +136,74 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   // As they are served: item figures have single precision.
   const offsets = { ...found, items: sharedFloats(found.items) };
   await replay(work, base, offsets, store);
+  const { parts, calibration, tried } = await chooseParts(work, store, found.itemVariance);
   const fit = await stages.run('newFitMemory', log, training, store, found.itemVariance);
+  allowRetries(fit, parts.includes('retries'));
   const ranges = Uint32Array.from({ length: fit.ranges + 1 }, (_, i) => i);
   const move = (name: BlockName) =>
     inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
+  const bySkill = (name: 'stepBefore' | 'sumStreaks' | 'moveStreaks') =>
+    inRanges(stages, fit.blocks.skills.starts, (from, to) => stages.run(name, fit, from, to));
   await move('weights');
-  for (const step of fitSteps) {
-    await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, step, from, to));
-    await stages.run('solveStep', fit, step.name);
-    await move(step.name);
+  for (let sweep = 0; sweep < rules.sweeps; sweep++)
+    for (const step of sweepSteps(parts, sweep < rules.freshSweeps)) {
+      if (step.kind === 'before') await bySkill('stepBefore');
+      else if (step.kind === 'streaks') {
+        await bySkill('sumStreaks');
+        await stages.run('solveStreaks', fit);
+        await bySkill('moveStreaks');
+      } else {
+        const { name, fresh } = step;
+        await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, name, fresh, from, to));
+        await stages.run('solveStep', fit, name);
+        await move(name);
+      }
+    }
+  return {
+    prediction: await stages.run('fittedPrediction', fit, found.itemVariance, calibration),
+    offsets,
+    tried,
+  };
+}
+
+/** Cross-fit log loss on the training learners with and without a part of the served probability. */
+export interface TriedPart {
+  readonly part: PartName;
+  readonly without: number;
+  readonly with: number;
+  readonly published: boolean;
+}
+
+/** Part by part, those with which learners whom a fit did not see are predicted better. */
+async function chooseParts(
+  { log, training, stages, onStep }: FitWork,
+  store: FeatureStore,
+  itemVariance: number,
+) {
+  const learners = crossLearners(log, training);
+  const open = Array.from({ length: rules.crossFit.parts }, (_, part) =>
+    stages.run('openCrossPart', log, learners, store, itemVariance, part),
+  );
+  const crossed = await Promise.all(open);
+  const grow = async (parts: readonly PartName[]) => {
+    onStep(`cross-fit of ${parts.at(-1) ?? 'the terms of skills and items'}`);
+    const logits = shared.doubles(log.skill.length);
+    await Promise.all(crossed.map((one) => stages.run('growCrossPart', log, one, store, parts, logits)));
+    return { logits, loss: meanLoss(log, learners, logits) };
+  };
+  let parts: PartName[] = [];
+  let best = await grow(parts);
+  const tried: TriedPart[] = [];
+  for (const part of partNames) {
+    const stepBack = crossed.map(saveTerms);
+    const grown = await grow([...parts, part]);
+    const published = grown.loss < best.loss;
+    tried.push({ part, without: best.loss, with: grown.loss, published });
+    if (published) [parts, best] = [[...parts, part], grown];
+    else for (const back of stepBack) back();
   }
-  return { prediction: await stages.run('fittedPrediction', fit, found.itemVariance), offsets };
+  const calibration = calibrate(log, learners, best.logits);
+  return { parts, calibration, tried };
 }
 
 function replay(work: FitWork, model: TenantModel, offsets: AbilityOffsets, store: FeatureStore) {
@@ -147,20 +224,27 @@ async function judge(
   await inRanges(stages, log.starts, (from, to) =>
     stages.run('predictRange', log, from, to, prediction, store),
   );
-  return stages.run('judgeServed', log, training, heldOut, store, prediction.model.itemPriorAnswers);
+  return stages.run('judgeServed', log, training, heldOut, store, prediction.model);
 }
 
 function withTerms(
   { skillIds }: FitWork,
   base: TenantModel,
-  { model, skillTerms }: FittedPrediction,
+  { model, skillTerms, pairs }: FittedPrediction,
   offsets: AbilityOffsets,
 ): TenantModel {
   const skills = new Map(base.skills);
+  const keys = skillIds.map(keyOf);
   for (const [k, skillId] of skillIds.entries()) {
     const terms = [...skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)];
     const abilityOffset = offsets.skills[k] ?? 0;
-    skills.set(skillId, { ...skillModelOf(base, skillId), terms, abilityOffset });
+    // The log numbers skills from 1.
+    const related = relatedByKeys(
+      relatedAt(pairs, k),
+      skillPairTerms,
+      (number) => keys[number - 1] as number,
+    );
+    skills.set(skillId, { ...skillModelOf(base, skillId), terms, related, abilityOffset });
   }
   return { ...base, skills, prediction: model, abilityOffset: offsets.mean };
 }

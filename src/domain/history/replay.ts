@@ -10,6 +10,7 @@ import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
 import { meanMastery, practisedSkills, viewSkills } from '../learner/skill-view.js';
 import { lacksBaseline } from '../score/goal.js';
 import { currentTotal, type ForecastSubject } from '../score/score.js';
+import { askedOf } from '../tracing/course.js';
 import {
   type AnswerStates,
   closesDay,
@@ -58,7 +59,8 @@ export function startReplay(from: ReplayedStates | null = null) {
   function before({ event, figures, conditions }: ReplayRow): AnswerStates {
     if (figures.learnerVersion !== learner.version) items.commit(learner.items.generation);
     const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
-    return { learner, skill, item: event.itemId === null ? null : items.find(event.itemId) };
+    const item = event.itemId === null ? null : items.find(event.itemId);
+    return { asked: askedOf(event), learner, skill, item };
   }
 
   /** Applies the learner's next row. Rows come in the order of `learner_seq`. */

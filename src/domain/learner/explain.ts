@@ -6,6 +6,7 @@ import type { TenantModel } from '../catalogue/tenant-model.js';
 import { rowWidth } from '../prediction/features.js';
 import { explain, predict } from '../prediction/model.js';
 import { traceAnswer } from '../tracing/bkt.js';
+import { askedOf } from '../tracing/course.js';
 import type { LearnerState } from '../tracing/states.js';
 import type { SkillView } from './skill-view.js';
 
@@ -60,13 +61,13 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
 
 /** The probability served now for a question of which nothing is known, and the terms whose sum is its log-odds. */
 export function explainPrediction(
-  { model, state }: SkillView,
+  { skillId, model, state }: SkillView,
   learner: LearnerState,
   tenantModel: TenantModel,
   now: number,
 ) {
   const question = { occurredAt: now, questionDifficulty: null };
-  const states = { learner, skill: state, item: null };
+  const states = { asked: askedOf({ skillId, itemId: null }), learner, skill: state, item: null };
   const row = featuresOf(model, 0, states, question, new Float64Array(rowWidth));
   const terms = termsOf(tenantModel, model, null);
   const { prediction } = tenantModel;

@@ -1,5 +1,7 @@
 import { clamp, logit } from '../base/common.js';
-import { elsewhereAt, type ItemTrace, type Traces, wholeSeconds } from '../tracing/traces.js';
+import { courseModel } from '../base/params.js';
+import { type Asked, type Course, courseOf, itemBeforeSkill } from '../tracing/course.js';
+import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } from '../tracing/traces.js';
 
 interface Feature {
   readonly name: string;
@@ -51,6 +53,11 @@ export const features = [
   { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
   /** Minus the supplied difficulty, which is centred by skill; 0 where none was supplied. */
   { name: 'easiness', start: 0.2, sign: 1 },
+  /** At first tries of an item, and at tries after a wrong one: ability and moving average; 0 at the other ones. */
+  { name: 'firstTryAbility', start: 0, sign: 1 },
+  { name: 'recentFirstTries', start: 0, sign: 1 },
+  { name: 'retryAbility', start: 0, sign: 1 },
+  { name: 'recentRetries', start: 0, sign: 1 },
 ] as const satisfies readonly Feature[];
 
 export type FeatureName = (typeof features)[number]['name'];
@@ -67,6 +74,7 @@ export const columnOf = (wanted: FeatureName): number => features.findIndex(({ n
 /** All that a prediction takes from the learner's history and the question. */
 export interface FeatureInput {
   readonly traces: Traces;
+  readonly asked: Asked;
   readonly bktProbability: number;
   /** The learner's earlier answers on the skill, and the right ones of them. */
   readonly skillAttempts: number;
@@ -79,16 +87,29 @@ export interface FeatureInput {
 
 export type FeatureRow = Float32Array | Float64Array;
 
-/** Places in a row: the features, then the run of wrong answers on the item up to now, which has terms by length. */
+/** Other skills practised last that a prediction looks at. */
+export const skillsBefore = courseModel.skills - 1;
+
+/**
+ * Places in a row: the features, then what terms stand in tables by. Wrong answers in a row on the item; streak on the
+ * skill; `itemPattern`; keys of the course and of the last item of another skill; keys of the other skills practised
+ * last, newest first, and the learner's form on each. Keys are 0 for none, and numbers of a fit's log in its rows.
+ */
 export const runColumn = features.length;
-export const rowWidth = features.length + 1;
+export const streakColumn = runColumn + 1;
+export const patternColumn = runColumn + 2;
+export const courseColumn = runColumn + 3;
+export const itemBeforeColumn = runColumn + 4;
+export const beforeColumn = runColumn + 5;
+export const formColumn = beforeColumn + skillsBefore;
+export const rowWidth = formColumn + skillsBefore;
 
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
 /** Writes the features of an answer, from what is known before it, to `row[from]` and the places after it. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
-  const { bktProbability, skillAttempts, skillRight, place, at, difficulty } = input;
+  const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty } = input;
   const { learner, skill, item } = input.traces;
   const seconds = wholeSeconds(at);
   const everRight = skill.lastRightPlace > 0;
@@ -115,7 +136,31 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   writeItem(row, column, item, elsewhereAt(place, skillAttempts), seconds);
   column += itemFeatures;
   row[column++] = difficulty === null ? 0 : -difficulty;
-  row[column] = item?.wrongRun ?? 0;
+  const { course } = learner;
+  const run = item?.wrongRun ?? 0;
+  const isFirst = item !== null && run === 0;
+  row[column++] = isFirst ? course.firstAbility : 0;
+  row[column++] = isFirst ? course.firstForm : 0;
+  row[column++] = run > 0 ? course.retryAbility : 0;
+  row[column++] = run > 0 ? course.retryForm : 0;
+  row[column++] = run;
+  row[column++] = skill.streak;
+  const elsewhere = elsewhereAt(place, skillAttempts);
+  row[column++] = item === null ? 0 : itemPattern(item, elsewhere === item.elsewhere);
+  row[column++] = courseOf(course, asked.skill);
+  row[column] = item === null ? 0 : itemBeforeSkill(course, asked.skill);
+  writeBefore(row, from + beforeColumn, course, asked.skill);
+}
+
+function writeBefore(row: FeatureRow, from: number, { skills, forms }: Course, skill: number): void {
+  let column = from;
+  const end = from + skillsBefore;
+  for (let i = 0; i < skills.length && column < end; i++) {
+    if (skills[i] === skill) continue;
+    row[column + skillsBefore] = forms[i] as number;
+    row[column++] = skills[i] as number;
+  }
+  row.fill(0, column, end);
 }
 
 const itemFeatures = 9;

@@ -6,21 +6,29 @@
 
 import { clamp, logit, sigmoid } from '../base/common.js';
 import { type BktParameters, defaultParameters, predictionModel } from '../base/params.js';
-import { maxItemRun } from '../tracing/traces.js';
+import { itemPatterns, maxItemRun, maxStreak } from '../tracing/traces.js';
 import {
+  courseColumn,
   type FeatureName,
   type FeatureRow,
   features,
+  itemBeforeColumn,
   itemColumns,
+  patternColumn,
   runColumn,
   skillColumns,
+  streakColumn,
 } from './features.js';
+import { beforeTerm, courseTerm, findKey, type Related } from './related.js';
 
 /** Log-odds that BKT gives the first answer of a learner. */
 export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
   logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
 
 const bktWeight = features[0].start;
+
+/** A place for each streak, 0 in the middle. */
+export const streakCount = 2 * maxStreak + 1;
 
 /**
  * The weights that all skills and items of a tenant share, by column; plain JSON. These are in force before the first
@@ -34,29 +42,47 @@ export const startModel = {
   means: features.map(() => 0),
   /** Terms of 1 to 8 wrong answers in a row on the item up to now. */
   runs: new Array<number>(maxItemRun).fill(0),
+  /** Terms of a streak on a skill that no fit has seen, from `maxStreak` wrong answers to as many right ones; never falling. */
+  streaks: new Array<number>(streakCount).fill(0),
+  /** Terms of `itemPattern` from 1 on. */
+  patterns: new Array<number>(itemPatterns).fill(0),
   /** Answers as expected that are added to an item's own (see `itemDifficulty`). */
   itemPriorAnswers: predictionModel.items.startPrior as number,
+  /** What its counters say of an item counts by so much. */
+  itemScale: predictionModel.itemScale as number,
 };
 
 export type PredictionModel = Readonly<typeof startModel>;
 
-export const skillTermCount = 1 + skillColumns.length;
-export const itemTermCount = itemColumns.length;
+/** Terms of a skill: intercept, slopes on `skillColumns`, streaks as in the model, runs of wrong answers on an item. */
+const streaksAt = 1 + skillColumns.length;
+const skillRunsAt = streaksAt + streakCount;
+export const skillRuns = 4;
+export const skillTermCount = skillRunsAt + skillRuns;
+
+/** Terms of an item: slopes on `itemColumns`, runs of wrong answers on it. */
+const itemRunsAt = itemColumns.length;
+export const itemRuns = 3;
+export const itemTermCount = itemRunsAt + itemRuns;
 
 /** What is known of the skill and the item in question, added to the weights. */
 export interface Terms {
-  /** Intercept, then slopes on `skillColumns`; null for a skill that no fit has seen. */
+  /** `skillTermCount`; null for a skill that no fit has seen. */
   readonly skill: ArrayLike<number> | null;
-  /** Slopes on `itemColumns`; null without an item, or for one that no fit has seen. */
+  /** `itemTermCount`; null without an item, or for one that no fit has seen. */
   readonly item: ArrayLike<number> | null;
+  /** Of the skill with other skills, and of the item with items before it. */
+  readonly related: Related;
+  readonly itemsBefore: Related;
   /** The item's own term; 0 where nothing is known. */
   readonly itemDifficulty: number;
 }
 
 type Slopes = Pick<Terms, 'skill' | 'item'>;
+type TermsWithoutItem = Omit<Terms, 'itemDifficulty'>;
 
 export interface Term {
-  readonly name: FeatureName | 'base' | 'skill' | 'item' | 'itemRun';
+  readonly name: FeatureName | TableName | 'base' | 'skill' | 'item';
   readonly logits: number;
 }
 
@@ -75,10 +101,34 @@ function weightOf(weights: readonly number[], { skill, item }: Slopes, column: n
   return (signs[column] as number) * weight < 0 ? 0 : weight;
 }
 
-function runTerm({ runs }: PredictionModel, rows: FeatureRow, from: number): number {
-  const run = rows[from + runColumn] as number;
-  return run === 0 ? 0 : (runs[Math.min(run, maxItemRun) - 1] ?? 0);
-}
+/** Terms that stand in tables: by what the row says of the answers before, beside its features. */
+const tables = {
+  itemRun: ({ runs }, { skill, item }, rows, from) => {
+    const run = rows[from + runColumn] as number;
+    if (run === 0) return 0;
+    const own = skill === null ? 0 : (skill[skillRunsAt + Math.min(run, skillRuns) - 1] as number);
+    const items = item === null ? 0 : (item[itemRunsAt + Math.min(run, itemRuns) - 1] as number);
+    return (runs[Math.min(run, maxItemRun) - 1] as number) + own + items;
+  },
+  streak: ({ streaks }, { skill }, rows, from) => {
+    const place = (rows[from + streakColumn] as number) + maxStreak;
+    return (skill === null ? streaks[place] : skill[streaksAt + place]) as number;
+  },
+  itemPattern: ({ patterns }, _, rows, from) => {
+    const pattern = rows[from + patternColumn] as number;
+    return pattern === 0 ? 0 : (patterns[pattern - 1] as number);
+  },
+  practisedBefore: (_, { related }, rows, from) => beforeTerm(related, rows, from),
+  course: (_, { related }, rows, from) => courseTerm(related, rows[from + courseColumn] as number),
+  itemBefore: (_, { itemsBefore }, rows, from) => {
+    const place = findKey(itemsBefore.keys, rows[from + itemBeforeColumn] as number);
+    return place < 0 ? 0 : (itemsBefore.terms[place] as number);
+  },
+} as const satisfies Record<
+  string,
+  (model: PredictionModel, terms: TermsWithoutItem, rows: FeatureRow, from: number) => number
+>;
+type TableName = keyof typeof tables;
 
 /** Probability of a right answer. @param row of features as `writeFeatures` writes it */
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
@@ -87,12 +137,15 @@ export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): 
 /** Log-odds of a right answer without the item's own term: what its counters expect. @param from of the row in `rows` */
 export function logOddsWithoutItem(
   model: PredictionModel,
-  terms: Slopes,
+  terms: TermsWithoutItem,
   rows: FeatureRow,
   from: number,
 ): number {
   const { weights, means } = model;
-  let logits = model.bias + (terms.skill?.[0] ?? 0) + runTerm(model, rows, from);
+  let logits = model.bias + (terms.skill?.[0] ?? 0);
+  logits += tables.itemRun(model, terms, rows, from) + tables.streak(model, terms, rows, from);
+  logits += tables.itemPattern(model, terms, rows, from) + tables.practisedBefore(model, terms, rows, from);
+  logits += tables.course(model, terms, rows, from) + tables.itemBefore(model, terms, rows, from);
   for (let column = 0; column < features.length; column++) {
     const distance = (rows[from + column] as number) - (means[column] as number);
     logits += weightOf(weights, terms, column) * distance;
@@ -108,7 +161,10 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
     { name: 'base', logits: model.bias - centred },
     { name: 'skill', logits: terms.skill?.[0] ?? 0 },
     { name: 'item', logits: terms.itemDifficulty },
-    { name: 'itemRun', logits: runTerm(model, row, 0) },
+    ...Object.entries(tables).map(([name, term]) => ({
+      name: name as TableName,
+      logits: term(model, terms, row, 0),
+    })),
     ...features.map(({ name }, column) => ({
       name,
       logits: (weights[column] as number) * (row[column] as number),
@@ -137,13 +193,16 @@ const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probability
 
 /**
  * The item's own term, in logits, above 0 for one that is easier than its skill: how much better than expected its
- * answers are, drawn to 0 as if it had `priorAnswers` more that came out as expected; 0 without answers.
+ * answers are, drawn to 0 as if it had `itemPriorAnswers` more that came out as expected; 0 without answers.
  */
-export function itemDifficulty({ answers, right, expected }: ItemCounts, priorAnswers: number): number {
+export function itemDifficulty(
+  { answers, right, expected }: ItemCounts,
+  { itemPriorAnswers: priorAnswers, itemScale }: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,
+): number {
   if (answers === 0) return 0;
   const mean = inside(expected / answers);
   const share = inside((right + priorAnswers * mean) / (answers + priorAnswers));
-  return predictionModel.itemScale * (logit(share) - logit(mean));
+  return itemScale * (logit(share) - logit(mean));
 }
 
 export function priorAnswersFor(variance: number): number {

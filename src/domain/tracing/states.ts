@@ -2,6 +2,7 @@ import { type Answer, dayOf } from '../base/common.js';
 import { type BktParameters, lostBelow, masteredAt, modelVersion } from '../base/params.js';
 import { newAbility } from './ability.js';
 import { newCalibration } from './calibration.js';
+import type { Asked } from './course.js';
 import { newActivity, newMomentum } from './daily.js';
 import { newPace, newRapid } from './pace.js';
 import { newPlateau, smoothedMastery } from './plateau.js';
@@ -74,6 +75,7 @@ export const newSkill = ({ pInit }: BktParameters) => ({
 export type SkillState = Readonly<ReturnType<typeof newSkill>>;
 
 export interface AnswerStates {
+  readonly asked: Asked;
   readonly learner: LearnerState;
   readonly skill: SkillState;
   /** What is remembered of the item; null for an answer without an item, undefined for one that was never met. */

@@ -2,6 +2,7 @@
 
 import { type Answer, clamp, sigmoid } from '../base/common.js';
 import { predictionModel as model } from '../base/params.js';
+import { type Asked, newCourse, updateCourse } from './course.js';
 
 export const newLearnerTrace = {
   /** Ability in logits above a new learner's, and its variance. */
@@ -15,6 +16,7 @@ export const newLearnerTrace = {
   wrongRun: 0,
   /** Of the last right answer, Unix milliseconds; 0: never. */
   lastRightAt: 0,
+  course: newCourse,
 };
 
 export type LearnerTrace = Readonly<typeof newLearnerTrace>;
@@ -27,6 +29,8 @@ export const newSkillTrace = {
   lastRightPlace: 0,
   /** Whole Unix seconds. */
   lastRightAt: 0,
+  /** Right answers in a row up to the last one, or wrong ones as a negative number; at most 5 either way, 0 without any. */
+  streak: 0,
 };
 
 export type SkillTrace = Readonly<typeof newSkillTrace>;
@@ -37,6 +41,8 @@ export const newItemTrace = {
   wrong: 0,
   /** Wrong answers in a row up to its last one, at most 8. */
   wrongRun: 0,
+  /** Of its last four answers, one bit each, 1 for a wrong one; the newest in the lowest. */
+  lastWrong: 0,
   /**
    * The learner's answers on other skills when the item was last answered. The lag stands still while other items of
    * the skill are answered, else a right answer on one could lower the prediction for this one.
@@ -59,10 +65,14 @@ export type TracedAnswer = Pick<Answer, 'isCorrect' | 'occurredAt'>;
 
 const maxItemCount = 255;
 export const maxItemRun = 8;
+export const maxStreak = 5;
+const lastAnswers = 4;
+const allLast = (1 << lastAnswers) - 1;
 
 /** @param place of the answer, from 1 @param abilityOffset log-odds of a right answer of a new learner on skill and item */
 export function updateTraces(
   { learner, skill, item }: Traces,
+  asked: Asked,
   { isCorrect, occurredAt }: TracedAnswer,
   place: number,
   skillAttempts: number,
@@ -82,17 +92,22 @@ export function updateTraces(
       wrong: learner.wrong + 1 - right,
       wrongRun: isCorrect ? 0 : learner.wrongRun + 1,
       lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
+      course: updateCourse(learner.course, asked, isCorrect, item?.wrongRun ?? 0, abilityOffset),
     },
     skill: {
       residual,
       lastPlace: place,
       lastRightPlace: isCorrect ? place : skill.lastRightPlace,
       lastRightAt: isCorrect ? Math.max(skill.lastRightAt, seconds) : skill.lastRightAt,
+      streak: isCorrect
+        ? Math.min(Math.max(skill.streak, 0) + 1, maxStreak)
+        : Math.max(Math.min(skill.streak, 0) - 1, -maxStreak),
     },
     item: item && {
       right: Math.min(maxItemCount, item.right + right),
       wrong: Math.min(maxItemCount, item.wrong + 1 - right),
       wrongRun: isCorrect ? 0 : Math.min(maxItemRun, item.wrongRun + 1),
+      lastWrong: ((item.lastWrong << 1) | (1 - right)) & allLast,
       elsewhere: elsewhereAt(place, skillAttempts),
       at: Math.max(item.at, seconds),
     },
@@ -118,3 +133,16 @@ function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: bool
 }
 
 export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
+
+/** Numbers of `itemPattern`, 0 aside. */
+export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
+
+/**
+ * The item's last four answers, or as many as there are, and whether no other skill was answered since, as one number
+ * from 1 to `itemPatterns`; 0 without answers.
+ */
+export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
+  const known = Math.min(right + wrong, lastAnswers);
+  const latest = isLatest ? 1 : 0;
+  return known === 0 ? 0 : 2 * ((1 << known) - 2 + (lastWrong & ((1 << known) - 1))) + latest + 1;
+}

@@ -4,6 +4,7 @@ import { conditionsFor } from '../../domain/answer/conditions.js';
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import type { Answer } from '../../domain/base/common.js';
 import type { BktParameters } from '../../domain/base/params.js';
+import { keyOf } from '../../domain/base/text-hash.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';
 import {
@@ -87,6 +88,9 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
 
 // ---- the served model: each learner is counted answer by answer by the very code that serves
 
+/** An item's key is that of its number in the file. */
+export const itemKey = (item: number): number => (item === 0 ? 0 : keyOf(String(item)));
+
 interface History {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;
@@ -123,6 +127,7 @@ function momentAt({ model, skillIds, itemOf }: ServedModel, log: AnswerLog, hist
   };
   const skillState = history.skills.get(skill) ?? newSkill(skillModelOf(model, skillId).parameters);
   const statesOn = (item: number): AnswerStates => ({
+    asked: { skill: keyOf(skillId), item: itemKey(item) },
     learner: history.learner,
     skill: skillState,
     item: item === 0 ? null : history.items.get(item),
@@ -175,6 +180,7 @@ function chancesElsewhere({ answer, states, conditions, statesOn, conditionsOn }
   const now = statesOn(other);
   const after = (isCorrect: boolean): AnswerStates => ({
     ...applyAnswer(states, { ...answer, isCorrect }, conditions),
+    asked: now.asked,
     item: now.item,
   });
   const [right, wrong] = [after(true), after(false)];

@@ -7,7 +7,7 @@ import { itemModelAt } from '../../domain/fit/prediction/replay.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
 import { rapidThreshold } from '../../domain/tracing/pace.js';
-import type { ServedModel } from './predict.js';
+import { itemKey, type ServedModel } from './predict.js';
 
 export type Trained = Awaited<ReturnType<typeof trainModels>>;
 
@@ -43,7 +43,7 @@ export async function trainModels(
 
 function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
   if (items === null) return () => null;
-  return (item) => (items.sums.answers[item] === 0 ? null : itemModelAt(items, item));
+  return (item) => (items.sums.answers[item] === 0 ? null : itemModelAt(items, item, itemKey));
 }
 
 const epoch = new Date(0).toISOString();

@@ -4,9 +4,10 @@
  * change a learner's mastery unnoticed.
  */
 import { sections } from '../../domain/base/common.js';
-import { activityModel, defaultParameters } from '../../domain/base/params.js';
+import { activityModel, courseModel, defaultParameters } from '../../domain/base/params.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Ability } from '../../domain/tracing/ability.js';
+import type { Course } from '../../domain/tracing/course.js';
 import {
   isReached,
   type LearnerState,
@@ -19,10 +20,14 @@ import { hashItem } from '../models/item-store.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
-const learnerBytes = 198;
+const learnerBytes = 298;
+/** Where the figures of `course.ts` begin, which records of earlier versions lack. */
+const courseAt = 198;
+const courseEnd = courseAt + 8 * courseModel.skills;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
-const skillBytes = 117;
+const skillBytes = 118;
 const reachedAt = 116;
+const streakAt = 117;
 const itemBytes = 11;
 const noDay = 0xffff;
 /** Counts of the last days, in halves, after the day that they end with. */
@@ -60,7 +65,53 @@ export function encodeLearner(learner: LearnerState): Buffer {
   writeDay(record, momentum.day, 180);
   record.setFloat64(182, momentum.short, true);
   record.setFloat64(190, momentum.long, true);
+  writeCourse(record, trace.course);
   return stored;
+}
+
+function writeCourse(record: DataView, course: Course): void {
+  const { skills, forms } = course;
+  for (let i = 0; i < skills.length; i++) {
+    record.setUint32(courseAt + 8 * i, skills[i] as number, true);
+    record.setFloat32(courseAt + 8 * i + 4, forms[i] as number, true);
+  }
+  record.setUint32(courseEnd, course.firstSkill, true);
+  record.setUint32(courseEnd + 4, course.secondSkill, true);
+  record.setUint32(courseEnd + 8, course.lastItem, true);
+  record.setUint32(courseEnd + 12, course.itemBefore, true);
+  record.setFloat32(courseEnd + 16, course.firstAbility, true);
+  record.setFloat32(courseEnd + 20, course.firstForm, true);
+  record.setUint32(courseEnd + 24, course.firstTries, true);
+  record.setFloat32(courseEnd + 28, course.retryAbility, true);
+  record.setFloat32(courseEnd + 32, course.retryForm, true);
+  record.setUint32(courseEnd + 36, course.retries, true);
+  record.setUint32(courseEnd + 40, course.answers, true);
+}
+
+function readCourse(record: DataView): Course {
+  const skills: number[] = [];
+  const forms: number[] = [];
+  for (let at = courseAt; at < courseEnd; at += 8) {
+    const skill = record.getUint32(at, true);
+    if (skill === 0) break;
+    skills.push(skill);
+    forms.push(record.getFloat32(at + 4, true));
+  }
+  return {
+    answers: record.getUint32(courseEnd + 40, true),
+    skills,
+    forms,
+    firstSkill: record.getUint32(courseEnd, true),
+    secondSkill: record.getUint32(courseEnd + 4, true),
+    lastItem: record.getUint32(courseEnd + 8, true),
+    itemBefore: record.getUint32(courseEnd + 12, true),
+    firstAbility: record.getFloat32(courseEnd + 16, true),
+    firstForm: record.getFloat32(courseEnd + 20, true),
+    firstTries: record.getUint32(courseEnd + 24, true),
+    retryAbility: record.getFloat32(courseEnd + 28, true),
+    retryForm: record.getFloat32(courseEnd + 32, true),
+    retries: record.getUint32(courseEnd + 36, true),
+  };
 }
 
 /** Properties in the order of `newLearner`: objects of one order share one shape, and code on them stays fast. */
@@ -88,6 +139,7 @@ export function decodeLearner(stored: Buffer): LearnerState {
       wrong: record.getUint32(100, true),
       wrongRun: record.getUint32(104, true),
       lastRightAt: record.getFloat64(108, true),
+      course: readCourse(record),
     },
     items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
   };
@@ -124,6 +176,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setUint32(108, trace.lastRightPlace, true);
   record.setUint32(112, trace.lastRightAt, true);
   record.setUint8(reachedAt, skill.reached ? 1 : 0);
+  record.setInt8(streakAt, trace.streak);
   return stored;
 }
 
@@ -165,6 +218,7 @@ export function decodeSkill(stored: Buffer): SkillState {
       lastPlace: record.getUint32(104, true),
       lastRightPlace: record.getUint32(108, true),
       lastRightAt: record.getUint32(112, true),
+      streak: stored.length > streakAt ? record.getInt8(streakAt) : leastStreak(record),
     },
     // Of an earlier version's record only the last mastery is known: what is reached by then is no news.
     reached:
@@ -172,6 +226,13 @@ export function decodeSkill(stored: Buffer): SkillState {
         ? record.getUint8(reachedAt) === 1
         : isReached(record.getFloat64(16, true), false),
   };
+}
+
+/** Of an earlier version's record only the last answer is known. */
+function leastStreak(record: DataView): number {
+  const lastPlace = record.getUint32(104, true);
+  if (lastPlace === 0) return 0;
+  return record.getUint32(108, true) === lastPlace ? 1 : -1;
 }
 
 /** Their ends complete the records that an earlier version wrote. */
@@ -218,7 +279,7 @@ export function encodeItem(item: ItemTrace): Buffer {
   const record = viewOf(stored);
   record.setUint8(0, item.right);
   record.setUint8(1, item.wrong);
-  record.setUint8(2, item.wrongRun);
+  record.setUint8(2, item.wrongRun | (item.lastWrong << 4));
   record.setUint32(3, item.elsewhere, true);
   record.setUint32(7, item.at, true);
   return stored;
@@ -227,10 +288,13 @@ export function encodeItem(item: ItemTrace): Buffer {
 export function decodeItem(stored: Buffer): ItemTrace {
   if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
   const record = viewOf(stored);
+  const wrongRun = record.getUint8(2) & 0xf;
   return {
     right: record.getUint8(0),
     wrong: record.getUint8(1),
-    wrongRun: record.getUint8(2),
+    wrongRun,
+    // A record of an earlier version says of the last answers only that the run was wrong.
+    lastWrong: (record.getUint8(2) >> 4) | ((1 << Math.min(wrongRun, 4)) - 1),
     elsewhere: record.getUint32(3, true),
     at: record.getUint32(7, true),
   };
@@ -241,9 +305,22 @@ export const learnerField = 'L';
 export const goalField = 'G';
 export const skillField = (skillId: string): string => `s${skillId}`;
 
-/** The part of a field's value that rows alone decide: `reached` of a record that an earlier version began is not. */
-export const decidedByRows = (field: string, value: Buffer): Buffer =>
-  field.startsWith(skillField('')) ? value.subarray(0, reachedAt) : value;
+/** Whether all of a learner's records was written by versions that know all figures. */
+export const isWhole = ({ attempts, trace: { course } }: LearnerState): boolean =>
+  course.answers === attempts;
+
+/** The part of a field's value that rows alone decide, where an earlier version began the learner's records. */
+export function decidedByRows(field: string, value: Buffer): Buffer {
+  if (field === learnerField) return value.subarray(0, courseAt);
+  return field.startsWith(skillField('')) ? value.subarray(0, reachedAt) : value;
+}
+
+/** The same of an item's record: its last answers are not. */
+export function decidedOfItem(value: Buffer): Buffer {
+  const decided = Buffer.from(value);
+  decided.writeUInt8((value[2] ?? 0) & 0xf, 2);
+  return decided;
+}
 
 export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
 

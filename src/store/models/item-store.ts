@@ -5,8 +5,10 @@
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
+import { pairTableOf, relatedByKeys } from '../../domain/fit/prediction/pair-tables.js';
 import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/replay.js';
-import { type ItemCounts, itemTermCount } from '../../domain/prediction/model.js';
+import { type ItemCounts, itemRuns, itemTermCount } from '../../domain/prediction/model.js';
+import { type Related, unrelated } from '../../domain/prediction/related.js';
 import { indices, inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -29,8 +31,12 @@ export const maxItems = 1_000_000;
 /** u32 answers, u32 right ones, double expected right ones in millionths: whole numbers add up exactly in any order. */
 const counterBytes = 16;
 const millionth = 1e-6;
-/** Then float32 figures of a publication: the terms of the prediction, the offset of the ability filter. */
-const recordBytes = counterBytes + 4 * (itemTermCount + 1);
+/** Then float32 figures of a publication: slopes of the prediction, the offset of the ability filter, */
+const slopes = itemTermCount - itemRuns;
+const recordBytes = counterBytes + 4 * (slopes + 1);
+/** and, where there are any, terms of runs of wrong answers, and 8 bytes for each item before: its key and term. */
+const pairsAt = recordBytes + 4 * itemRuns;
+const pairBytes = 8;
 /** Items of one command, which holds up all others. */
 const chunk = 2000;
 
@@ -92,22 +98,35 @@ export function packCounters({ answers, right, expected }: ItemCounts, bytes = c
 }
 
 function packItem(item: ItemModel): Buffer {
-  const record = packCounters(item, recordBytes);
-  for (const [i, figure] of [...item.terms, item.abilityOffset].entries())
-    record.writeFloatLE(figure, counterBytes + 4 * i);
+  const { terms, before, abilityOffset } = item;
+  const hasMore = before.keys.length > 0 || terms.slice(slopes).some((term) => term !== 0);
+  const record = packCounters(item, hasMore ? pairsAt + pairBytes * before.keys.length : recordBytes);
+  const figures = [...terms.slice(0, slopes), abilityOffset, ...(hasMore ? terms.slice(slopes) : [])];
+  for (const [i, figure] of figures.entries()) record.writeFloatLE(figure, counterBytes + 4 * i);
+  for (let i = 0; i < before.keys.length; i++) {
+    record.writeUInt32LE(before.keys[i] as number, pairsAt + pairBytes * i);
+    record.writeFloatLE(before.terms[i] as number, pairsAt + pairBytes * i + 4);
+  }
   return record;
 }
 
-/** An item that only online answers made has counters alone. */
+/** An item that only online answers made has counters alone, and one of an earlier version no terms of runs. */
 function unpackItem(record: Buffer): ItemModel {
-  const figure = (i: number): number =>
-    record.length < recordBytes ? 0 : record.readFloatLE(counterBytes + 4 * i);
+  const figure = (at: number): number => (record.length < at + 4 ? 0 : record.readFloatLE(at));
+  const pairs = indices(Math.max(0, record.length - pairsAt) / pairBytes).map((i) => pairsAt + pairBytes * i);
   return {
     answers: record.readUInt32LE(0),
     right: record.readUInt32LE(4),
     expected: record.readDoubleLE(8) * millionth,
-    terms: indices(itemTermCount).map(figure),
-    abilityOffset: figure(itemTermCount),
+    terms: [
+      ...indices(slopes).map((i) => figure(counterBytes + 4 * i)),
+      ...indices(itemRuns).map((i) => figure(recordBytes + 4 * i)),
+    ],
+    before: {
+      keys: pairs.map((at) => record.readUInt32LE(at)),
+      terms: pairs.map((at) => record.readFloatLE(at + 4)),
+    },
+    abilityOffset: figure(counterBytes + 4 * slopes),
   };
 }
 
@@ -140,16 +159,22 @@ export async function readItemFigures(
   const count = hashes.length / itemIdBytes;
   const terms = shared.floats(count * itemTermCount);
   const offsets = shared.floats(count);
+  const numbers = new Map(indices(count).map((item) => [keyAt(hashes, item), item]));
+  const before: Related[] = new Array(count).fill(unrelated);
   for (const items of inParts(indices(count).slice(1), chunk)) {
     const wanted = items.map((item) => hashAt(hashes, item));
     const found = await readItems(client, tenant, version, wanted);
     for (const [i, item] of items.entries()) {
       terms.set(found[i]?.terms ?? [], item * itemTermCount);
       offsets[item] = found[i]?.abilityOffset ?? 0;
+      before[item] = relatedByKeys(found[i]?.before ?? unrelated, 1, (key) => numbers.get(key) ?? 0);
     }
   }
-  return { terms, offsets };
+  return { terms, offsets, pairs: pairTableOf(before, 1) };
 }
+
+/** The key that `keyOf` gives the item's id. */
+const keyAt = (hashes: Uint8Array, item: number): number => hashAt(hashes, item).readUInt32LE(0) || 1;
 
 const hashAt = (hashes: Uint8Array, item: number): Buffer =>
   Buffer.from(hashes.subarray(item * itemIdBytes, (item + 1) * itemIdBytes));
@@ -166,7 +191,10 @@ export async function putItems(
   const answered = indices(answers.length).filter((item) => item > 0 && (answers[item] as number) > 0);
   if (answered.length > maxItems) answered.sort((a, b) => (answers[b] as number) - (answers[a] as number));
   for (const part of inParts(answered.slice(0, maxItems), chunk)) {
-    const fields = part.flatMap((item) => [hashAt(items.hashes, item), packItem(itemModelAt(items, item))]);
+    const fields = part.flatMap((item) => [
+      hashAt(items.hashes, item),
+      packItem(itemModelAt(items, item, (other) => keyAt(items.hashes, other))),
+    ]);
     await whileRedisServes(client.hset(itemsKey(tenant, version), ...fields));
   }
 }

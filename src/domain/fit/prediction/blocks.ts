@@ -9,32 +9,66 @@ import {
 } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
 import {
+  beforeColumn,
   columnOf,
+  courseColumn,
   features,
+  itemBeforeColumn,
   itemColumns,
+  patternColumn,
   rowWidth,
   runColumn,
   skillColumns,
+  skillsBefore,
+  streakColumn,
 } from '../../prediction/features.js';
-import { type PredictionModel, priorAnswersFor } from '../../prediction/model.js';
-import { maxItemRun } from '../../tracing/traces.js';
+import {
+  itemRuns,
+  type PredictionModel,
+  priorAnswersFor,
+  skillRuns,
+  streakCount,
+} from '../../prediction/model.js';
+import { skillPairTerms } from '../../prediction/related.js';
+import { itemPatterns, maxItemRun } from '../../tracing/traces.js';
+import { newPairTable, type PairTable, pairMember } from './pair-tables.js';
 import type { FeatureStore } from './replay.js';
+import { streakSteps, streakTerms } from './streaks.js';
 
 const { fit: rules } = predictionModel;
 
-const blockNames = ['weights', 'skills', 'items', 'runs'] as const;
-export type BlockName = (typeof blockNames)[number];
+const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
+/** Parts beside them, each of which is published only where it helps learners whom a fit did not see (`cross-fit.ts`). */
+export const partNames = ['streaks', 'before', 'course', 'retries', 'itemsBefore'] as const;
+export type PartName = (typeof partNames)[number];
+const partBlocks = {
+  course: ['course'],
+  retries: ['skillRuns', 'itemRuns', 'patterns'],
+  itemsBefore: ['itemsBefore'],
+} as const;
+export type BlockName = (typeof firstBlocks)[number] | (typeof partBlocks)[keyof typeof partBlocks][number];
+
+export type FitStep =
+  | { readonly kind: 'block'; readonly name: BlockName; readonly fresh: boolean }
+  | { readonly kind: 'streaks' }
+  | { readonly kind: 'before' };
 
 /**
- * The steps in their order, one Newton step of all terms of a block each. `moveRanges` of the weights, which start
- * somewhere, comes before them; each step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians hardly
- * change after a few sweeps and take most of the time: steps that are not fresh use the last ones.
+ * The steps of a sweep in their order, one Newton step of all terms of a block each. `moveRanges` of the weights, which
+ * start somewhere, comes before them; a block's step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians
+ * hardly change after a few sweeps and take most of the time: steps that are not fresh use the last ones.
  */
-export const fitSteps = Array.from({ length: rules.sweeps }, (_, sweep) =>
-  blockNames.map((name) => ({ name, fresh: sweep < rules.freshSweeps })),
-).flat();
+export const sweepSteps = (
+  parts: readonly PartName[],
+  fresh: boolean,
+  first: readonly BlockName[] = firstBlocks,
+): FitStep[] => [...blockSteps(first, fresh), ...parts.flatMap((part) => partSteps(part, fresh))];
 
-export type FitStep = (typeof fitSteps)[number];
+const blockSteps = (names: readonly BlockName[], fresh: boolean): FitStep[] =>
+  names.map((name) => ({ kind: 'block', name, fresh }));
+
+export const partSteps = (part: PartName, fresh: boolean): FitStep[] =>
+  part === 'streaks' || part === 'before' ? [{ kind: part }] : blockSteps(partBlocks[part], fresh);
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
@@ -49,10 +83,36 @@ export function newFitMemory(
   itemVariance: number,
 ) {
   const places = placesOf(log, learners);
+  const pairs = newPairTable(
+    rows,
+    rowWidth,
+    sortedBy(log.skill, log.skills, places),
+    skillPairColumns,
+    skillPairTerms,
+    rules.skillPairs,
+  );
+  const itemPairs = newPairTable(
+    rows,
+    rowWidth,
+    sortedBy(log.item, log.items + 1, places),
+    [itemBeforeColumn],
+    1,
+    rules.itemPairs,
+  );
   const answers = { places, rows, ...momentsOf(rows, places) };
   const { correct, skill, item, skills, items } = log;
   // All answers belong to member 0 of the weights.
   const [all, run] = [shared.counts(correct.length), shared.counts(correct.length)];
+  const memberOf = (of: (place: number) => number): Uint32Array => {
+    const members = shared.counts(correct.length);
+    for (const place of places) members[place] = of(place);
+    return members;
+  };
+  const at = (place: number, column: number): number => rows[place * rowWidth + column] as number;
+  const runOf = (owner: number, longest: number, run: number): number =>
+    run === 0 ? 0 : owner * longest + Math.min(run, longest);
+  const table = (members: Uint32Array, size: number, ridge: number): Block =>
+    newBlock(answers, members, 1, size + 1, [], ridge, () => 0);
   // The skill that each item was last asked for.
   const skillOf = shared.counts(items + 1);
   for (const place of places) {
@@ -70,11 +130,51 @@ export function newFitMemory(
     skills: newBlock(answers, skill, 0, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
     items: newBlock(answers, item, 1, items + 1, itemColumns, itemRidge, slopeRidge),
     runs: newBlock(answers, run, 1, maxItemRun + 1, [], rules.runRidge, () => 0),
+    course: table(
+      memberOf((place) => pairMember(pairs, skill[place] as number, at(place, courseColumn))),
+      pairs.keys.length,
+      rules.courseRidge * answersEach(rows, places),
+    ),
+    skillRuns: table(
+      memberOf((place) => runOf(skill[place] as number, skillRuns, at(place, runColumn))),
+      skills * skillRuns,
+      rules.skillRunRidge,
+    ),
+    itemRuns: table(
+      memberOf((place) => runOf(item[place] as number, itemRuns, at(place, runColumn))),
+      (items + 1) * itemRuns,
+      rules.itemRunRidge,
+    ),
+    patterns: table(
+      memberOf((place) => at(place, patternColumn)),
+      itemPatterns,
+      rules.patternRidge,
+    ),
+    itemsBefore: table(
+      memberOf((place) => pairMember(itemPairs, item[place] as number, at(place, itemBeforeColumn))),
+      itemPairs.keys.length,
+      rules.itemPairRidge,
+    ),
   };
   startWeights(blocks.weights, correct, places);
   // By place in the log: the answers, and the log-odds of a right answer by the terms so far.
   const logits = shared.doubles(correct.length);
-  return { correct, logits, ranges: rangesOf(places), skillOf, blocks };
+  const streaks = {
+    slopes: shared.doubles(skills * streakCount),
+    curvatures: shared.doubles(skills * streakCount),
+    moves: shared.doubles(skills * streakCount),
+    shared: shared.doubles(streakSteps),
+    own: shared.doubles(skills * streakSteps),
+  };
+  return { correct, logits, rows, ranges: rangesOf(places), skillOf, blocks, pairs, itemPairs, streaks };
+}
+
+const skillPairColumns = [courseColumn, ...Array.from({ length: skillsBefore }, (_, i) => beforeColumn + i)];
+
+/** Mean number of a learner's answers on a skill: of their places, those without a streak are first answers. */
+function answersEach(rows: Float32Array, places: Uint32Array): number {
+  const first = places.reduce((sum, place) => sum + (rows[place * rowWidth + streakColumn] === 0 ? 1 : 0), 0);
+  return places.length / Math.max(1, first);
 }
 
 const allColumns = features.map((_, column) => column);
@@ -170,25 +270,80 @@ function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): v
   block.maxMoves[0] = Number.POSITIVE_INFINITY;
 }
 
-/** What the steps have led to: the model, `skillTermCount` terms for each skill, and `itemTermCount` for each item. */
-export function fittedPrediction({ blocks }: FitMemory, itemVariance: number) {
-  const { weights, skills, items, runs } = blocks;
+const retryColumns = (['firstTryAbility', 'recentFirstTries', 'retryAbility', 'recentRetries'] as const).map(
+  columnOf,
+);
+
+/** Whether the weights of first tries and retries move. */
+export function allowRetries({ blocks: { weights } }: FitMemory, isAllowed: boolean): void {
+  const own = weights.maxMoves[2] as number;
+  for (const column of retryColumns) weights.maxMoves[1 + column] = isAllowed ? own : 0;
+}
+
+/** What the steps have led to. @param spread b of the calibration a + b eta, with a as `shift` */
+export function fittedPrediction(
+  { blocks, pairs, itemPairs, streaks }: FitMemory,
+  itemVariance: number,
+  { shift, spread }: Calibration,
+) {
+  const { weights, runs, patterns, course, itemsBefore } = blocks;
   const [bias = 0, ...own] = weights.terms;
   const [, ...means] = weights.means;
-  const itemPriorAnswers = priorAnswersFor(itemVariance);
+  const scaled = (terms: ArrayLike<number>): number[] => Array.from(terms, (term) => spread * term);
   const model: PredictionModel = {
-    bias,
-    weights: own,
+    bias: shift + spread * bias,
+    weights: scaled(own),
     means,
-    runs: [...runs.terms.subarray(1)],
-    itemPriorAnswers,
+    runs: scaled(runs.terms.subarray(1)),
+    streaks: scaled(streakTerms(streaks.shared)),
+    patterns: scaled(patterns.terms.subarray(1)),
+    itemPriorAnswers: priorAnswersFor(itemVariance),
+    itemScale: spread * predictionModel.itemScale,
   };
+  for (let pair = 0; pair < pairs.keys.length; pair++)
+    pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
+  itemPairs.terms.set(itemsBefore.terms.subarray(1));
+  const scaledTable = (table: PairTable): PairTable => ({
+    ...table,
+    terms: sharedFloats(scaled(table.terms)),
+  });
   return {
     model,
-    skillTerms: sharedFloats(skills.terms),
-    // An item's intercept is not published: its counters stand for it.
-    itemTerms: sharedFloats(items.terms.filter((_, at) => at % items.width !== 0)),
+    skillTerms: sharedFloats(scaled(skillTermsOf(blocks, streaks))),
+    itemTerms: sharedFloats(scaled(itemTermsOf(blocks))),
+    pairs: scaledTable(pairs),
+    itemPairs: scaledTable(itemPairs),
   };
+}
+
+export interface Calibration {
+  readonly shift: number;
+  readonly spread: number;
+}
+
+function skillTermsOf(
+  { skills, skillRuns: runs }: FitMemory['blocks'],
+  streaks: FitMemory['streaks'],
+): number[] {
+  const terms: number[] = [];
+  const shared = streakTerms(streaks.shared);
+  for (let skill = 0; skill < skills.terms.length / skills.width; skill++) {
+    terms.push(...skills.terms.subarray(skill * skills.width, (skill + 1) * skills.width));
+    const own = streakTerms(streaks.own.subarray(skill * streakSteps, (skill + 1) * streakSteps));
+    terms.push(...shared.map((term, i) => term + (own[i] as number)));
+    terms.push(...runs.terms.subarray(skill * skillRuns + 1, (skill + 1) * skillRuns + 1));
+  }
+  return terms;
+}
+
+/** An item's intercept is not published: its counters stand for it. */
+function itemTermsOf({ items, itemRuns: runs }: FitMemory['blocks']): number[] {
+  const terms: number[] = [];
+  for (let item = 0; item < items.terms.length / items.width; item++) {
+    terms.push(...items.terms.subarray(item * items.width + 1, (item + 1) * items.width));
+    terms.push(...runs.terms.subarray(item * itemRuns + 1, (item + 1) * itemRuns + 1));
+  }
+  return terms;
 }
 
 export type FittedPrediction = Readonly<ReturnType<typeof fittedPrediction>>;

@@ -6,7 +6,14 @@ import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
 import type { ItemModel } from '../../catalogue/tenant-model.js';
 import { rowWidth, writeFeatures } from '../../prediction/features.js';
-import { itemDifficulty, itemTermCount, logOddsWithoutItem, skillTermCount } from '../../prediction/model.js';
+import {
+  itemDifficulty,
+  itemTermCount,
+  logOddsWithoutItem,
+  type PredictionModel,
+  skillTermCount,
+} from '../../prediction/model.js';
+import { type Related, unrelated } from '../../prediction/related.js';
 import { newItemWindow, openWindow, type RememberedItem, recallItem } from '../../tracing/states.js';
 import {
   type ItemTrace,
@@ -18,6 +25,7 @@ import {
 import { difficultyAt, shiftAt, type TracedModel, traceLog } from '../bkt/trace.js';
 import type { FittedPrediction } from './blocks.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
+import { type PairTable, relatedAt, relatedByKeys } from './pair-tables.js';
 
 /** What is known of all answers of a log, by place. Memory that threads share: each may fill a range of learners. */
 export const newFeatureStore = ({ skill }: AnswerLog) => ({
@@ -63,8 +71,11 @@ export function replayLearners(
       skill: trace,
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
+    // Numbers of the log stand for keys.
+    const asked = { skill: skill + 1, item };
     writeFeatures(store.rows, place * rowWidth, {
       traces,
+      asked,
       bktProbability: Math.fround(pCorrect),
       skillAttempts: attempts,
       skillRight: right,
@@ -74,7 +85,7 @@ export function replayLearners(
     });
     store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
     const offset = abilityOffset(offsets, skill, item, Math.fround(shiftAt(log, place, model)));
-    const after = updateTraces(traces, answer, nth, attempts, offset);
+    const after = updateTraces(traces, asked, answer, nth, attempts, offset);
     history.learner = after.learner;
     const rightNow = right + (answer.isCorrect ? 1 : 0);
     history.skills.set(skill, { trace: after.skill, attempts: attempts + 1, right: rightNow });
@@ -99,18 +110,36 @@ export function predictRange(
   log: AnswerLog,
   from: number,
   to: number,
-  { model, skillTerms, itemTerms }: FittedPrediction,
+  prediction: FittedPrediction,
   { rows, logits }: FeatureStore,
 ): void {
   const end = log.starts[to] as number;
+  const related = relatedSkills(log, prediction);
   for (let place = log.starts[from] as number; place < end; place++) {
-    const item = log.item[place] as number;
-    const terms = {
-      skill: termsAt(skillTerms, log.skill[place] as number, skillTermCount),
-      item: item === 0 ? null : termsAt(itemTerms, item, itemTermCount),
-    };
-    logits[place] = logOddsWithoutItem(model, terms, rows, place * rowWidth);
+    const terms = termsFor(log, place, prediction, related);
+    logits[place] = logOddsWithoutItem(prediction.model, terms, rows, place * rowWidth);
   }
+}
+
+/** The pairs of each skill. */
+export const relatedSkills = ({ skills }: AnswerLog, { pairs }: FittedPrediction): Related[] =>
+  Array.from({ length: skills }, (_, skill) => relatedAt(pairs, skill));
+
+/** @param related of all skills, made once */
+export function termsFor(
+  log: AnswerLog,
+  place: number,
+  { skillTerms, itemTerms, itemPairs }: FittedPrediction,
+  related: readonly Related[],
+) {
+  const item = log.item[place] as number;
+  const skill = log.skill[place] as number;
+  return {
+    skill: termsAt(skillTerms, skill, skillTermCount),
+    item: item === 0 ? null : termsAt(itemTerms, item, itemTermCount),
+    related: related[skill] as Related,
+    itemsBefore: item === 0 ? unrelated : relatedAt(itemPairs, item),
+  };
 }
 
 const termsAt = (terms: Float32Array, index: number, count: number): Float32Array =>
@@ -120,14 +149,22 @@ const termsAt = (terms: Float32Array, index: number, count: number): Float32Arra
 export interface ItemFigures {
   readonly terms: Float32Array;
   readonly offsets: Float32Array;
+  /** With items before. */
+  readonly pairs: PairTable;
 }
 
 /** Items as they are published: the figures, and the answers of all learners, the held-out ones too. */
 export type FittedItems = ItemFigures & { readonly sums: ReturnType<typeof countItems> };
 
-export const itemModelAt = ({ terms, offsets, sums }: FittedItems, item: number): ItemModel => ({
+/** @param keyOf an item's number */
+export const itemModelAt = (
+  { terms, offsets, pairs, sums }: FittedItems,
+  item: number,
+  keyOf: (item: number) => number,
+): ItemModel => ({
   ...countsAt(sums, item),
   terms: [...termsAt(terms, item, itemTermCount)],
+  before: relatedByKeys(relatedAt(pairs, item), 1, keyOf),
   abilityOffset: offsets[item] ?? 0,
 });
 
@@ -158,11 +195,11 @@ export function judgeServed(
   training: Learners,
   heldOut: Learners,
   store: FeatureStore,
-  itemPriorAnswers: number,
+  model: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,
 ): number | null {
   const sums = countItems(log, training, store);
   const difficulty = Float64Array.from(sums.answers, (_, item) =>
-    itemDifficulty(countsAt(sums, item), itemPriorAnswers),
+    itemDifficulty(countsAt(sums, item), model),
   );
   const places = placesOf(log, heldOut);
   let loss = 0;

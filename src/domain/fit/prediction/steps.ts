@@ -1,6 +1,7 @@
 import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { features, skillColumns } from '../../prediction/features.js';
+import { stepBefore } from './before.js';
 import {
   type Block,
   type BlockName,
@@ -9,6 +10,7 @@ import {
   rangeAnswers,
   sumsPerMember,
 } from './blocks.js';
+import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
 
 /** Answers that are added to the sums at once: sums are then read and written less often. */
 const together = 4;
@@ -28,7 +30,13 @@ type Batch = ReturnType<typeof newBatch>;
  * sums of member m in range r stand in a place m + r of their own. Where the step is not fresh, the Hessian stays as
  * an earlier pass left it.
  */
-export function sumRanges(memory: FitMemory, { name, fresh }: FitStep, from: number, to: number): void {
+export function sumRanges(
+  memory: FitMemory,
+  name: BlockName,
+  fresh: boolean,
+  from: number,
+  to: number,
+): void {
   const block = memory.blocks[name];
   const { width, sums } = block;
   const size = sumsPerMember(width);
@@ -213,4 +221,22 @@ function weightBelow(
   if (name === 'skills' || inSkill < 0) return weight;
   const skill = skillOf[member] as number;
   return weight + (blocks.skills.terms[skill * blocks.skills.width + 1 + inSkill] as number);
+}
+
+/** A whole step, in one thread. */
+export function runStep(memory: FitMemory, step: FitStep): void {
+  const skills = memory.blocks.skills.starts.length - 1;
+  if (step.kind === 'before') {
+    stepBefore(memory, 0, skills);
+    return;
+  }
+  if (step.kind === 'streaks') {
+    sumStreaks(memory, 0, skills);
+    solveStreaks(memory);
+    moveStreaks(memory, 0, skills);
+    return;
+  }
+  sumRanges(memory, step.name, step.fresh, 0, memory.ranges);
+  solveStep(memory, step.name);
+  moveRanges(memory, step.name, 0, memory.ranges);
 }

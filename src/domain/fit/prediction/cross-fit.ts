@@ -1,0 +1,133 @@
+/**
+ * Which parts of the served probability help learners whom a fit did not see, and how its log-odds are to be spread: fits on
+ * some of the training learners predict the others, each part of them in turn.
+ */
+import { type AnswerLog, type Learners, learnersWhere, placesOf } from '../../base/answer-log.js';
+import { sigmoid } from '../../base/common.js';
+import { answerLoss } from '../../base/metrics.js';
+import { predictionModel } from '../../base/params.js';
+import { rowWidth } from '../../prediction/features.js';
+import { logOddsWithoutItem } from '../../prediction/model.js';
+import {
+  allowRetries,
+  type Calibration,
+  type FitMemory,
+  type FitStep,
+  fittedPrediction,
+  newFitMemory,
+  type PartName,
+  partSteps,
+  sweepSteps,
+} from './blocks.js';
+import { type FeatureStore, relatedSkills, termsFor } from './replay.js';
+import { moveRanges, runStep } from './steps.js';
+
+const { crossFit: rules, calibrationRidge } = predictionModel.fit;
+
+export const uncalibrated: Calibration = { shift: 0, spread: 1 };
+
+/** One fit of the cross-fit, and the learners whom it predicts. */
+export interface CrossPart {
+  readonly memory: FitMemory;
+  readonly others: Learners;
+}
+
+/** Learners who take part: whole ones, evenly spread, with about `rules.answers` answers at most. */
+export function crossLearners(log: AnswerLog, training: Learners): Learners {
+  const each = Math.ceil(placesOf(log, training).length / rules.answers);
+  let n = 0;
+  return learnersWhere(log, (learner) => training[learner] === 1 && n++ % each === 0);
+}
+
+/** @param part from 0 to below `rules.parts` */
+export function openCrossPart(
+  log: AnswerLog,
+  learners: Learners,
+  store: FeatureStore,
+  itemVariance: number,
+  part: number,
+): CrossPart {
+  let n = 0;
+  const partOf = learners.map((takes) => (takes === 1 ? 1 + (n++ % rules.parts) : 0));
+  const own = learnersWhere(log, (learner) => partOf[learner] !== 0 && partOf[learner] !== part + 1);
+  const others = learnersWhere(log, (learner) => partOf[learner] === part + 1);
+  const memory = newFitMemory(log, own, store, itemVariance);
+  moveRanges(memory, 'weights', 0, memory.ranges);
+  return { memory, others };
+}
+
+/** Sweeps with these parts. @param logits by place: of the others' answers they are written */
+export function growCrossPart(
+  log: AnswerLog,
+  { memory, others }: CrossPart,
+  store: FeatureStore,
+  parts: readonly PartName[],
+  logits: Float64Array,
+): void {
+  allowRetries(memory, parts.includes('retries'));
+  for (const step of crossSteps(parts.at(-1))) runStep(memory, step);
+  const fitted = fittedPrediction(memory, 1, uncalibrated);
+  const { items } = memory.blocks;
+  const related = relatedSkills(log, fitted);
+  for (const place of placesOf(log, others)) {
+    const terms = termsFor(log, place, fitted, related);
+    const own = items.terms[(log.item[place] as number) * items.width] as number;
+    logits[place] = own + logOddsWithoutItem(fitted.model, terms, store.rows, place * rowWidth);
+  }
+}
+
+/** Once the terms without parts are found, one part after the other is added to them. */
+const crossSteps = (added: PartName | undefined): FitStep[] =>
+  added === undefined
+    ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
+    : Array.from({ length: rules.sweepsEach }, (_, sweep) => [
+        ...partSteps(added, sweep === 0),
+        ...sweepSteps([], false),
+      ]).flat();
+
+export function meanLoss(log: AnswerLog, learners: Learners, logits: Float64Array): number {
+  const places = placesOf(log, learners);
+  let loss = 0;
+  for (const place of places)
+    loss += answerLoss(sigmoid(logits[place] as number), log.correct[place] as number);
+  return loss / Math.max(1, places.length);
+}
+
+/** a and b of sigmoid(a + b eta) by Newton, b drawn to 1. */
+export function calibrate(log: AnswerLog, learners: Learners, logits: Float64Array): Calibration {
+  const places = placesOf(log, learners);
+  let [shift, spread] = [0, 1];
+  for (let round = 0; round < 8; round++) {
+    let [g0, g1, h00, h01, h11] = [0, calibrationRidge * (1 - spread), 1e-6, 0, calibrationRidge];
+    for (const place of places) {
+      const eta = logits[place] as number;
+      const p = sigmoid(shift + spread * eta);
+      const d = (log.correct[place] as number) - p;
+      const w = p * (1 - p);
+      g0 += d;
+      g1 += d * eta;
+      h00 += w;
+      h01 += w * eta;
+      h11 += w * eta * eta;
+    }
+    const det = h00 * h11 - h01 * h01;
+    shift += (h11 * g0 - h01 * g1) / det;
+    spread += (h00 * g1 - h01 * g0) / det;
+  }
+  return { shift, spread };
+}
+
+/** What a step back returns to: terms and log-odds. */
+export function saveTerms({ memory }: CrossPart): () => void {
+  const { blocks, pairs, streaks, logits } = memory;
+  const kept = [
+    ...Object.values(blocks).map(({ terms }) => terms),
+    pairs.terms,
+    streaks.shared,
+    streaks.own,
+    logits,
+  ].map((figures) => [figures, figures.slice()] as const);
+  return () => {
+    for (const [figures, saved] of kept) figures.set(saved as never);
+  };
+}

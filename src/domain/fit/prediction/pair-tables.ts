@@ -1,0 +1,113 @@
+/** Sparse tables of pairs that occurred often enough in a log: skills with others before them, items with items before. */
+import { shared } from '../../base/answer-log.js';
+import { findKey, type Related, unrelated } from '../../prediction/related.js';
+
+/** For each owner its other halves, ascending, in shared memory: those of owner o from `starts[o]` to `starts[o + 1]` - 1. */
+export interface PairTable {
+  readonly starts: Uint32Array;
+  readonly keys: Uint32Array;
+  /** `width` for each pair. */
+  readonly terms: Float32Array;
+  readonly width: number;
+}
+
+export interface PairLimits {
+  /** Answers that a pair needs. */
+  readonly answers: number;
+  /** Most pairs of one owner, and of all: those with the most answers stay. */
+  readonly each: number;
+  readonly all: number;
+}
+
+interface Counted {
+  readonly owner: number;
+  readonly key: number;
+  readonly answers: number;
+}
+
+/**
+ * @param sorted the places of each owner, as `sortedBy` gives them
+ * @param columns of the rows where the keys of an answer stand; 0 is none
+ */
+export function newPairTable(
+  rows: Float32Array,
+  rowWidth: number,
+  { order, starts }: { readonly order: Uint32Array; readonly starts: Uint32Array },
+  columns: readonly number[],
+  width: number,
+  limits: PairLimits,
+): PairTable {
+  const owners = starts.length - 1;
+  const kept: Counted[] = [];
+  for (let owner = 0; owner < owners; owner++) {
+    const counts = new Map<number, number>();
+    for (let i = starts[owner] as number; i < (starts[owner + 1] as number); i++)
+      for (const column of columns) {
+        const key = rows[(order[i] as number) * rowWidth + column] as number;
+        if (key !== 0) counts.set(key, 1 + (counts.get(key) ?? 0));
+      }
+    const own: Counted[] = [];
+    for (const [key, answers] of counts) if (answers >= limits.answers) own.push({ owner, key, answers });
+    kept.push(...mostAnswered(own, limits.each));
+  }
+  return tableOf(mostAnswered(kept, limits.all), owners, width);
+}
+
+const mostAnswered = (pairs: Counted[], most: number): Counted[] =>
+  pairs.length <= most
+    ? pairs
+    : pairs.sort((a, b) => b.answers - a.answers || a.owner - b.owner || a.key - b.key).slice(0, most);
+
+function tableOf(pairs: Counted[], owners: number, width: number): PairTable {
+  pairs.sort((a, b) => a.owner - b.owner || a.key - b.key);
+  const starts = shared.counts(owners + 1);
+  const keys = shared.counts(pairs.length);
+  for (const [i, { owner, key }] of pairs.entries()) {
+    keys[i] = key;
+    starts[owner + 1] = i + 1;
+  }
+  for (let owner = 1; owner <= owners; owner++)
+    starts[owner] = Math.max(starts[owner] as number, starts[owner - 1] as number);
+  return { starts, keys, terms: shared.floats(width * pairs.length), width };
+}
+
+/** @param related of each owner, in the log's numbers */
+export function pairTableOf(related: readonly Related[], width: number): PairTable {
+  const pairs = related.flatMap(({ keys }, owner) => Array.from(keys, (key) => ({ owner, key, answers: 0 })));
+  const table = tableOf(pairs, related.length, width);
+  for (const [owner, { terms }] of related.entries())
+    table.terms.set(Array.from(terms), (table.starts[owner] as number) * width);
+  return table;
+}
+
+/** Place of a pair in the table, from 1; 0 where it has none. */
+export function pairMember({ starts, keys }: PairTable, owner: number, key: number): number {
+  const from = starts[owner] as number;
+  const end = starts[owner + 1] as number;
+  if (key === 0 || from === end) return 0;
+  const place = findKey(keys.subarray(from, end), key);
+  return place < 0 ? 0 : from + place + 1;
+}
+
+export function relatedAt({ starts, keys, terms, width }: PairTable, owner: number): Related {
+  const [from, end] = [starts[owner] as number, starts[owner + 1] as number];
+  if (from === end) return unrelated;
+  return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
+}
+
+/** The same under other keys, each of which comes once. @param width terms of a key @param keyOf 0: it is left out */
+export function relatedByKeys(
+  { keys, terms }: Related,
+  width: number,
+  keyOf: (key: number) => number,
+): Related {
+  const places = new Map<number, number>();
+  for (let i = 0; i < keys.length; i++) places.set(keyOf(keys[i] as number), i);
+  places.delete(0);
+  const sorted = [...places.keys()].sort((a, b) => a - b);
+  const at = (key: number): number => (places.get(key) as number) * width;
+  return {
+    keys: sorted,
+    terms: sorted.flatMap((key) => Array.from({ length: width }, (_, i) => terms[at(key) + i] as number)),
+  };
+}

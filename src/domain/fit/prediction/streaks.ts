@@ -1,0 +1,125 @@
+/**
+ * Terms of the streak on a skill: shared ones, and each skill's own beside them. A term is a sum of steps away from 0, none
+ * negative for right answers and none positive for wrong ones, so that a right answer never lowers a prediction.
+ */
+import { sigmoid } from '../../base/common.js';
+import { descend, newQuadratic } from '../../base/descend.js';
+import { predictionModel } from '../../base/params.js';
+import { rowWidth, streakColumn } from '../../prediction/features.js';
+import { streakCount } from '../../prediction/model.js';
+import { maxStreak } from '../../tracing/traces.js';
+import type { FitMemory } from './blocks.js';
+
+const { fit: rules } = predictionModel;
+const descent = { maxRounds: 200, tolerance: 1e-5, ridge: 0 };
+
+/** Streaks without 0: each has a step of its own. */
+export const streakSteps = 2 * maxStreak;
+const steps = streakSteps;
+/** Step s < maxStreak is that to s - maxStreak from the one after it; the others are those to s - maxStreak + 1 from the one before. */
+const hasStep = (step: number, place: number): boolean => (step < maxStreak ? place <= step : place > step);
+
+/** Slopes and curvatures of the log likelihood by skill and streak, for the skills `from` to `to` - 1. */
+export function sumStreaks(
+  { logits, correct, rows, blocks, streaks }: FitMemory,
+  from: number,
+  to: number,
+): void {
+  const { order, starts } = blocks.skills;
+  const { slopes, curvatures } = streaks;
+  slopes.fill(0, from * streakCount, to * streakCount);
+  curvatures.fill(0, from * streakCount, to * streakCount);
+  for (let skill = from; skill < to; skill++)
+    for (let i = starts[skill] as number; i < (starts[skill + 1] as number); i++) {
+      const place = order[i] as number;
+      const p = sigmoid(logits[place] as number);
+      const at = skill * streakCount + maxStreak + (rows[place * rowWidth + streakColumn] as number);
+      slopes[at] = (slopes[at] as number) + (correct[place] as number) - p;
+      curvatures[at] = (curvatures[at] as number) + p * (1 - p);
+    }
+}
+
+/** Moves the shared steps, and what the sums say of each skill's own with them. */
+export function solveStreaks({ streaks }: FitMemory): void {
+  const { slopes, curvatures, shared, moves } = streaks;
+  const sumOver = (sums: Float64Array): Float64Array => {
+    const all = new Float64Array(streakCount);
+    for (let i = 0; i < sums.length; i++)
+      all[i % streakCount] = (all[i % streakCount] as number) + (sums[i] as number);
+    return all;
+  };
+  const zero = new Float64Array(steps);
+  const moved = solve(sumOver(slopes), sumOver(curvatures), shared, zero, rules.ridge * rules.streakVariance);
+  for (let i = 0; i < slopes.length; i++) {
+    const move = moved[i % streakCount] as number;
+    slopes[i] = (slopes[i] as number) - (curvatures[i] as number) * move;
+    moves[i] = move;
+  }
+}
+
+/** Moves the skills' own steps, and the log-odds of their answers by both. */
+export function moveStreaks(memory: FitMemory, from: number, to: number): void {
+  const { logits, rows, blocks, streaks } = memory;
+  const { order, starts } = blocks.skills;
+  for (let skill = from; skill < to; skill++) {
+    const at = skill * streakCount;
+    const own = streaks.own.subarray(skill * steps, (skill + 1) * steps);
+    const moves = streaks.moves.subarray(at, at + streakCount);
+    const moved = solve(
+      streaks.slopes.subarray(at, at + streakCount),
+      streaks.curvatures.subarray(at, at + streakCount),
+      own,
+      streaks.shared,
+      rules.slopeRidge * rules.streakVariance,
+    );
+    for (let i = 0; i < streakCount; i++) moves[i] = (moves[i] as number) + (moved[i] as number);
+    for (let i = starts[skill] as number; i < (starts[skill + 1] as number); i++) {
+      const place = order[i] as number;
+      const streak = maxStreak + (rows[place * rowWidth + streakColumn] as number);
+      logits[place] = (logits[place] as number) + (moves[streak] as number);
+    }
+  }
+}
+
+/** Moves the steps to the optimum, where with what they are added to they keep their sign. @returns moves by streak */
+function solve(
+  slopes: Float64Array,
+  curvatures: Float64Array,
+  terms: Float64Array,
+  base: Float64Array,
+  ridge: number,
+): Float64Array {
+  const problem = newQuadratic(steps);
+  const { gradient, hessian, low, high, solution } = problem;
+  for (let a = 0; a < steps; a++) {
+    const term = terms[a] as number;
+    gradient[a] = ridge * term;
+    hessian[a * steps + a] = ridge;
+    solution[a] = term;
+    const zero = -(base[a] as number);
+    low[a] = a < maxStreak ? -10 : zero;
+    high[a] = a < maxStreak ? zero : 10;
+    for (let place = 0; place < streakCount; place++) {
+      if (!hasStep(a, place)) continue;
+      gradient[a] = (gradient[a] as number) - (slopes[place] as number);
+      for (let b = 0; b < steps; b++)
+        if (hasStep(b, place))
+          hessian[a * steps + b] = (hessian[a * steps + b] as number) + (curvatures[place] as number);
+    }
+  }
+  descend(problem, descent);
+  const moves = new Float64Array(steps);
+  for (let a = 0; a < steps; a++) {
+    moves[a] = (solution[a] as number) - (terms[a] as number);
+    terms[a] = solution[a] as number;
+  }
+  return streakTerms(moves);
+}
+
+/** By streak, the sums of steps away from 0. */
+export const streakTerms = (own: ArrayLike<number>): Float64Array =>
+  Float64Array.from({ length: streakCount }, (_, place) => {
+    let sum = 0;
+    for (let step = 0; step < steps; step++) if (hasStep(step, place)) sum += own[step] as number;
+    return sum;
+  });

@@ -1,0 +1,126 @@
+/**
+ * What a learner practised just before, in which course, and how first tries and retries go. All of it changes alike
+ * for a right and a wrong answer but the forms and abilities, which move towards the answer.
+ */
+import { sigmoid } from '../base/common.js';
+import { courseModel as model } from '../base/params.js';
+import { keyOf } from '../base/text-hash.js';
+
+/** Which skill and which item states are of, by `keyOf`; item 0: none. */
+export interface Asked {
+  readonly skill: number;
+  readonly item: number;
+}
+
+export const askedOf = ({
+  skillId,
+  itemId,
+}: {
+  readonly skillId: string;
+  readonly itemId: string | null;
+}): Asked => ({
+  skill: keyOf(skillId),
+  item: itemId === null ? 0 : keyOf(itemId),
+});
+
+/** Figures have single precision, as they are stored. */
+export const newCourse = {
+  /** Counted here: fewer than the learner's where an earlier version began the record. */
+  answers: 0,
+  /** Keys of the skills answered last, each once, newest first, at most `model.skills`. */
+  skills: [] as readonly number[],
+  /** How answers on each of them went: a moving average of right as .5 and wrong as -.5. */
+  forms: [] as readonly number[],
+  /** Keys of the first skill ever and of the first one other than that; 0: none yet. */
+  firstSkill: 0,
+  secondSkill: 0,
+  /** Keys of the last answer's item, and of the last one before the current run of answers on one skill; 0: none. */
+  lastItem: 0,
+  itemBefore: 0,
+  /** Ability at first tries of items, logits above a new learner's, a moving average of them, and their number. */
+  firstAbility: 0,
+  firstForm: 0,
+  firstTries: 0,
+  /** The same for tries of an item after a wrong one. */
+  retryAbility: 0,
+  retryForm: 0,
+  retries: 0,
+};
+
+export type Course = Readonly<typeof newCourse>;
+
+/**
+ * @param wrongRun wrong answers in a row on the item up to now
+ * @param abilityOffset log-odds of a right answer of a new learner on skill and item
+ */
+export function updateCourse(
+  course: Course,
+  { skill, item }: Asked,
+  isCorrect: boolean,
+  wrongRun: number,
+  abilityOffset: number,
+): Course {
+  const { skills, forms, firstSkill, secondSkill } = course;
+  const place = skills.indexOf(skill);
+  const outcome = isCorrect ? 0.5 : -0.5;
+  const isRetry = item !== 0 && wrongRun > 0;
+  const isFirst = item !== 0 && wrongRun === 0;
+  return {
+    answers: course.answers + 1,
+    skills: movedToFront(skills, place, skill),
+    forms: movedToFront(
+      forms,
+      place,
+      formAfter(place < 0 ? 0 : (forms[place] as number), outcome, model.formRate),
+    ),
+    firstSkill: firstSkill === 0 ? skill : firstSkill,
+    secondSkill: secondSkill === 0 && firstSkill !== 0 && skill !== firstSkill ? skill : secondSkill,
+    lastItem: item,
+    itemBefore: place === 0 ? course.itemBefore : course.lastItem,
+    firstAbility: isFirst
+      ? abilityAfter(course.firstAbility, isCorrect, abilityOffset, model.firstTries, course.firstTries)
+      : course.firstAbility,
+    firstForm: isFirst ? formAfter(course.firstForm, outcome, model.firstTries.formRate) : course.firstForm,
+    firstTries: course.firstTries + (isFirst ? 1 : 0),
+    retryAbility: isRetry
+      ? abilityAfter(course.retryAbility, isCorrect, retryOffset(wrongRun), model.retries, course.retries)
+      : course.retryAbility,
+    retryForm: isRetry ? formAfter(course.retryForm, outcome, model.retries.formRate) : course.retryForm,
+    retries: course.retries + (isRetry ? 1 : 0),
+  };
+}
+
+/** The list with the value in front in the stead of the one at `place`; below 0 it is new, and the oldest may go. */
+function movedToFront(list: readonly number[], place: number, value: number): number[] {
+  const moved = [value];
+  for (let i = 0; i < list.length && moved.length < model.skills; i++)
+    if (i !== place) moved.push(list[i] as number);
+  return moved;
+}
+
+const formAfter = (form: number, outcome: number, rate: number): number =>
+  Math.fround(form + rate * (outcome - form));
+
+/** An Elo rating with falling steps (Pelánek 2016). */
+function abilityAfter(
+  ability: number,
+  isCorrect: boolean,
+  offset: number,
+  { step, fall }: { readonly step: number; readonly fall: number },
+  tries: number,
+): number {
+  const surprise = (isCorrect ? 1 : 0) - sigmoid(ability + offset);
+  return Math.fround(ability + (step * surprise) / (1 + fall * tries));
+}
+
+/** Log-odds of a right retry after so many wrong answers in a row, about as in two real logs. */
+const retryOffset = (wrongRun: number): number =>
+  model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
+
+/** The item of the last answer on another skill; 0: none. */
+export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
+  skills[0] === skill ? itemBefore : lastItem;
+
+/** By which course the skill is asked: the first skill, or for that the first other one; 0: none. */
+export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
+  firstSkill === skill ? secondSkill : firstSkill;
