@@ -9,7 +9,10 @@ import {
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { dayMs, logit, sigmoid } from '../../src/domain/base/common.js';
 import { defaultParameters, nextItemsModel } from '../../src/domain/base/params.js';
+import { itemTermCount } from '../../src/domain/prediction/model.js';
+import { unrelated } from '../../src/domain/prediction/related.js';
 import { standingOf } from '../../src/domain/score/score.js';
+import { askedOf } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { between } from '../support/arbitraries.js';
@@ -159,25 +162,40 @@ const model = modelWith({ a: { name: 'Fractions' } });
 const views = viewsOf({ a: {}, done: mastered, faded: { mastery: 0.9, lastAttemptAt: now - 60 * dayMs } });
 const learner = { ...newLearner, attempts: 30 };
 const standing = standingOf({ learner, views, model, knownSkills: 3, now });
-const question = { skillId: 'a', questionDifficulty: null, item: null, met: null };
+const question = {
+  skillId: 'a',
+  itemId: null as string | null,
+  questionDifficulty: null as number | null,
+  item: null,
+  met: null,
+};
 const met = (seconds: number, wrongRun = 0) => ({
   generation: 0,
   trace: { ...newItemTrace, right: 1, wrong: 1, wrongRun, at: now / 1000 - seconds },
 });
 
+const noItemTerms = new Array<number>(itemTermCount).fill(0);
+
 test('a question has the probability that an answer would be counted with, and its skill as it stands', () => {
-  const item = { answers: 50, right: 10, expected: 30, terms: [0, 0, 0], abilityOffset: -1 };
+  const item = {
+    answers: 50,
+    right: 10,
+    expected: 30,
+    terms: noItemTerms,
+    before: unrelated,
+    abilityOffset: -1,
+  };
   const asked = [
     question,
     { ...question, questionDifficulty: 2 },
-    { ...question, item, met: met(90) },
-    { ...question, item, met: undefined },
+    { ...question, itemId: 'i', item, met: met(90) },
+    { ...question, itemId: 'i', item, met: undefined },
     { ...question, skillId: 'nobody knows it' },
   ];
   const judged = judgeQuestions(standing, asked);
-  for (const [i, { skillId, questionDifficulty, item, met }] of asked.entries()) {
+  for (const [i, { skillId, itemId, questionDifficulty, item, met }] of asked.entries()) {
     const skill = skillId === 'a' ? practised : newSkill(defaultParameters);
-    const states = { learner, skill, item: met };
+    const states = { asked: askedOf({ skillId, itemId }), learner, skill, item: met };
     const conditions = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
     assert.equal(judged[i]?.pCorrect, conditions.pCorrect);
     assert.equal(judged[i]?.mastery, skill.mastery);

@@ -36,7 +36,7 @@ export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Pro
   const { items, ...learner } = found ?? nobody;
   const standing = standingOf(subjectOf(learner, tenant, parts.now()));
   const questions = asked.map(({ itemId, skillId, questionDifficulty }) => ({
-    ...{ skillId, questionDifficulty },
+    ...{ skillId, itemId, questionDifficulty },
     item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
     met: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
   }));

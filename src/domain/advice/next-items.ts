@@ -2,12 +2,14 @@
  * What to ask a learner next: questions of a list, the best first. Expected gain decides, weighed by how near a question
  * is to the success rate aimed at: practice is best neither hopeless nor certain.
  */
+
 import { conditionsFor } from '../answer/conditions.js';
 import { clamp, logit, wholeDays } from '../base/common.js';
 import { nextItemsModel } from '../base/params.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
 import { viewUnseen } from '../learner/skill-view.js';
 import type { Standing } from '../score/score.js';
+import { askedOf } from '../tracing/course.js';
 import { type AnswerStates, isMastered, type LearnerState, recallItem } from '../tracing/states.js';
 import { type Judged, judge, nameOf } from './study-advice.js';
 import { texts as allTexts, withNames } from './texts.js';
@@ -93,6 +95,7 @@ const isRowFull = (order: readonly Candidate[], { skillId }: Candidate): boolean
 /** A question that may be asked. */
 export interface Question {
   readonly skillId: string;
+  readonly itemId: string | null;
   /** Logits, -3 to 3; null: not supplied. */
   readonly questionDifficulty: number | null;
   /** Null without an item id, and where nobody answered the item yet. */
@@ -118,9 +121,10 @@ export function judgeQuestions(standing: Standing, questions: readonly Question[
     judged.set(skillId, known);
     return known;
   };
-  return questions.map(({ skillId, questionDifficulty, item, met }, index) => {
+  return questions.map((question, index) => {
+    const { skillId, questionDifficulty, item, met } = question;
     const { view, code, gain } = judgedOf(skillId);
-    const states = { learner, skill: view.state, item: met };
+    const states = { asked: askedOf(question), learner, skill: view.state, item: met };
     const { pCorrect } = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
     const rightLastHour = wasRightLately(learner, met, now);
     return { index, skillId, pCorrect, mastery: view.mastery, gain, rightLastHour, view, code };
