@@ -11,10 +11,10 @@ import {
   htmlPage,
   htmlTable,
   type Row,
-  runText,
   section,
   textTable,
 } from '../report/page.js';
+import { type Run, runList } from '../report/run.js';
 import { levels, type ModelName, modelNames } from './forecasts.js';
 import {
   type BacktestResults,
@@ -160,8 +160,8 @@ const titles: Readonly<Record<ModelName, string>> = {
   population: 'Population',
 };
 
-/** @param command that made it. @returns a whole HTML document */
-export function backtestPage({ file, fold, unit, results }: Backtest, command: string): string {
+/** @returns a whole HTML document */
+export function backtestPage({ file, fold, unit, results }: Backtest, run: Run): string {
   const { all, bands } = results;
   const about = `${grouped(all.cases)} forecasts of the share of right answers over the next ${unit}, for ${grouped(all.learners)} learners. Each forecast uses models that were trained on other learners, and the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners (bootstrap, ${grouped(resamples)} samples, seed ${seed}). A band of answers so far and horizon is marked where its coverage is more than ${100 * tolerance} points from the level, and by more than chance. Bands with fewer than ${fewObservations} forecasts, in grey italics, are not judged.`;
   const losses =
@@ -171,7 +171,7 @@ export function backtestPage({ file, fold, unit, results }: Backtest, command: s
     lossRows(all, (name) => titles[name]),
   );
   return htmlPage(`Backtest of ${file}${fold === null ? '' : `, fold ${fold}`}`, [
-    runText(command),
+    runList(run, { File: file, Fold: fold === null ? 'all' : String(fold) }),
     section('Coverage', about, htmlTable(coverageHead, coverageRows(all, bands))),
     coverageSection(bands, unit),
     calibrationSection(results),

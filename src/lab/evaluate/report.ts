@@ -10,11 +10,11 @@ import {
   htmlPage,
   htmlTable,
   type Row,
-  runText,
   section,
   textTable,
   textTag,
 } from '../report/page.js';
+import { type Run, runList, runTitle } from '../report/run.js';
 import type { MonotoneCheck } from './predict.js';
 import {
   type AucEstimate,
@@ -75,10 +75,11 @@ export function evaluationJson({
   );
 }
 
-export function evaluationText(evaluation: Evaluation): string {
+export function evaluationText(evaluation: Evaluation, run: Run): string {
   const { file, fold, split, test, train, fit, monotone, results } = evaluation;
   const bins = results.models.find(({ name }) => name === 'served')?.reliability ?? [];
   return [
+    runTitle(run),
     `${file}, fold ${fold} (${splits[split]})`,
     `${countsText(test)} predicted, trained on ${countsText(train)}`,
     `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), the served model in ${fit.servedSeconds.toFixed(2)} s, ${fit.threads} ${fit.threads === 1 ? 'thread' : 'threads'}; predicted in ${fit.predictSeconds.toFixed(2)} s`,
@@ -147,11 +148,11 @@ const looks: Readonly<Record<ModelName, { readonly title: string; readonly color
 };
 const titleOf = (name: ModelName): string => looks[name].title;
 
-/** @param command that made it @returns a whole HTML document */
-export function evaluationPage(evaluation: Evaluation, command: string): string {
+/** @returns a whole HTML document */
+export function evaluationPage(evaluation: Evaluation, run: Run): string {
   const { file, fold, results } = evaluation;
   return htmlPage(`Evaluation of ${basename(file)}, fold ${fold}`, [
-    runText(command),
+    runList(run, { File: basename(file), Fold: String(fold) }),
     figuresSection(evaluation),
     reliabilitySection(results.models),
     curvesSection(results),

@@ -1,5 +1,4 @@
 /** Reports as HTML files that need nothing else: styles inside, no scripts, nothing fetched. Every text is escaped. */
-import { version } from '../../version.js';
 import { aligned } from './numbers.js';
 
 const entities: Readonly<Record<string, string>> = {
@@ -43,6 +42,9 @@ body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 76rem; background:
 h1 { font-size: 1.7rem; line-height: 1.25; margin: 0 0 .4rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.2rem; margin: 2.6rem 0 .4rem; }
 p { max-width: 48rem; margin: .4rem 0 .8rem; color: var(--soft); }
+dl.run { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .1rem 1.1rem; margin: .4rem 0 .8rem; font-size: .9rem; }
+dl.run dt { color: var(--soft); }
+dl.run dd { margin: 0; overflow-wrap: anywhere; }
 .charts { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 25rem), 1fr)); }
 figure { margin: 0; padding: .9rem 1rem .6rem; background: var(--panel); border: 1px solid var(--line);
   border-radius: .6rem; }
@@ -124,9 +126,3 @@ export const textTable = (head: readonly string[], rows: readonly Row[]): string
 
 /** Below this many observations a figure is mostly chance; pages mark it. */
 export const fewObservations = 200;
-
-/** What a page says of the run that made it. */
-export function runText(command: string): string {
-  const time = new Date().toISOString().slice(0, 16).replace('T', ' ');
-  return textTag('p', {}, `Skilltrace ${version}, ${time} UTC: ${command}`);
-}
