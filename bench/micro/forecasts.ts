@@ -1,16 +1,20 @@
 /**
  * What a forecast costs in the worker's thread, without Redis and the message between threads: the scores rolled
  * forward and the goal tracked; and the whole answer, from the stored records to its JSON and the row for the
- * journal. Learners with 40 skills in a catalogue of 60, by the length of their history; and 500 skills, for the
+ * journal; and what to ask next. Learners with 40 skills in a catalogue of 60, by the length of their history; and 500 skills, for the
  * slope.
  */
 import { bench, do_not_optimize, group } from 'mitata';
+import { judgeQuestions, orderCandidates, reasonOf } from '../../src/domain/advice/next-items.js';
 import { type Answer, dayMs } from '../../src/domain/base/common.js';
+import { nextItemsModel } from '../../src/domain/base/params.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
 import type { GoalSetting } from '../../src/domain/score/goal.js';
 import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
+import { standingOf } from '../../src/domain/score/score.js';
+import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   decodeLearner,
   decodeSkill,
@@ -18,7 +22,7 @@ import {
   encodeSkill,
 } from '../../src/store/learners/learner-codec.js';
 import { forecastOf } from '../../workers/forecast/forecasting.js';
-import { learnerOf, type MadeLearner } from './made.js';
+import { item, learnerOf, type MadeLearner } from './made.js';
 
 const now = Date.UTC(2026, 5, 1, 12);
 const options = { days: 90, level: 0.8, locale: 'en' } as const;
@@ -49,6 +53,34 @@ export function forecastBenches(): void {
     forecastBench(usual);
     for (const [name, goal] of Object.entries(goals)) predictionBench(usual, name, goal);
     for (const habit of others) predictionBench(habit, 'no goal', null);
+  });
+  group('what to ask next', () => {
+    for (const skills of [50, 1000]) nextItemsBench(skills);
+  });
+}
+
+/** A thousand questions, each an item of its own, judged and ordered: all of it but records and JSON. */
+function nextItemsBench(skills: number): void {
+  const model = modelOf(skills + 20);
+  const made = practised({ skills, answers: 4 * skills, everyDays: 1 }, model);
+  const subject = {
+    ...{ model, now, learner: made.learner, knownSkills: skills + 20 },
+    views: viewSkills(made.skills, model, now),
+  };
+  const questions = Array.from({ length: 1000 }, (_, i) => ({
+    skillId: `skill-${(i * 7) % skills}`,
+    questionDifficulty: i % 2 === 0 ? null : (i % 7) - 3,
+    item: i % 4 === 0 ? null : { ...item, right: 10 + (i % 25) },
+    met:
+      i % 5 === 0
+        ? { generation: 0, trace: { ...newItemTrace, right: 1, at: now / 1000 - 60 * i } }
+        : undefined,
+  }));
+  const { target } = nextItemsModel;
+  bench(`next items: 1,000 items of ${skills} skills`, () => {
+    const standing = standingOf(subject);
+    const ordered = orderCandidates(judgeQuestions(standing, questions), target.start, 1000);
+    do_not_optimize(ordered.map((candidate) => reasonOf(candidate, target.start, standing)));
   });
 }
 
