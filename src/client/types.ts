@@ -395,7 +395,7 @@ export type NextItems = {
     readonly skill_id: Id;
     readonly p_correct: number;
     readonly mastery: number;
-    /** Of an hour on the skill, points of its section */
+    /** Points of its section by an hour on the skill, as if there were enough of it for an hour */
     readonly expected_gain: number;
     readonly reason_code:
       | 'ANSWERED_RECENTLY'

@@ -85,6 +85,21 @@ test('p_correct and mastery are those that an answer given now is counted with',
   assert.ok(hard < 0.5 && easy > plain, `${p}`);
 });
 
+test('items of both generations of the memory are recognised, forgotten ones are as new', async () => {
+  const itemOf = (i: number) => ({ skill_id: 'many', item_id: `many ${i}` });
+  await practise(
+    'many',
+    Array.from({ length: 300 }, (_, i) => ({ ...itemOf(i), is_correct: i % 2 === 0 })),
+  );
+  const chosen = await choose('many', { items: [0, 1, 151, 291, 301].map(itemOf) });
+  const [gone, wrongButGone, before, current, unmet] = chosen
+    .toSorted((a, b) => a.index - b.index)
+    .map(({ p_correct }) => p_correct);
+  assert.deepEqual([gone, wrongButGone], [unmet, unmet]);
+  assert.equal(before, current);
+  assert.ok((before as number) < (unmet as number));
+});
+
 test('the order, the rule of three and the limit', async () => {
   await practise(
     'ordered',

@@ -47,6 +47,7 @@ const onCluster = {
   'contract/key-management': '.',
   'contract/learners': '^an erased',
   'contract/model-versions': '^a version that',
+  'contract/next-items': '^p_correct and|^whoever never|^1,000 items',
   'contract/operations': '.',
   'contract/take-back-meets': '^several of one|^its id|^refused rows|^in the end',
 };

@@ -230,14 +230,18 @@ const reasons: readonly [part: object, code: string, text: string][] = [
   [
     { ...onA, pCorrect: 0.5 },
     'HARDER_THAN_TARGET',
-    'Still hard on Fractions: about 50% chance of a right answer, below the 75% aimed at.',
+    'Rather hard on Fractions: about 50% chance of a right answer, below the 75% aimed at.',
   ],
   [
     { ...onA, pCorrect: 0.9999 },
     'EASIER_THAN_TARGET',
-    'Easy by now on Fractions: about 99% chance of a right answer, above the 75% aimed at.',
+    'Rather easy on Fractions: about 99% chance of a right answer, above the 75% aimed at.',
   ],
-  [{ ...onNew, pCorrect: 0.41 }, 'NEW_SKILL', 'First question on new: about 41% chance of a right answer.'],
+  [
+    { ...onNew, pCorrect: 0.41 },
+    'NEW_SKILL',
+    'New skill new, no answer yet: about 41% chance of a right answer.',
+  ],
   [{ ...onDone, pCorrect: 0.7 }, 'MASTERED', 'done is mastered: little is left to gain.'],
   [
     { ...onFaded, pCorrect: 0.6 },

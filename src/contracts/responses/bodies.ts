@@ -327,7 +327,8 @@ export const NextItems = Type.Object({
       ...each(Share, 'p_correct', 'mastery'),
       expected_gain: Type.Number({
         minimum: 0,
-        description: 'Of an hour on the skill, points of its section',
+        description:
+          'Points of its section by an hour on the skill, as if there were enough of it for an hour',
       }),
       reason_code: Type.Enum(reasonCodes),
       reason: Type.String({ maxLength: 200 }),

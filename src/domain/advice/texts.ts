@@ -82,13 +82,13 @@ const english = {
       `Review ${skill}: strong once, not practised for ${days} days; ${chanceOf(chance)}.`,
     MASTERED: (skill: string) => `${skill} is mastered: little is left to gain.`,
     NEW_SKILL: (skill: string, { chance }: NextItemFigures) =>
-      `First question on ${skill}: ${chanceOf(chance)}.`,
+      `New skill ${skill}, no answer yet: ${chanceOf(chance)}.`,
     RIGHT_LEVEL: (skill: string, { chance }: NextItemFigures) =>
       `Right level on ${skill}: ${chanceOf(chance)}.`,
     HARDER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
-      `Still hard on ${skill}: ${chanceOf(chance)}, below the ${target}% aimed at.`,
+      `Rather hard on ${skill}: ${chanceOf(chance)}, below the ${target}% aimed at.`,
     EASIER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
-      `Easy by now on ${skill}: ${chanceOf(chance)}, above the ${target}% aimed at.`,
+      `Rather easy on ${skill}: ${chanceOf(chance)}, above the ${target}% aimed at.`,
   },
   none: {
     IDLE: (days: number) =>

@@ -49,6 +49,7 @@ const plan = {
   confidence_level: 0.99,
   target_score: 1600,
 };
+const nextItems = Array.from({ length: 1000 }, (_, i) => ({ skill_id: skillName(i), item_id: `item-${i}` }));
 const newPlan = { ...plan, skills: plan.skills.map((_, i) => `never-${i}`) };
 
 const forecasts = ({ full, pupils }: Seeded): LargestCase[] => [
@@ -72,6 +73,11 @@ const forecasts = ({ full, pupils }: Seeded): LargestCase[] => [
     'what-if, 2,200 skills',
     `/api/v1/predictions/${full}/what-if`,
     JSON.stringify({ ...plan, skills: Array.from({ length: 2200 }, (_, i) => `${i}`) }),
+  ),
+  post(
+    'next items, 1,000 of 1,000 skills',
+    `/api/v1/next-items/${full}`,
+    JSON.stringify({ items: nextItems, limit: nextItems.length }),
   ),
   post('what-if, 100 new skills', `/api/v1/predictions/${full}/what-if`, JSON.stringify(newPlan)),
 ];
