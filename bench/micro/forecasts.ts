@@ -69,6 +69,7 @@ function nextItemsBench(skills: number): void {
   };
   const questions = Array.from({ length: 1000 }, (_, i) => ({
     skillId: `skill-${(i * 7) % skills}`,
+    itemId: `item-${i}`,
     questionDifficulty: i % 2 === 0 ? null : (i % 7) - 3,
     item: i % 4 === 0 ? null : { ...item, right: 10 + (i % 25) },
     met:
