@@ -22,7 +22,7 @@ interface FitPoolOptions {
 }
 
 /** Most answers of one fit: columns and features then take about 0.7 GB, and more answers change little. */
-const maxAnswers = 3_000_000;
+const maxAnswers = 2_000_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;
 

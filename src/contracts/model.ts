@@ -6,7 +6,7 @@ import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.j
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
 import { features } from '../domain/prediction/features.js';
 import { skillTermCount, startModel, streakCount } from '../domain/prediction/model.js';
-import { unrelated } from '../domain/prediction/related.js';
+import { skillPairTerms, unrelated } from '../domain/prediction/related.js';
 import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
@@ -131,6 +131,8 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
     const own = JSON.parse(line.replace(/,$/, ''));
     const { skillId, ...skill } = checkedBy(skillCheck, upgrade === null ? own : upgrade.skill(own));
+    if (skill.related.terms.length !== skill.related.keys.length * skillPairTerms)
+      throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
     skills.set(skillId, skill);
     yield;
   }

@@ -333,12 +333,14 @@ export const predictionModel = {
     patternRidge: 5,
     itemPairRidge: 8,
     maxPairStep: 1,
+    /** Variance that a step of a streak counts as, for its ridge. */
     streakVariance: 0.16,
+    beforeSweeps: 4,
     /** Pairs that have terms: answers that one needs, most of one skill or item, most of all. */
     skillPairs: { answers: 10, each: 256, all: 200_000 },
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },
-    /** Cross-fit: parts of the learners, answers at most, sweeps of the blocks before and with each part. */
-    crossFit: { parts: 3, answers: 400_000, sweeps: 5, freshSweeps: 2, sweepsEach: 2 },
+    /** Cross-fit: parts of the learners, answers at most, sweeps of the blocks before any part. */
+    crossFit: { parts: 3, answers: 400_000, sweeps: 4, freshSweeps: 1 },
     calibrationRidge: 50,
     /** So many answers of one learner count for an item, and one on each further day. */
     itemAnswersEach: 8,

@@ -11,6 +11,7 @@ import {
   shared,
   sharedFloats,
 } from '../base/answer-log.js';
+import { round4 } from '../base/common.js';
 import { fitModel, predictionModel } from '../base/params.js';
 import { keyOf } from '../base/text-hash.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
@@ -20,9 +21,11 @@ import { fitParameters, mayPublish, tracedBy } from './parameters.js';
 import {
   allowRetries,
   type BlockName,
+  type FitStep,
   type FittedPrediction,
   type PartName,
   partNames,
+  partsIn,
   sweepSteps,
 } from './prediction/blocks.js';
 import { calibrate, crossLearners, meanLoss, saveTerms } from './prediction/cross-fit.js';
@@ -144,21 +147,22 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
     inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
   const bySkill = (name: 'stepBefore' | 'sumStreaks' | 'moveStreaks') =>
     inRanges(stages, fit.blocks.skills.starts, (from, to) => stages.run(name, fit, from, to));
+  const run = async (step: FitStep): Promise<void> => {
+    if (step.kind === 'before') await bySkill('stepBefore');
+    else if (step.kind === 'streaks') {
+      await bySkill('sumStreaks');
+      await stages.run('solveStreaks', fit);
+      await bySkill('moveStreaks');
+    } else {
+      const { name, fresh } = step;
+      await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, name, fresh, from, to));
+      await stages.run('solveStep', fit, name);
+      await move(name);
+    }
+  };
   await move('weights');
   for (let sweep = 0; sweep < rules.sweeps; sweep++)
-    for (const step of sweepSteps(parts, sweep < rules.freshSweeps)) {
-      if (step.kind === 'before') await bySkill('stepBefore');
-      else if (step.kind === 'streaks') {
-        await bySkill('sumStreaks');
-        await stages.run('solveStreaks', fit);
-        await bySkill('moveStreaks');
-      } else {
-        const { name, fresh } = step;
-        await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, name, fresh, from, to));
-        await stages.run('solveStep', fit, name);
-        await move(name);
-      }
-    }
+    for (const step of sweepSteps(partsIn(sweep, parts), sweep < rules.freshSweeps)) await run(step);
   return {
     prediction: await stages.run('fittedPrediction', fit, found.itemVariance, calibration),
     offsets,
@@ -238,13 +242,14 @@ function withTerms(
   for (const [k, skillId] of skillIds.entries()) {
     const terms = [...skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)];
     const abilityOffset = offsets.skills[k] ?? 0;
-    // The log numbers skills from 1.
+    // The log numbers skills from 1. Four decimals are enough, and a third of the text.
     const related = relatedByKeys(
       relatedAt(pairs, k),
       skillPairTerms,
       (number) => keys[number - 1] as number,
     );
-    skills.set(skillId, { ...skillModelOf(base, skillId), terms, related, abilityOffset });
+    const short = { keys: related.keys, terms: Array.from(related.terms, round4) };
+    skills.set(skillId, { ...skillModelOf(base, skillId), terms, related: short, abilityOffset });
   }
   return { ...base, skills, prediction: model, abilityOffset: offsets.mean };
 }

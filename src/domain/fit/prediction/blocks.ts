@@ -64,6 +64,10 @@ export const sweepSteps = (
   first: readonly BlockName[] = firstBlocks,
 ): FitStep[] => [...blockSteps(first, fresh), ...parts.flatMap((part) => partSteps(part, fresh))];
 
+/** What was practised just before hardly moves after a few sweeps, and costs most of all. */
+export const partsIn = (sweep: number, parts: readonly PartName[]): PartName[] =>
+  parts.filter((part) => part !== 'before' || sweep < rules.beforeSweeps);
+
 const blockSteps = (names: readonly BlockName[], fresh: boolean): FitStep[] =>
   names.map((name) => ({ kind: 'block', name, fresh }));
 

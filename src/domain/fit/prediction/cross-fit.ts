@@ -80,10 +80,7 @@ export function growCrossPart(
 const crossSteps = (added: PartName | undefined): FitStep[] =>
   added === undefined
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
-    : Array.from({ length: rules.sweepsEach }, (_, sweep) => [
-        ...partSteps(added, sweep === 0),
-        ...sweepSteps([], false),
-      ]).flat();
+    : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
 export function meanLoss(log: AnswerLog, learners: Learners, logits: Float64Array): number {
   const places = placesOf(log, learners);
