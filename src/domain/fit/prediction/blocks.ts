@@ -7,6 +7,7 @@ import {
   sharedFloats,
   sortedBy,
 } from '../../base/answer-log.js';
+import { round4 } from '../../base/common.js';
 import { predictionModel } from '../../base/params.js';
 import {
   beforeColumn,
@@ -307,9 +308,10 @@ export function fittedPrediction(
   for (let pair = 0; pair < pairs.keys.length; pair++)
     pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
   itemPairs.terms.set(itemsBefore.terms.subarray(1));
+  // To four decimals, as they are stored.
   const scaledTable = (table: PairTable): PairTable => ({
     ...table,
-    terms: sharedFloats(scaled(table.terms)),
+    terms: sharedFloats(scaled(table.terms).map(round4)),
   });
   return {
     model,
