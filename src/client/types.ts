@@ -522,6 +522,7 @@ export type SkillMastery = {
     readonly terms: readonly {
       readonly name: string;
       readonly logits: number;
+      readonly text: string;
     }[];
   };
 };

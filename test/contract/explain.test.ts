@@ -2,8 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { fitHere } from '../support/fits.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
+import { storeAnswers } from '../support/made-answers.js';
+import { seeded } from '../support/random.js';
+import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await sharedService();
@@ -154,16 +157,85 @@ test('the rest of the explanation: parameters, forgetting until now, the next an
 const near = (actual: number, expected: number, tolerance: number): void =>
   assert.ok(Math.abs(actual - expected) <= tolerance, `${actual} instead of ${expected}`);
 
-test('the probability of a right answer: the terms add up to its log-odds', async () => {
-  await answer('bob', history);
-  const { p_correct, log_odds, terms } = (await explain('bob')).json.data.explanation;
-  const sum = terms.reduce((total: number, { logits }: { logits: number }) => total + whole(logits), 0);
+interface ShownPrediction {
+  readonly p_correct: number;
+  readonly log_odds: number;
+  readonly terms: readonly { readonly name: string; readonly logits: number; readonly text: string }[];
+}
+
+/** @returns the texts of the terms by their names */
+function assertAddsUp({ p_correct, log_odds, terms }: ShownPrediction): ReadonlyMap<string, string> {
+  const sum = terms.reduce((total, { logits }) => total + whole(logits), 0);
   assert.equal(sum, whole(log_odds));
   near(1 / (1 + Math.exp(-log_odds)), p_correct, 5e-4);
-  const names: string[] = terms.map(({ name }: { name: string }) => name);
-  assert.equal(new Set(names).size, names.length);
-  for (const name of ['base', 'bkt', 'ability', 'ever_right_on_skill']) assert.ok(names.includes(name), name);
-  assert.ok(!names.some((name) => name.includes('item')), 'no question is named');
+  const texts = new Map(terms.map(({ name, text }) => [name, text]));
+  assert.equal(texts.size, terms.length);
+  for (const { name, logits, text } of terms) {
+    const effect = logits === 0 ? 'hardly changes' : logits > 0 ? 'raises' : 'lowers';
+    assert.ok(text.endsWith(`: this ${effect} the chance.`), `${name}: ${text}`);
+  }
+  assert.ok(![...texts.keys()].some((name) => name.includes('item')), 'no question is named');
+  return texts;
+}
+
+test('the probability of a right answer: the terms add up to its log-odds', async () => {
+  await answer('bob', history);
+  const texts = assertAddsUp((await explain('bob')).json.data.explanation);
+  for (const name of ['base', 'bkt', 'ability', 'ever_right_on_skill']) assert.ok(texts.has(name), name);
+});
+
+/**
+ * Answers of learners whose course is their first skill, and who do better at algebra in one course than in the other,
+ * better just after one other skill than after the other, and by streaks.
+ */
+function answersOfCourses(tenant: string, learners: number): object[] {
+  const random = seeded(5);
+  return Array.from({ length: learners }, (_, learner) => {
+    const course = learner % 2;
+    const last = new Map<string, number>();
+    let other = course;
+    return Array.from({ length: 30 }, (_, i) => {
+      const isAlgebra = i % 6 > 2;
+      if (i % 6 === 0 && i > 0) other = random() < 0.5 ? 0 : 1;
+      const skill_id = isAlgebra ? 'algebra' : `other-${other}`;
+      const shift = isAlgebra ? 0.15 * (1 - 2 * course) + 0.15 * (1 - 2 * other) : 0;
+      const is_correct = random() < shift + ((last.get(skill_id) ?? 0) === 1 ? 0.7 : 0.35) ? 1 : 0;
+      last.set(skill_id, is_correct);
+      const occurred_at = Date.UTC(2026, 0, 15) / 1000 + 60 * i;
+      return {
+        ...{ tenant, user_id: `learner-${learner}`, skill_id, is_correct, occurred_at },
+        ...{ received_at: occurred_at, learner_seq: i + 1 },
+      };
+    });
+  }).flat();
+}
+
+test('with a fitted model too, where every new term of a question without an item counts', async () => {
+  const tenant = keys.nameOf('courses');
+  const other = callerOf(service, await keys.add({ tenant }));
+  const redis = await redisOf({ after }, service.redisUrl);
+  await storeAnswers(clickhouse, answersOfCourses(tenant, 200));
+  assert.equal(await fitHere(service, redis, clickhouse, tenant), 'published');
+  const skills = ['other-0', 'other-0', 'algebra', 'other-1', 'algebra', 'algebra'];
+  const events = skills.map((skill_id, i) =>
+    event({ user_id: 'gus', skill_id, is_correct: i > 1, occurred_at: daysAgo(1 - i / 1000) }),
+  );
+  assert.equal((await other.trackAll(events)).status, 200);
+  const { json } = await askUntil(
+    'the fitted model',
+    () => other.get('/api/v1/mastery/gus/algebra?explain=true'),
+    ({ json }) => json.data?.explanation.parameters.version === 1,
+  );
+  const texts = assertAddsUp(json.data.explanation);
+  for (const [name, text] of [
+    ['streak', /^The last 3 answers on this skill were right: this raises/],
+    [
+      'practised_before',
+      /^After what was practised just before, and how it went, answers on this skill are /,
+    ],
+    ['course', /^Learners who began with the same skill are more often right on this one than others: /],
+  ] as const)
+    assert.match(texts.get(name) ?? `no ${name}`, text);
 });
 
 test('the last steps: as many as asked for, the first one beginning where the one before ended', async () => {

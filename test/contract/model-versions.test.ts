@@ -1,13 +1,11 @@
 /** The versions of a model as the API tells them, after two fits of made answers, and the way back to the first. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { fitParts } from '../../src/app/consumers.js';
 import { allScopes } from '../../src/contracts/access.js';
-import { runFits } from '../../src/services/models/fit-models.js';
-import { createLogger } from '../../src/telemetry.js';
 import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
 import { inBrowser } from '../support/browser.js';
 import { openDashboard } from '../support/dashboard.js';
+import { fitHere } from '../support/fits.js';
 import { callerOf, type JsonAnswer } from '../support/http.js';
 import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
 import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/service.js';
@@ -38,22 +36,13 @@ const made = (pGuess: number, seed: number): object[] => {
   return answers.map((row) => ({ ...row, user_id: `${(row as { user_id: string }).user_id}-${seed}` }));
 };
 
-/** Fits the tenant on all that is stored. @returns what became of it */
-async function fit(): Promise<string | undefined> {
-  const { redisUrl, clickhouseUrl } = service;
-  const endpoints = { redisUrl, clickhouseUrl, analystUrl: null, clickhouseCluster: null };
-  const options = { threads: 1, beside: false };
-  const parts = fitParts({ redis, clickhouse }, endpoints, options, createLogger('fatal', 'test'));
-  return (await runFits(parts, { tenant }))[0]?.outcome;
-}
-
 before(async () => {
   assert.deepEqual(await get(path), { in_force: 0, versions: [], next_cursor: null });
   await storeAnswers(clickhouse, made(0.05, 1));
-  assert.equal(await fit(), 'published');
+  assert.equal(await fitHere(service, redis, clickhouse, tenant), 'published');
   // Twice as many learners who guess well.
   await storeAnswers(clickhouse, [...made(0.4, 2), ...made(0.4, 3)]);
-  assert.equal(await fit(), 'published');
+  assert.equal(await fitHere(service, redis, clickhouse, tenant), 'published');
 });
 
 test('each fit tells what it rested on, what it brought and what the guard let pass', async () => {

@@ -1,10 +1,15 @@
 /** Fits of made answers in servers of their own. */
 import type { TestContext } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { fitParts } from '../../src/app/consumers.js';
+import { runFits } from '../../src/services/models/fit-models.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
+import { createLogger } from '../../src/telemetry.js';
 import { runCommand } from './command.js';
 import type { MadeSkill } from './made-answers.js';
 import { type Servers, startServers } from './servers.js';
-import { redisOf } from './service.js';
+import { redisOf, type Service } from './service.js';
 
 /** Servers that know of a deployment: else they would look as if Redis had come back empty. */
 export async function startFitServers(t: TestContext): Promise<Servers> {
@@ -15,6 +20,19 @@ export async function startFitServers(t: TestContext): Promise<Servers> {
 
 /** `npm run fit`. */
 export const fit = ({ env }: Servers, ...args: string[]) => runCommand('fit', env, ...args);
+
+/** Fits a tenant of a running service on all that is stored of it. @returns what became of it */
+export async function fitHere(
+  { redisUrl, clickhouseUrl }: Service,
+  redis: RedisClient,
+  clickhouse: ClickHouseClient,
+  tenant: string,
+): Promise<string | undefined> {
+  const endpoints = { redisUrl, clickhouseUrl, analystUrl: null, clickhouseCluster: null };
+  const options = { threads: 1, beside: false };
+  const parts = fitParts({ redis, clickhouse }, endpoints, options, createLogger('fatal', 'test'));
+  return (await runFits(parts, { tenant }))[0]?.outcome;
+}
 
 /** Far from the defaults, so that each fit is better. */
 export const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) => ({

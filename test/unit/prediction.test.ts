@@ -26,6 +26,7 @@ import {
   replayLearners,
 } from '../../src/domain/fit/prediction/replay.js';
 import { moveRanges, runStep } from '../../src/domain/fit/prediction/steps.js';
+import { shownTerms } from '../../src/domain/learner/explain.js';
 import {
   columnOf,
   type FeatureInput,
@@ -49,6 +50,7 @@ import {
   startModel,
   startTerms,
   streakCount,
+  type Term,
   type Terms,
 } from '../../src/domain/prediction/model.js';
 import { skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
@@ -334,7 +336,55 @@ test('the terms that are shown add up to the log-odds of the prediction', () => 
       assert.ok(Math.abs(sigmoid(sum) - predict(model, own, row)) < 1e-9);
       const withoutItem = logOddsWithoutItem(model, own, row, 0);
       assert.ok(Math.abs(sum - own.itemDifficulty - withoutItem) < 1e-9);
+      assertShown(explain(model, own, row), row);
     }),
+  );
+});
+
+/** To the last of the four decimals that are shown, each with a sentence that says which way it goes. */
+function assertShown(terms: readonly Term[], row: Float64Array): void {
+  const shown = shownTerms(terms, row);
+  const whole = (value: number): number => Math.round(value * 1e4);
+  assert.equal(
+    shown.terms.reduce((sum, { logits }) => sum + whole(logits), 0),
+    whole(shown.logOdds),
+  );
+  for (const { name, logits, text } of shown.terms) {
+    const effect = logits === 0 ? 'hardly changes' : logits > 0 ? 'raises' : 'lowers';
+    assert.match(text, new RegExp(`^[A-Z][^:.]+: this ${effect} the chance\\.$`), name);
+    assert.ok(text.length <= 150 && !/NaN|Infinity|undefined|-/.test(text), text);
+  }
+}
+
+test('a fitted model has every term, and they add up as they are shown', () => {
+  const random = seeded(11);
+  let at = 1.7e12;
+  const learners = Array.from({ length: 60 }, () =>
+    Array.from({ length: 40 }, (): Logged => {
+      const item = 1 + Math.floor(random() * itemCount);
+      at += random() < 0.5 ? 0 : 5 * 60_000;
+      return { skill: skillOfItem(item), item, correct: random() < 0.3 + 0.08 * item, at };
+    }),
+  );
+  const log = logOf(learners, skillCount, itemCount);
+  const store = replayAll(log, [[0, learners.length]]);
+  const fitted = fitOn(log, everyone(log), store);
+  // Few answers move the bias alone.
+  const weights = features.map(({ start, sign }) => start + 0.1 * (sign === 0 ? 1 : sign));
+  const model = { ...fitted.model, weights };
+  const seen = new Set<string>();
+  for (let place = 0; place < log.correct.length; place++) {
+    const row = Float64Array.from(rowAt(store, place));
+    const terms = explain(model, termsOf(fitted, log.skill[place] as number, log.item[place] as number), row);
+    assertShown(terms, row);
+    for (const { name, logits } of terms) if (Math.abs(logits) >= 1e-4) seen.add(name);
+  }
+  const tables = ['itemRun', 'streak', 'itemPattern', 'practisedBefore', 'course', 'itemBefore'];
+  const expected = ['base', 'skill', 'item', ...tables, ...features.map(({ name }) => name)];
+  assert.deepEqual(
+    expected.filter((name) => !seen.has(name)),
+    ['easiness'],
+    'no difficulty was supplied',
   );
 });
 

@@ -123,7 +123,7 @@ export const Explanation = Type.Object({
   next: Type.Object({ if_correct: Next, if_wrong: Next }),
   p_correct: Share,
   log_odds: Type.Number(),
-  terms: Type.Array(Type.Object({ name: Type.String(), logits: Type.Number() })),
+  terms: Type.Array(Type.Object({ name: Type.String(), logits: Type.Number(), text: Type.String() })),
 });
 
 export const SkillMastery = Type.Object({

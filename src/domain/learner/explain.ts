@@ -3,8 +3,9 @@ import { featuresOf, termsOf } from '../answer/conditions.js';
 import { round4 } from '../base/common.js';
 import type { BktParameters } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { rowWidth } from '../prediction/features.js';
-import { explain, predict } from '../prediction/model.js';
+import { type FeatureRow, rowWidth } from '../prediction/features.js';
+import { explain, predict, type Term } from '../prediction/model.js';
+import { termText } from '../prediction/term-texts.js';
 import { traceAnswer } from '../tracing/bkt.js';
 import { askedOf } from '../tracing/course.js';
 import type { LearnerState } from '../tracing/states.js';
@@ -59,7 +60,10 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
-/** The probability served now for a question of which nothing is known, and the terms whose sum is its log-odds. */
+/**
+ * The probability served now for a question of which nothing is known, and its terms to four decimals, as they are shown:
+ * their sum is `logOdds` to the last of these, while `pCorrect` comes from the terms unrounded.
+ */
 export function explainPrediction(
   { skillId, model, state }: SkillView,
   learner: LearnerState,
@@ -71,5 +75,13 @@ export function explainPrediction(
   const row = featuresOf(model, 0, states, question, new Float64Array(rowWidth));
   const terms = termsOf(tenantModel, model, null);
   const { prediction } = tenantModel;
-  return { pCorrect: predict(prediction, terms, row), terms: explain(prediction, terms, row) };
+  return { pCorrect: predict(prediction, terms, row), ...shownTerms(explain(prediction, terms, row), row) };
+}
+
+export function shownTerms(terms: readonly Term[], row: FeatureRow) {
+  const rounded = terms.map(({ name, logits }) => ({ name, logits: round4(logits) }));
+  return {
+    logOdds: round4(rounded.reduce((sum, { logits }) => sum + logits, 0)),
+    terms: rounded.map((term) => ({ ...term, text: termText(term, row) })),
+  };
 }

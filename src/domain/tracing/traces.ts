@@ -146,3 +146,11 @@ export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: bo
   const latest = isLatest ? 1 : 0;
   return known === 0 ? 0 : 2 * ((1 << known) - 2 + (lastWrong & ((1 << known) - 1))) + latest + 1;
 }
+
+/** What the number tells but for the order: how many answers, 1 to 4, and how many of them wrong. */
+export function itemPatternCounts(pattern: number): { readonly answers: number; readonly wrong: number } {
+  // The answers' bits below a leading 1.
+  const bits = ((pattern - 1) >> 1) + 2;
+  const answers = 31 - Math.clz32(bits);
+  return { answers, wrong: bits.toString(2).replaceAll('0', '').length - 1 };
+}

@@ -159,8 +159,7 @@ export async function explainMastery(
   const { state, mastery } = view;
   const query = { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 };
   const { ifCorrect, ifWrong } = nextMastery(view.model.parameters, mastery);
-  const { pCorrect, terms } = explainPrediction(view, learner, model, now);
-  const shown = terms.map(({ name, logits }) => ({ name: snakeCase(name), logits: round4(logits) }));
+  const { pCorrect, logOdds, terms } = explainPrediction(view, learner, model, now);
   return {
     user_id: userId,
     ...describeSkill(view),
@@ -173,9 +172,8 @@ export async function explainMastery(
         if_wrong: { mastery: round4(ifWrong), change: change(mastery, ifWrong) },
       },
       p_correct: round4(pCorrect),
-      /** The sum of the terms as they are shown; `p_correct` comes from the terms unrounded. */
-      log_odds: round4(shown.reduce((sum, { logits }) => sum + logits, 0)),
-      terms: shown,
+      log_odds: logOdds,
+      terms: terms.map(({ name, ...term }) => ({ name: snakeCase(name), ...term })),
     },
   };
 }

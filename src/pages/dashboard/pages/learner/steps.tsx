@@ -2,7 +2,6 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
-import type { FeatureName } from '../../../../domain/prediction/features.js';
 import { shareAxis } from '../../../../lab/report/marks.js';
 import { dayAndTime, decimal, none, percent, points, signed } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -137,7 +136,7 @@ const columns: readonly Column<Step>[] = [
 type Term = Explanation['terms'][number];
 
 const termColumns: readonly Column<Term>[] = [
-  { title: 'What counts', value: ({ name }) => termNames[name as TermName] ?? name },
+  { title: 'What counts', value: ({ text }) => text },
   {
     title: 'Log-odds',
     value: ({ logits }) => logits,
@@ -145,35 +144,6 @@ const termColumns: readonly Column<Term>[] = [
     about: 'Above 0 it speaks for a right answer, below 0 against',
   },
 ];
-
-type SnakeCase<Name extends string> = Name extends `${infer First}${infer Rest}`
-  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
-  : '';
-/** Nothing is known of the next question, so that no term is about an item. */
-type TermName =
-  | SnakeCase<Exclude<FeatureName, `item${string}` | `${string}OnItem` | 'easiness'>>
-  | 'base'
-  | 'skill';
-
-const termNames: Readonly<Record<TermName, string>> = {
-  base: 'where everybody begins',
-  skill: 'how easy the skill is',
-  bkt: 'mastery of this skill',
-  ability: 'ability over all skills',
-  skill_residual: 'better or worse on this skill than by ability',
-  recent_answers: 'the last few answers',
-  slow_answers: 'the last thirty or so answers',
-  wrong_run: 'wrong answers in a row',
-  right_answers: 'right answers so far, all skills',
-  wrong_answers: 'wrong answers so far, all skills',
-  time_since_right: 'time since a right answer',
-  ever_right_on_skill: 'was right on this skill before',
-  right_on_skill: 'right answers on this skill',
-  answers_since_right_on_skill: 'answers since the last right one on this skill',
-  time_since_right_on_skill: 'time since the last right one on this skill',
-  last_right_by_answers: 'last answer right, fading with answers',
-  last_right_by_time: 'last answer right, fading with time',
-};
 
 export function NextAnswer({ of }: { readonly of: SkillMastery }) {
   const explanation = of.explanation;
