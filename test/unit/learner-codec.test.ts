@@ -8,10 +8,13 @@ import {
   decodeItem,
   decodeLearner,
   decodeSkill,
+  dumpOf,
   encodeItem,
   encodeLearner,
   encodeSkill,
+  type Fields,
 } from '../../src/store/learners/learner-codec.js';
+import { differenceOf } from '../../src/store/rebuild/replayed-learners.js';
 import { countAnswers } from '../support/answers.js';
 import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';
 
@@ -112,4 +115,47 @@ test('records of items and event ids of another length are refused by name', () 
       () => decodeFirstAnswer(Buffer.alloc(bytes)),
       /an event id's record of \d+ bytes is not known/,
     );
+});
+
+/** A learner of three answers as the rows give it, and as it is stored after changes to its records. */
+function compared(change: (field: string, value: Buffer) => Buffer): string | null {
+  const { learner, skill } = countAnswers([true, false, true].map((isCorrect) => ({ isCorrect })));
+  const item = { right: 2, wrong: 1, wrongRun: 0, lastWrong: 0b010, elsewhere: 0, at: 9 };
+  const states = {
+    learner,
+    skills: new Map([['algebra', skill]]),
+    items: [new Map([['i', item]]), new Map()] as const,
+  };
+  const { records, items } = dumpOf(states);
+  const changed = (fields: Fields): Fields =>
+    fields.map(([field, value]) => [field, change(`${field}`, Buffer.from(value))]);
+  return differenceOf(states, { records: changed(records), items: [changed(items[0]), items[1]] });
+}
+
+const written = (value: Buffer, byte: number, at: number): Buffer => {
+  value[at] = byte;
+  return value;
+};
+
+test('of a learner whose records this version began, every figure is compared with what the rows give', () => {
+  assert.equal(
+    compared((_, value) => value),
+    null,
+  );
+  const differs = (field: RegExp, at: number): string | null =>
+    compared((name, value) => (field.test(name) ? written(value, 0x7f, at) : value));
+  assert.equal(differs(/^L$/, 199), 'differs in its own record');
+  assert.equal(differs(/^salgebra$/, 117), 'differs in skill algebra');
+  assert.equal(differs(/^(?!L$|salgebra$)/, 2), 'differs in its items');
+});
+
+test('of a learner whose records an earlier version began, what it did not know is not compared', () => {
+  const older = (field: string, value: Buffer): Buffer => {
+    if (field === 'L') return value.subarray(0, 198);
+    return field === 'salgebra' ? value.subarray(0, 117) : written(value, 0, 2);
+  };
+  assert.equal(compared(older), null);
+  const worse = (field: string, value: Buffer): Buffer =>
+    older(field, field === 'salgebra' ? written(value, 0x7f, 100) : value);
+  assert.equal(compared(worse), 'differs in skill algebra');
 });
