@@ -21,7 +21,7 @@ interface FitPoolOptions {
   readonly clickhouseUrl: string;
 }
 
-/** Most answers of one fit: columns and features then take about 0.7 GB, and more answers change little. */
+/** Most answers of one fit: columns, features and terms then take about 0.8 GB, and more answers change little. */
 const maxAnswers = 2_000_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;
