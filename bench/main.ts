@@ -8,6 +8,7 @@ import { inOrder } from './goals.js';
 import { createLoadRunner } from './load/run.js';
 import { commit, generatorName, machine, versions } from './machine.js';
 import { main as micro } from './micro/main.js';
+import { main as nextItems } from './next-items/main.js';
 import { watchNoise } from './noise.js';
 import { type Arguments, benchArguments, listScenarios } from './options.js';
 import { profileAll } from './profile/run.js';
@@ -20,6 +21,7 @@ import type { Findings } from './scenario.js';
 /** @param argv arguments after the command */
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[0] === '--micro') return micro(argv[1]);
+  if (argv[0] === '--next-items') return nextItems(argv.slice(1), progress);
   if (argv.includes('--list')) {
     process.stdout.write(listScenarios());
     return;

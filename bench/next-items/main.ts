@@ -1,0 +1,100 @@
+/**
+ * `npm run bench -- --next-items [learners] [world,world]`: answers that simulated learners need until they truly master 40
+ * skills, by who chooses the items; the same numbers in every run.
+ */
+
+import { aligned } from '../../src/lab/report/numbers.js';
+import { StartError } from '../../src/lifecycle.js';
+import { indices, sumOf } from '../../src/lists.js';
+import { fitSchool, unfitted } from './school.js';
+import { type Course, mostAnswers, policies, study } from './study.js';
+import { drawBank, drawLearner, type World, worlds } from './world.js';
+
+const seeds = [1, 2, 3];
+
+/** @param progress shows one line that changes. @throws StartError at arguments that are none */
+export async function main(argv: readonly string[], progress: (text: string) => void): Promise<void> {
+  const learners = Number(argv[0] ?? 8);
+  if (!Number.isInteger(learners) || learners < 1 || learners > 10_000)
+    throw new StartError(`${argv[0]}: learners of each school are 1 to 10000`);
+  for (const name of argv[1]?.split(',') ?? Object.keys(worlds)) {
+    const world = worlds[name];
+    if (world === undefined) throw new StartError(`${name} is none of ${Object.keys(worlds).join(', ')}`);
+    for (const isFitted of [false, true]) {
+      const kind = `${name}, ${isFitted ? 'fitted' : 'default parameters'}`;
+      const courses = await runWorld(world, learners, isFitted, (text) => progress(`${kind}: ${text}`));
+      progress('');
+      process.stdout.write(`${kind}: ${world.about}\n${tableOf(courses)}\n\n`);
+    }
+  }
+}
+
+/** Courses of all learners, school by school, in the same order for each policy. */
+type Courses = ReadonlyMap<string, readonly (readonly Course[])[]>;
+
+async function runWorld(
+  world: World,
+  learners: number,
+  isFitted: boolean,
+  progress: (text: string) => void,
+): Promise<Courses> {
+  const courses = new Map(Object.keys(policies).map((name) => [name, [] as Course[][]]));
+  for (const seed of seeds) {
+    progress(`school ${seed} of ${seeds.length}`);
+    const served = isFitted ? await fitSchool(world, seed) : unfitted;
+    const bank = drawBank(world, seed);
+    for (const [name, policy] of Object.entries(policies)) {
+      progress(`school ${seed} of ${seeds.length}, ${name}`);
+      const one = (number: number) =>
+        study(policy, { bank, learner: drawLearner(world, seed, number), served });
+      courses.get(name)?.push(indices(learners).map(one));
+    }
+  }
+  return courses;
+}
+
+const headings = [
+  '',
+  'all 40',
+  '± SE',
+  '80 % of learners',
+  'to .75',
+  'by school',
+  '36 of 40',
+  'called',
+  'at limit',
+];
+
+function tableOf(courses: Courses): string {
+  const [first] = courses.values();
+  const rows = Array.from(courses, ([name, schools]) => {
+    const all = schools.flat().map((course) => course.all);
+    const ratios = schools.map((school, i) => meanOf(school, 'all') / meanOf(first?.[i] ?? [], 'all'));
+    const at = (p: number): string => `${quantile(all, p)}`;
+    return [
+      name,
+      mean(all).toFixed(0),
+      standardError(all).toFixed(0),
+      `${at(0.1)} to ${at(0.9)}`,
+      (mean(all) / meanOf(first?.flat() ?? [], 'all')).toFixed(2),
+      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+      meanOf(schools.flat(), 'most').toFixed(0),
+      meanOf(schools.flat(), 'called').toFixed(0),
+      `${all.filter((answers) => answers === mostAnswers).length}`,
+    ];
+  });
+  return aligned([headings, ...rows]);
+}
+
+const mean = (values: readonly number[]): number => sumOf(values) / values.length;
+
+const meanOf = (courses: readonly Course[], figure: keyof Course): number =>
+  mean(courses.map((course) => course[figure]));
+
+function standardError(values: readonly number[]): number {
+  const centre = mean(values);
+  return Math.sqrt(sumOf(values.map((x) => (x - centre) ** 2)) / (values.length - 1) / values.length);
+}
+
+const quantile = (values: readonly number[], p: number): number =>
+  [...values].sort((a, b) => a - b)[Math.round(p * (values.length - 1))] as number;

@@ -1,0 +1,127 @@
+/** One learner who answers item after item, each chosen by a policy, until all skills are truly mastered. */
+import { orderCandidates } from '../../src/domain/advice/next-items.js';
+import { dayMs } from '../../src/domain/base/common.js';
+import { indices } from '../../src/lists.js';
+import { createEngine, type Engine, type Served } from './engine.js';
+import { type Item, itemsPerSkill, type Learner, skillCount } from './world.js';
+
+interface Moment {
+  readonly bank: readonly Item[];
+  readonly engine: Engine;
+  readonly learner: Learner;
+  /** Unix milliseconds. */
+  readonly now: number;
+  /** The learner's answers so far. */
+  readonly answers: number;
+}
+
+export type Policy = (moment: Moment) => Item;
+
+const allSkills = indices(skillCount);
+
+const itemsOf = (bank: readonly Item[], skill: number): readonly Item[] =>
+  bank.slice(skill * itemsPerSkill, (skill + 1) * itemsPerSkill);
+
+/** Skills that the engine does not call mastered; all, where there are none. */
+function openSkills({ engine, now }: Moment): number[] {
+  const mastered = engine.masteredAt(now);
+  const open = allSkills.filter((skill) => !mastered[skill]);
+  return open.length === 0 ? allSkills : open;
+}
+
+const anyOf = ({ bank, learner }: Moment, skill: number): Item => learner.draws.pick(itemsOf(bank, skill));
+
+/** The first of those with the least value. */
+const least = <Of>(all: readonly Of[], value: (one: Of) => number): Of =>
+  all.reduce((best, one) => (value(one) < value(best) ? one : best));
+
+function weakest({ engine, now }: Moment): number {
+  const masteries = engine.masteriesAt(now);
+  return least(allSkills, (skill) => masteries[skill] ?? 0);
+}
+
+/** The first item of the call's answer. */
+function firstOf({ engine, now }: Moment, items: readonly Item[], target: number): Item {
+  const [first] = orderCandidates(engine.candidatesAt(items, now), target, 1);
+  return items[first?.index ?? 0] as Item;
+}
+
+const nextItem =
+  (target: number): Policy =>
+  (moment) =>
+    firstOf(moment, moment.bank, target);
+
+export const policies = {
+  'next-items, .75': nextItem(0.75),
+  'next-items, .60': nextItem(0.6),
+  'next-items, .90': nextItem(0.9),
+  'next-items, .75, of skills not called mastered': (moment) => {
+    const open = new Set(openSkills(moment));
+    return firstOf(
+      moment,
+      moment.bank.filter(({ skill }) => open.has(skill)),
+      0.75,
+    );
+  },
+  'random items': ({ bank, learner }) => learner.draws.pick(bank),
+  'random, of skills not called mastered': (moment) =>
+    anyOf(moment, moment.learner.draws.pick(openSkills(moment))),
+  'least mastered first': (moment) => anyOf(moment, weakest(moment)),
+  'least mastered first, its item by next-items': (moment) =>
+    firstOf(moment, itemsOf(moment.bank, weakest(moment)), 0.75),
+  'fixed order, each skill until called mastered': (moment) => {
+    const open = moment.engine.masteredAt(moment.now).indexOf(false);
+    return anyOf(moment, open < 0 ? moment.answers % skillCount : open);
+  },
+  /** No policy for a service: how far any could come. */
+  'who knows the true state': ({ bank, learner }) =>
+    least(bank, (item) => (learner.isMastered(item.skill) ? 0 : -learner.teaches(item))),
+} satisfies Record<string, Policy>;
+
+export type PolicyName = keyof typeof policies;
+
+const sitting = { answers: 40, msEach: 75_000, begins: Date.UTC(2026, 0, 5, 9) };
+/** Who has not mastered all by then counts with so many. */
+export const mostAnswers = 4000;
+
+/** Answers until something held. */
+export interface Course {
+  /** All skills, and nine of ten, were truly mastered. */
+  readonly all: number;
+  readonly most: number;
+  /** The engine had called each skill mastered, one after the other or at once. */
+  readonly called: number;
+}
+
+/** @param onAnswer what others may learn of it */
+export function study(
+  policy: Policy,
+  { bank, learner, served, limit = mostAnswers }: StudyRun,
+  onAnswer: (item: Item, isCorrect: boolean, at: number) => void = () => undefined,
+): Course {
+  const engine = createEngine(served);
+  const called = new Set<number>();
+  const course = { all: limit, most: limit, called: limit };
+  for (let answers = 0; answers < limit && Math.max(course.all, course.called) === limit; answers++) {
+    const place = answers % sitting.answers;
+    if (place === 0) learner.sleep();
+    const now = sitting.begins + (dayMs * (answers - place)) / sitting.answers + sitting.msEach * place;
+    const item = policy({ bank, engine, learner, now, answers });
+    const isCorrect = learner.answer(item);
+    engine.count(item, isCorrect, now);
+    onAnswer(item, isCorrect, now);
+    const mastered = allSkills.filter((skill) => learner.isMastered(skill)).length;
+    if (mastered >= 0.9 * skillCount) course.most = Math.min(course.most, answers + 1);
+    if (mastered === skillCount) course.all = Math.min(course.all, answers + 1);
+    if (engine.masteredAt(now)[item.skill]) called.add(item.skill);
+    if (called.size === skillCount) course.called = Math.min(course.called, answers + 1);
+  }
+  return course;
+}
+
+export interface StudyRun {
+  readonly bank: readonly Item[];
+  readonly learner: Learner;
+  readonly served: Served;
+  readonly limit?: number;
+}

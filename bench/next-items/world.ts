@@ -1,0 +1,123 @@
+/** Made-up learners, whose true state the engine never sees. How they learn is an assumption: another one in each world. */
+import { clamp, logit, sigmoid } from '../../src/domain/base/common.js';
+import { drawsOf } from '../../src/lab/demo/school.js';
+import { indices } from '../../src/lists.js';
+
+export const skillCount = 40;
+export const itemsPerSkill = 6;
+
+export interface World {
+  readonly about: string;
+  /** Success rate at which an answer teaches most; null: each answer teaches alike. */
+  readonly peak: number | null;
+  /** Knowledge comes at once, as Bayesian Knowledge Tracing has it; else in steps of half a logit. */
+  readonly atOnce?: true;
+  /** A skill teaches a fifth until the one before it, in chains of four, is mastered. */
+  readonly chains?: true;
+  /** Logits lost on each day without an answer on the skill, down to where the learner began. */
+  readonly fading?: number;
+  /** The engine is told no difficulties. */
+  readonly unrated?: true;
+}
+
+export const worlds: Readonly<Record<string, World>> = {
+  zone: { about: 'an answer teaches most at a success rate of .75', peak: 0.75 },
+  hard: { about: 'teaches most at .5', peak: 0.5 },
+  easy: { about: 'teaches most at .85', peak: 0.85 },
+  even: { about: 'each answer teaches alike', peak: null },
+  bkt: { about: 'each alike, and knowledge comes at once', peak: null, atOnce: true },
+  chains: { about: 'most at .75, with prerequisites', peak: 0.75, chains: true },
+  fading: { about: 'most at .75, and learners forget', peak: 0.75, fading: 0.02 },
+  unrated: { about: 'most at .75, no difficulties supplied', peak: 0.75, unrated: true },
+};
+
+const assumed = {
+  /** Logits: true difficulties within a skill, and how far their authors' ratings are off. */
+  items: { sd: 0.8, ratingError: 0.5 },
+  guess: 0.1,
+  slip: 0.05,
+  /** Level at the beginning: mean, and sds of learners, of skills, and of a learner's skills about both; logits. */
+  start: { mean: -0.5, learner: 0.6, skill: 0.5, own: 0.5 },
+  /** Chance of a step at the peak, and anywhere where all answers teach alike; sds of its logarithm. */
+  step: { logits: 0.5, chance: 0.6, alike: 0.35, learner: 0.3, skill: 0.2 },
+  /** Level of true mastery: an item of middle difficulty is known four times of five. */
+  mastered: 1.4,
+  atOnce: { guess: 0.2, slip: 0.1, chance: 0.12, perDifficulty: 0.7, known: 9 },
+  unready: 0.2,
+} as const;
+
+export interface Item {
+  readonly index: number;
+  readonly skill: number;
+  readonly itemId: string;
+  readonly skillId: string;
+  readonly difficulty: number;
+  /** What the engine is told; null: nothing. */
+  readonly rated: number | null;
+}
+
+export function drawBank({ unrated }: World, seed: number): Item[] {
+  const draws = drawsOf(2 * seed);
+  const { sd, ratingError } = assumed.items;
+  return indices(skillCount * itemsPerSkill).map((index) => {
+    const skill = Math.floor(index / itemsPerSkill);
+    const difficulty = draws.normal(0, sd);
+    const rated = clamp(draws.normal(difficulty, ratingError), -3, 3);
+    const ids = { itemId: itemIdOf(index), skillId: skillIdOf(skill) };
+    return { index, skill, ...ids, difficulty, rated: unrated ? null : rated };
+  });
+}
+
+export const skillIdOf = (skill: number): string => `skill-${skill}`;
+export const itemIdOf = (index: number): string => `item-${index}`;
+
+export type Learner = ReturnType<typeof drawLearner>;
+
+/** @param seed of the school, which all its learners share @param number of the learner */
+export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: number, number: number) {
+  const { start, step, guess, slip, mastered } = assumed;
+  const school = drawsOf(2 * seed + 1);
+  const draws = drawsOf(1e6 * seed + number);
+  const [ability, pace] = [draws.normal(0, start.learner), draws.normal(0, step.learner)];
+  const skills = indices(skillCount).map(() => {
+    const begins = ability + draws.normal(school.normal(start.mean, start.skill), start.own);
+    const speed = Math.exp(pace + school.normal(0, step.skill));
+    const level = atOnce && draws.chance(sigmoid(begins)) ? assumed.atOnce.known : begins;
+    return { begins, level, speed, isFresh: false };
+  });
+  const skillOf = ({ skill }: Pick<Item, 'skill'>) => skills[skill] as (typeof skills)[number];
+  const isMastered = (skill: number): boolean => skillOf({ skill }).level >= mastered;
+
+  function chanceOf(item: Item): number {
+    if (!atOnce) return guess + (1 - guess - slip) * sigmoid(skillOf(item).level - item.difficulty);
+    const { guess: lucky, slip: careless, perDifficulty } = assumed.atOnce;
+    return sigmoid(logit(isMastered(item.skill) ? 1 - careless : lucky) - perDifficulty * item.difficulty);
+  }
+
+  /** Chance that an answer on the item teaches a step. */
+  function teaches(item: Item): number {
+    const readiness = chains && item.skill % 4 > 0 && !isMastered(item.skill - 1) ? assumed.unready : 1;
+    const chance = peak === null ? step.alike : step.chance * nearness(chanceOf(item), peak);
+    return Math.min(1, readiness * (atOnce ? assumed.atOnce.chance : chance) * skillOf(item).speed);
+  }
+
+  function answer(item: Item): boolean {
+    const state = skillOf(item);
+    const isCorrect = draws.chance(chanceOf(item));
+    if (draws.chance(teaches(item))) state.level += atOnce ? assumed.atOnce.known : step.logits;
+    state.isFresh = true;
+    return isCorrect;
+  }
+
+  function sleep(): void {
+    for (const state of skills) {
+      if (!state.isFresh) state.level = Math.max(Math.min(state.level, state.begins), state.level - fading);
+      state.isFresh = false;
+    }
+  }
+  return { draws, isMastered, teaches, answer, sleep };
+}
+
+/** 1 at the peak and 0 at 0 and 1, in proportion to p^(4 peak) (1 - p)^(4 (1 - peak)): not the engine's own curve. */
+const nearness = (p: number, peak: number): number =>
+  (p / peak) ** (4 * peak) * ((1 - p) / (1 - peak)) ** (4 * (1 - peak));
