@@ -3,9 +3,11 @@ import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip } from '../domain/base/metrics.js';
 import { accuracyConstants } from '../domain/base/params.js';
+import { unitOf } from '../domain/fit/accuracy/cases.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
 import { type Backtest, backtestJson, backtestPage, backtestText } from '../lab/backtest/report.js';
 import { resamples, resultsOf, seed } from '../lab/backtest/results.js';
+import { answersBefore, type Window, windowsOf } from '../lab/backtest/windows.js';
 import { type AnswerTable, foldsOf } from '../lab/evaluate/answers.js';
 import { StartError } from '../lifecycle.js';
 import type { CommandContext } from './command.js';
@@ -34,19 +36,25 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
     const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
     const scored: ScoredCase[] = [];
     let unit: Backtest['unit'] = 'days';
+    let windows: readonly Window[] = [];
     let train: ReturnType<typeof openTrainer> | undefined;
     for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
       const split = divide(table, folds, fold);
       train ??= openTrainer(context, threadsFor(args, split.training));
-      const trained = await train(split.training);
-      if (trained === null) return null;
-      context.showProgress(`forecasting fold ${fold}`);
-      await nextTurn();
-      if (context.closers.closing) return null;
-      const { served } = trained.models;
-      unit = served.model.accuracy.unit;
-      // One by one: arguments of a call lie on the stack, and there may be millions.
-      for (const one of forecastFold(split, served, fold)) scored.push(one);
+      unit = unitOf(split.training);
+      windows = windowsOf(split);
+      for (const [i, window] of windows.entries()) {
+        const training = answersBefore(split.training, window);
+        const trained = training.correct.length > 0 ? await train(training) : null;
+        if (context.closers.closing) return null;
+        if (trained === null || trained.models.served.model.accuracy.unit !== unit) continue;
+        context.showProgress(`forecasting fold ${fold}, window ${i + 1}`);
+        await nextTurn();
+        if (context.closers.closing) return null;
+        // One by one: arguments of a call lie on the stack, and there may be millions.
+        for (const one of forecastFold({ ...split, training }, trained.models.served, fold, window))
+          scored.push(one);
+      }
     }
     if (scored.length === 0)
       throw new StartError('No learner has enough answers after another for a forecast to be held against');

@@ -73,7 +73,7 @@ export const skillRow = ({ tenant, skillId, name, section, weight, parameters }:
  * Expected share of right answers within a horizon. Its spread is on the scale asin(sqrt(share)), where it does not depend on
  * the share.
  */
-export interface ExpectedShare extends AccuracyForecast {
+export interface ExpectedShare extends Pick<AccuracyForecast, 'expected' | 'sd'> {
   /** How far its intervals of the `reachLevels` go to each side, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
   readonly reach: readonly { readonly below: number; readonly above: number }[];
 }

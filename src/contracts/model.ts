@@ -1,6 +1,7 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { accuracyConstants } from '../domain/base/params.js';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
@@ -48,7 +49,8 @@ const StoredSkill = Type.Object({
 
 const Knots = Type.Array(Type.Object({ at: Figure, value: Positive }));
 
-const StoredAccuracy = Type.Object({
+const Widths = figures(widthLevels.length, NotNegative);
+const accuracyFields = {
   unit: Type.Enum(['days', 'answers']),
   learners: Count,
   cases: Count,
@@ -57,15 +59,27 @@ const StoredAccuracy = Type.Object({
   trend: Figure,
   lasting: figures(figureCount, NotNegative),
   fading: figures(figureCount, NotNegative),
+};
+
+const StoredAccuracy = Type.Object({
+  ...accuracyFields,
   variance: figures(variancePartCount, NotNegative),
-  byHorizon: Knots,
-  byHistory: Knots,
-  below: figures(widthLevels.length, NotNegative),
-  above: figures(widthLevels.length, NotNegative),
+  surface: Type.Object({
+    histories: Type.Array(Figure, { minItems: 1 }),
+    horizons: Type.Array(Figure, { minItems: 1 }),
+    cells: Type.Array(Type.Object({ factor: Positive, below: Widths, above: Widths }), { minItems: 1 }),
+  }),
+});
+
+/** Of the first format: one factor by horizon, one by history, the same widths everywhere. */
+const FactoredAccuracy = Type.Object({
+  ...accuracyFields,
+  variance: figures(4, NotNegative),
+  ...{ byHorizon: Knots, byHistory: Knots, below: Widths, above: Widths },
 });
 
 const StoredModel = Type.Object({
-  format: Type.Literal(format),
+  format: Type.Union([Type.Literal(1), Type.Literal(format)]),
   version: Count,
   fittedAt: Time,
   prior: Type.Union([Parameters, Type.Null()]),
@@ -82,7 +96,7 @@ const StoredModel = Type.Object({
     itemScale: Positive,
   }),
   abilityOffset: Figure,
-  accuracy: StoredAccuracy,
+  accuracy: Type.Union([StoredAccuracy, FactoredAccuracy]),
   skills: Type.Array(StoredSkill),
 });
 
@@ -125,7 +139,9 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const [head = ''] = lines.next().value ?? [];
   const stored = JSON.parse(`${head}${emptyEnd}`);
   const upgrade = stored.format === 1 ? upgradeOfFirst : null;
-  const { format: _, ...model } = checkedBy(modelCheck, upgrade === null ? stored : upgrade.model(stored));
+  const checked = checkedBy(modelCheck, upgrade === null ? stored : upgrade.model(stored));
+  const { format: _, accuracy, ...rest } = checked;
+  const model = { ...rest, accuracy: 'surface' in accuracy ? accuracy : surfaceOf(accuracy) };
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
@@ -157,6 +173,33 @@ const upgradeOfFirst = {
     related: unrelated,
   }),
 };
+
+/** The same forecasts: on straight lines in both directions a product of factors is what its corners make it. */
+function surfaceOf({
+  byHorizon,
+  byHistory,
+  below,
+  above,
+  variance,
+  ...own
+}: Static<typeof FactoredAccuracy>) {
+  const [any, novices, days, failing] = variance as [number, number, number, number];
+  const start = any + novices / Math.sqrt(accuracyConstants.variancePrior);
+  const [histories, horizons] = [byHistory, byHorizon].map((knots) =>
+    knots.length > 0 ? knots : [{ at: 0, value: 1 }],
+  ) as [typeof byHistory, typeof byHorizon];
+  return {
+    ...own,
+    variance: [start, any, days, days, 0, 0, failing],
+    surface: {
+      histories: histories.map(({ at }) => at),
+      horizons: horizons.map(({ at }) => at),
+      cells: histories.flatMap((history) =>
+        horizons.map((horizon) => ({ factor: history.value * horizon.value, below, above })),
+      ),
+    },
+  };
+}
 
 function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'): Value {
   if (check.Check(stored)) return stored;

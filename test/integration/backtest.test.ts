@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { runHere } from '../../src/domain/fit/stages.js';
 import { forecastFold } from '../../src/lab/backtest/forecasts.js';
 import { bootstrapMeans, resamples } from '../../src/lab/backtest/results.js';
+import { always } from '../../src/lab/backtest/windows.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
 import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
@@ -191,7 +192,7 @@ test('--help tells the options and what the figures mean', limit, async () => {
 test('no forecast knows an answer inside its horizon, or one of another test learner', limit, async () => {
   const before = splitOf(answers, timed);
   const served = (await trainModels(before.training, runHere)).models.served;
-  const forecasts = forecastFold(before, served, 1);
+  const forecasts = forecastFold(before, served, 1, always);
   for (const known of [3, 20, 40]) {
     // The first learner is of fold 1, and so first in the test log.
     const future = splitOf(
@@ -202,7 +203,8 @@ test('no forecast knows an answer inside its horizon, or one of another test lea
       ),
       timed,
     );
-    const again = forecastFold(future, (await trainModels(future.training, runHere)).models.served, 1);
+    const { served } = (await trainModels(future.training, runHere)).models;
+    const again = forecastFold(future, served, 1, always);
     const own = forecasts.filter(({ learner, history }) => learner === 0 && history <= known);
     assert.ok(own.length > 3);
     for (const [i, { history, horizon, expected, width }] of own.entries()) {

@@ -15,8 +15,10 @@ import {
   accuracyInterval,
   forecastAccuracy,
   historyBands,
+  intervalReach,
   isInBand,
   startAccuracy,
+  startCorrection,
 } from '../../src/domain/prediction/accuracy-model.js';
 import { rowWidth } from '../../src/domain/prediction/features.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
@@ -40,7 +42,21 @@ function casesOf(log: ReturnType<typeof steady>, takes: (learner: number) => boo
 }
 
 const fitted = fitAccuracy(casesOf(steady(150, 120, 1)), 'answers') ?? assert.fail('enough learners');
-const models: readonly AccuracyModel[] = [startAccuracy, fitted];
+const models: AccuracyModel[] = [startAccuracy, fitted];
+
+/** Every correction differs from its neighbours. */
+const uneven: AccuracyModel = {
+  ...fitted,
+  surface: {
+    ...fitted.surface,
+    cells: fitted.surface.cells.map((cell, i) => ({
+      factor: cell.factor * (1 + (i % 3)),
+      below: cell.below.map((width) => width * (1 + (i % 5) / 2)),
+      above: cell.above.map((width) => width * (1 + (i % 4) / 2)),
+    })),
+  },
+};
+models.push(uneven);
 
 const anyAnswers = fc.array(fc.boolean(), { maxLength: 60 });
 const anyHorizon = fc.double({ min: 0.1, max: 365, noNaN: true });
@@ -156,6 +172,37 @@ test('the same cases give the same figures, and answers that are all alike give 
   }
 });
 
+test('a model of format 1 is read, and forecasts as it did', () => {
+  const { variance: _parts, surface: _surface, ...own } = fitted;
+  const old = {
+    ...own,
+    variance: [0.01, 0.05, 0.02, 0.4],
+    byHorizon: [
+      { at: 2, value: 1.2 },
+      { at: 4, value: 0.8 },
+    ],
+    byHistory: [
+      { at: 1, value: 1.5 },
+      { at: 3, value: 1 },
+    ],
+    ...{ below: startCorrection.below, above: startCorrection.above },
+  };
+  const { accuracy: _new, skills: _none, ...rest } = JSON.parse(`${encodeModel(unfittedModel)}`);
+  const stored = JSON.stringify({ ...rest, format: 1, accuracy: old, skills: [] }).replace(/\]\}$/, '\n]}');
+  const { accuracy } = decodeModel(stored);
+  for (const [history, horizon, factor] of [
+    [1, 3, 1.5 * 1.2],
+    [6, 20, (1 + 0.5 * ((3 - Math.log1p(6)) / 2)) * (1.2 - 0.2 * (Math.log1p(20) - 2))],
+    [60, 365, 0.8],
+  ] as const) {
+    const forecast = forecastAccuracy(accuracy, { trace: traceOf(new Array(history).fill(true)) }, horizon);
+    const days = 1 / (1 + Math.log1p(horizon));
+    const latent = 0.01 + 0.05 / Math.sqrt(history + 5) + days * (0.02 + 0.4 * (1 - forecast.expected) ** 2);
+    assert.ok(Math.abs(forecast.sd ** 2 - latent * factor) < 1e-9, `${forecast.sd ** 2}, ${latent * factor}`);
+    assert.deepEqual(intervalReach(accuracy, forecast, 0.8), { below: 1.25, above: 1.235 });
+  }
+});
+
 test('cases in answers: the next so many, complete; in days: what was answered until then, if enough', () => {
   const timed = (count: number, everyDays: number): LoggedAnswer[] =>
     Array.from({ length: count }, (_, i) => ({
@@ -165,7 +212,9 @@ test('cases in answers: the next so many, complete; in days: what was answered u
     }));
   const untimed = answerLog(1, [timed(121, 0).map((answer) => ({ ...answer, at: 0 }))]);
   const answers = accuracyCases(untimed, unitOf(untimed));
-  assert.deepEqual(answers[0], { learner: 0, history: 1, horizon: 20, answers: 20, right: 10 });
+  assert.deepEqual(answers[0], {
+    ...{ learner: 0, history: 1, horizon: 20, span: 20, at: 0, answers: 20, right: 10 },
+  });
   assert.deepEqual(
     answers.filter(({ history }) => history === 20).map((one) => [one.horizon, one.answers]),
     [
@@ -178,13 +227,27 @@ test('cases in answers: the next so many, complete; in days: what was answered u
   const daily = answerLog(1, [timed(50, 0.5), timed(5, 1), [{ skill: 0, correct: true, at: 0 }]]);
   const days = accuracyCases(daily, unitOf(daily));
   assert.deepEqual(
-    days.filter(({ history }) => history === 10).map((one) => [one.learner, one.horizon, one.answers]),
+    days
+      .filter(({ history }) => history === 10)
+      .map((one) => [one.learner, one.horizon, one.span, one.answers]),
     [
-      [0, 7, 14],
-      [0, 30, 40],
-      [0, 90, 40],
+      [0, 7, 7, 14],
+      [0, 30, 20, 40],
+      [0, 90, 20, 40],
+    ],
+    'a horizon ends with the log',
+  );
+  // As it was after 30 answers, the horizons of ten ended five days later.
+  const earlier = accuracyCases(daily, 'days', undefined, dayMs * (1 + 14.6));
+  assert.deepEqual(
+    earlier.filter(({ history }) => history === 10).map((one) => [one.horizon, one.span, one.answers]),
+    [
+      [7, 7, 14],
+      [30, 10, 20],
+      [90, 10, 20],
     ],
   );
+  assert.ok(earlier.every(({ history, answers }) => history + answers <= 30));
   assert.ok(days.every((one) => one.learner === 0 && one.answers >= 10));
 });
 

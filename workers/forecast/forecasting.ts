@@ -12,10 +12,9 @@ import type {
   WorkerSettings,
 } from '../../src/contracts/tasks.js';
 import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
-import { onceFor } from '../../src/domain/base/common.js';
 import { goalModel, modelVersion } from '../../src/domain/base/params.js';
 import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
-import { type AccuracyModel, intervalReach } from '../../src/domain/prediction/accuracy-model.js';
+import { intervalReach } from '../../src/domain/prediction/accuracy-model.js';
 import { daysUntil } from '../../src/domain/score/goal.js';
 import type { GoalStanding } from '../../src/domain/score/goal-alerts.js';
 import {
@@ -167,12 +166,12 @@ function servedRow(
     goalProbability: goal.isSet ? goal.probability : null,
     modelVersion,
     tenantModelVersion: subject.model.version,
-    accuracy: { expected: accuracy.expected, sd: accuracy.sd, reach: reachOf(subject.model.accuracy) },
+    accuracy: {
+      ...{ expected: accuracy.expected, sd: accuracy.sd },
+      reach: reachLevels.map((reached) => intervalReach(subject.model.accuracy, accuracy, reached)),
+    },
   });
 }
-
-/** The same in every row of a model. */
-const reachOf = onceFor((model: AccuracyModel) => reachLevels.map((level) => intervalReach(model, level)));
 
 export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
   const { tenant: name, userId } = task;

@@ -375,6 +375,8 @@ export const accuracyConstants = {
   /** Answers at the population's share that count beside a learner's own: in the mean, and in the variance. */
   priorAnswers: 8,
   variancePrior: 5,
+  /** Horizon at which changes for good count once: they add up with its square root. */
+  wanderHorizon: 90,
   /** Log-odds of a share of none or all right answers end here. */
   shareBounds: { low: 0.02, high: 0.98 },
   fit: {
@@ -383,11 +385,16 @@ export const accuracyConstants = {
     minCases: 200,
     /** Parts of the learners in turn forecast by a fit on the others: what widths are measured on. */
     parts: 5,
+    /** Shares of all moments that lie behind the times from which later ones are forecast: what widths are measured on. */
+    pasts: [0.1, 0.2, 0.4, 0.6, 0.8],
     /** Ridge towards the figures before a fit, as so many learners' cases. */
     ridgeLearners: 3,
     /** Learners with whom a band's own factor counts half, and a tail's own quantile where they are expected beyond it. */
     bandLearners: 30,
     tailLearners: 2,
+    /** The same of a place of history and horizon by itself. */
+    cellLearners: 60,
+    cellTailLearners: 8,
     leastVariance: 1e-4,
     factor: { low: 0.2, high: 5 },
   },

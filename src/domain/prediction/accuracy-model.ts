@@ -15,11 +15,36 @@ interface Knot {
   readonly value: number;
 }
 
+/** What corrects a forecast at one place of history and horizon. */
+export interface Correction {
+  /** Of the variance of the latent share. */
+  readonly factor: number;
+  /** How far intervals reach below and above the expected share at `widthLevels`, in standard deviations. */
+  readonly below: readonly number[];
+  readonly above: readonly number[];
+}
+
+/**
+ * Corrections at every pair of ln(1 + answers so far) and ln(1 + horizon), each ascending; by history, then by horizon.
+ * Between them they go on straight lines in both directions, beyond the outermost they are constant.
+ */
+export interface Surface {
+  readonly histories: readonly number[];
+  readonly horizons: readonly number[];
+  readonly cells: readonly Correction[];
+}
+
 /** What a horizon is counted in; answers in a log without times. */
 export type HorizonUnit = 'days' | 'answers';
 
 /** Levels at which widths are fitted; others lie between them. */
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
+
+export const startCorrection: Correction = {
+  factor: 1,
+  below: [0.535, 0.715, 0.94, 1.25, 1.7, 2.1, 3],
+  above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
+};
 
 /**
  * Figures of the forecast; plain JSON. These are in force before the first fit of a tenant: what fits on two real logs
@@ -40,13 +65,8 @@ export const startAccuracy = {
   lasting: [0.1, 0, 1.1, 0],
   fading: [0.9, 0, 1.8, 1.3],
   /** Parts of the variance of the latent share (see `varianceParts`), none negative. */
-  variance: [0.01, 0.045, 0.003, 0.42],
-  /** Factors of that variance, by ln(1 + horizon) and by ln(1 + answers so far). */
-  byHorizon: [] as Knot[],
-  byHistory: [] as Knot[],
-  /** Widths below and above the expected share at `widthLevels`, in standard deviations. */
-  below: [0.535, 0.715, 0.94, 1.25, 1.7, 2.1, 3],
-  above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
+  variance: [0.03, 0.01, 0.003, 0.003, 0, 0, 0.42],
+  surface: { histories: [0], horizons: [0], cells: [startCorrection] } as Surface,
 };
 
 export type AccuracyModel = Readonly<typeof startAccuracy>;
@@ -77,16 +97,23 @@ export function figuresOf(
 /** How much of what is fleeting still counts: 1 now, less and less with the horizon, never 0. */
 export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
-export const variancePartCount = 4;
+export const variancePartCount = 7;
 
 /**
- * What the variance of the latent share is made of: what stays unknown of any learner, what is unknown of those with few
- * answers, and good and bad days, which average out over the horizon: of all, and of those expected to fail often.
+ * What the variance of the latent share is made of: what stays unknown, good and bad days, which average out over the
+ * horizon, and changes for good, which add up; of each what counts for learners with few answers, and what for those with
+ * many. Last the days of those who are expected to fail often.
  */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
-  return [1, 1 / Math.sqrt(history + constants.variancePrior), memory, memory * (1 - expected) ** 2];
+  const novice = noviceShare(history);
+  const parts = [1, memory, Math.sqrt(horizon / constants.wanderHorizon)];
+  return [...parts.flatMap((part) => [part * novice, part * (1 - novice)]), memory * (1 - expected) ** 2];
 }
+
+/** 1 before the first answer, less and less with each. */
+const noviceShare = (history: number): number =>
+  Math.sqrt(constants.variancePrior / (history + constants.variancePrior));
 
 /** Variance of the latent share on the scale asin(sqrt(share)), never quite 0. @param variance what each part counts */
 export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
@@ -123,11 +150,38 @@ export function forecastAccuracy(
   const expected = expectedShare(model, trace, horizon);
   const history = trace.right + trace.wrong;
   const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
-  const sd = Math.sqrt(latent * varianceFactor(model, history, horizon));
-  return { expected, sd };
+  const factor = correctionAt(model.surface, { history, horizon }, (cell) => cell.factor);
+  return { expected, sd: Math.sqrt(latent * factor), history, horizon };
 }
 
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
+type Place = Pick<AccuracyForecast, 'history' | 'horizon'>;
+
+/** The cells of a surface that a place lies between, with weights that add up to 1. */
+export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, place: Place) =>
+  between(histories, Math.log1p(place.history)).flatMap(([i, own]) =>
+    between(horizons, Math.log1p(place.horizon)).map(([j, part]) => ({
+      cell: i * horizons.length + j,
+      weight: own * part,
+    })),
+  );
+
+function between(places: readonly number[], at: number): (readonly [place: number, weight: number])[] {
+  const next = places.findIndex((place) => place > at);
+  if (next <= 0) return [[next < 0 ? places.length - 1 : 0, 1]];
+  const [low, high] = [places[next - 1] as number, places[next] as number];
+  const part = (at - low) / (high - low);
+  return [
+    [next - 1, 1 - part],
+    [next, part],
+  ];
+}
+
+const correctionAt = (surface: Surface, place: Place, figureOf: (cell: Correction) => number): number =>
+  cellsAround(surface, place).reduce(
+    (sum, { cell, weight }) => sum + weight * figureOf(surface.cells[cell] as Correction),
+    0,
+  );
 
 export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizon: number): number {
   const memory = memoryOf(horizon);
@@ -137,36 +191,38 @@ export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizo
   return sigmoid(logOdds);
 }
 
-export const varianceFactor = (
-  { byHorizon, byHistory }: Pick<AccuracyModel, 'byHorizon' | 'byHistory'>,
-  history: number,
-  horizon: number,
-): number => valueAt(byHorizon, Math.log1p(horizon)) * valueAt(byHistory, Math.log1p(history));
-
 /**
  * Where the share of right answers among so many (1 or more: the more, the narrower) will lie with probability `level`,
  * .5 to .99: bounds within 0 to 1 around the expected share. A higher level never has a narrower interval.
  */
 export function accuracyInterval(
   model: AccuracyModel,
-  { expected, sd }: AccuracyForecast,
+  forecast: AccuracyForecast,
   answers: number,
   level: number,
 ) {
+  const { expected, sd } = forecast;
   const centre = stabilised(expected);
   const spread = totalSd(sd, answers);
-  const { below, above } = intervalReach(model, level);
+  const { below, above } = intervalReach(model, forecast, level);
   return {
     low: Math.min(expected, shareAt(centre - spread * below)),
     high: Math.max(expected, shareAt(centre + spread * above)),
   };
 }
 
-/** How far intervals reach below and above, in standard deviations with the chance of single answers. */
-export const intervalReach = ({ below, above }: AccuracyModel, level: number) => ({
-  below: widthAt(below, level),
-  above: widthAt(above, level),
-});
+/** How far a forecast's intervals reach below and above, in standard deviations with the chance of single answers. */
+export function intervalReach(model: AccuracyModel, place: Place, level: number) {
+  const { below, above } = widthsAt(model.surface, place);
+  return { below: widthAt(below, level), above: widthAt(above, level) };
+}
+
+/** Each is a mean of widths that do not fall with the level, and so does not either. */
+const widthsAt = (surface: Surface, place: Place) => {
+  const widths = (side: 'below' | 'above'): number[] =>
+    widthLevels.map((_, i) => correctionAt(surface, place, (cell) => cell[side][i] as number));
+  return { below: widths('below'), above: widths('above') };
+};
 
 const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + chanceVariance(answers));
 
@@ -186,25 +242,27 @@ const widthAt = (widths: readonly number[], level: number): number =>
 /** Probability of a share below this one, a bound between two possible ones, by the intervals of all levels. */
 export function accuracyCdf(
   model: AccuracyModel,
-  { expected, sd }: AccuracyForecast,
+  forecast: AccuracyForecast,
   answers: number,
   share: number,
 ): number {
+  const { expected, sd } = forecast;
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const distance = (stabilised(share) - stabilised(expected)) / totalSd(sd, answers);
-  const widths = distance < 0 ? model.below : model.above;
-  const knots = widthKnots(widths).map(({ at, value }) => ({ at: value, value: at }));
+  const knots = widthKnots(widthsAt(model.surface, forecast)[distance < 0 ? 'below' : 'above']).map(
+    ({ at, value }) => ({ at: value, value: at }),
+  );
   const last = knots.at(-1) as Knot;
   const place = valueAt([...knots, { at: 2 * last.at, value: 2 * last.value }], Math.abs(distance));
   return normalCdf(distance < 0 ? -place : place);
 }
 
-/** @param knots by `at`, ascending; none: 1 everywhere */
+/** @param knots by `at`, ascending, at least one */
 function valueAt(knots: readonly Knot[], at: number): number {
   const next = knots.findIndex((knot) => knot.at > at);
   const above = knots[next];
   const below = knots[(next < 0 ? knots.length : next) - 1];
-  if (above === undefined || below === undefined) return (above ?? below)?.value ?? 1;
+  if (above === undefined || below === undefined) return (above ?? below)?.value ?? 0;
   const part = (at - below.at) / (above.at - below.at);
   return below.value + part * (above.value - below.value);
 }

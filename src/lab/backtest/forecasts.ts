@@ -1,4 +1,4 @@
-/** Every moment of a fold's learners forecast by models that were trained without them. */
+/** Moments of a fold's learners forecast by models that were trained without them, and on what was answered before. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import {
@@ -11,6 +11,7 @@ import {
 import { groupedBy } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 import { replayServed, type ServedModel, shareRight } from '../evaluate/predict.js';
+import type { Window } from './windows.js';
 
 export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
@@ -23,15 +24,27 @@ export type ScoredCase = ReturnType<typeof scoreCase> & {
   readonly expected: Readonly<Record<ModelName, number>>;
 };
 
-/** All cases of the test log; in each, only what the learner had answered by then is known. */
-export function forecastFold({ training, test }: Split, served: ServedModel, fold: number): ScoredCase[] {
+/**
+ * The cases of the test log whose moments are in the window; in each, only what the learner had answered by then is
+ * known.
+ */
+export function forecastFold(
+  { training, test }: Split,
+  served: ServedModel,
+  fold: number,
+  { from, to }: Window,
+): ScoredCase[] {
   const { accuracy } = served.model;
   const population = shareRight(training);
-  const cases = groupedBy(accuracyCases(test, accuracy.unit), placeIn(test));
+  const isInWindow = (one: AccuracyCase): boolean => {
+    const moment = test.at[placeIn(test)(one) - 1] as number;
+    return moment >= from && moment < to;
+  };
+  const cases = groupedBy(accuracyCases(test, accuracy.unit).filter(isInWindow), placeIn(test));
   const scored: ScoredCase[] = [];
   replayServed(served, test, ({ history: { learner }, place }) => {
     for (const one of cases.get(place) ?? []) {
-      const forecast = forecastAccuracy(accuracy, learner, one.horizon);
+      const forecast = forecastAccuracy(accuracy, learner, one.span);
       const expected = { served: forecast.expected, no_change: latestShare(test, one), population };
       scored.push({ ...scoreCase(accuracy, forecast, one), fold, expected });
     }

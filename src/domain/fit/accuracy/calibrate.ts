@@ -1,20 +1,22 @@
 /**
- * Widths of the intervals, and factors of the variance by horizon and history, such that what came out for learners
- * outside the fit lies inside as often as the interval says (split-conformal prediction: Papadopoulos et al. 2002;
- * Lei et al. 2018).
+ * Corrections of forecasts by history and horizon, such that what came out for learners outside the fit lies inside as
+ * often as the interval says (split-conformal prediction: Papadopoulos et al. 2002; Lei et al. 2018). They stand at the
+ * places of a grid, each by the deviations around it, the nearer the more (a tent-shaped kernel), from coarse to fine:
+ * what the few learners of a place cannot tell is taken from all of its horizon, of its history, and of the log.
  */
 
 import { clamp } from '../../base/common.js';
 import { accuracyConstants } from '../../base/params.js';
 import {
   type AccuracyModel,
+  type Correction,
+  cellsAround,
   chanceVariance,
   historyBands,
-  isInBand,
+  type Surface,
   stabilised,
-  startAccuracy,
+  startCorrection,
   sumOfParts,
-  varianceFactor,
   varianceParts,
   widthLevels,
 } from '../../prediction/accuracy-model.js';
@@ -22,26 +24,42 @@ import type { Observation } from './cases.js';
 
 const { fit: rules } = accuracyConstants;
 
-type Factors = Pick<AccuracyModel, 'byHorizon' | 'byHistory'>;
-type Widths = Pick<AccuracyModel, 'below' | 'above'>;
+type Grid = Omit<Surface, 'cells'>;
+type Widths = Pick<Correction, 'below' | 'above'>;
 
 /** Widths and factors depend on each other: a few rounds of both, widths last. */
 const rounds = 2;
 
-export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Factors & Widths {
-  const deviations = observed.map((one) => deviationOf(model, one));
-  const horizons = [...new Set(deviations.map(({ horizon }) => horizon))]
-    .sort((a, b) => a - b)
-    .map((at) => groupOf(deviations, at, ({ horizon }) => horizon === at));
-  const histories = historyBands.map((band) =>
-    groupOf(deviations, band.middle, ({ history }) => isInBand(band, history)),
-  );
-  let factors: Factors = { byHorizon: [], byHistory: [] };
-  for (let round = 0; round < rounds; round++) {
-    factors = refined(factors, 'byHorizon', horizons, deviations);
-    factors = refined(factors, 'byHistory', histories, deviations);
-  }
-  return { ...factors, ...widthsOf(deviations, factors) };
+/** @param observed in the order of learners */
+export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Surface {
+  const grid = {
+    histories: historyBands.map(({ middle }) => Math.log1p(middle)),
+    horizons: accuracyConstants.horizons[model.unit].map((horizon) => Math.log1p(horizon)),
+  };
+  const size = grid.histories.length * grid.horizons.length;
+  const across = grid.horizons.length;
+  const deviations = observed.map((one) => deviationOf(model, grid, one));
+  const groupsBy = (groups: number, groupOf: (cell: number) => number) =>
+    groupsOf(deviations, groups, groupOf);
+  const all = groupsBy(1, () => 0);
+  const cells = groupsBy(size, (cell) => cell);
+  const groupings = [
+    { groups: groupsBy(across, (cell) => cell % across), learners: rules.bandLearners },
+    {
+      groups: groupsBy(grid.histories.length, (cell) => Math.floor(cell / across)),
+      learners: rules.bandLearners,
+    },
+    { groups: cells, learners: rules.cellLearners },
+  ];
+  let factors = new Array<number>(size).fill(1);
+  const widthsOfAll = () =>
+    widthsOf(scaledBy(deviations, factors), all, [startCorrection], rules.tailLearners)[0] as Widths;
+  for (let round = 0; round < rounds; round++)
+    for (const { groups, learners } of groupings)
+      factors = refined(deviations, factors, widthsOfAll(), groups, learners);
+  const start = new Array<Widths>(size).fill(widthsOfAll());
+  const widths = widthsOf(scaledBy(deviations, factors), cells, start, rules.cellTailLearners);
+  return { ...grid, cells: widths.map((own, cell) => ({ factor: factors[cell] as number, ...own })) };
 }
 
 type Deviation = ReturnType<typeof deviationOf>;
@@ -49,87 +67,137 @@ type Deviation = ReturnType<typeof deviationOf>;
 /** How far what came out is from what was expected, on the stabilised scale, and what variance is expected of it. */
 const deviationOf = (
   { variance }: AccuracyModel,
-  { learner, history, horizon, answers, right, expected }: Observation,
+  grid: Grid,
+  { learner, history, span: horizon, answers, right, expected }: Observation,
 ) => ({
   learner,
-  history,
-  horizon,
   off: stabilised(right / answers) - stabilised(expected),
   latent: sumOfParts(variance, varianceParts(expected, history, horizon)),
   chance: chanceVariance(answers),
+  around: cellsAround(grid, { history, horizon }),
 });
 
-const latentVariance = ({ latent, history, horizon }: Deviation, factors: Factors): number =>
-  latent * varianceFactor(factors, history, horizon);
+type Groups = ReturnType<typeof groupsOf>;
 
-/** Quantiles of the deviations in standard deviations, each tail by itself, drawn to those before a fit. */
-function widthsOf(deviations: readonly Deviation[], factors: Factors): Widths {
-  const scaled = Float64Array.from(
+/** Cells taken together: which they are in, and the weight and the number of learners in each. */
+function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell: number) => number) {
+  const weights = new Float64Array(size);
+  const learners = new Float64Array(size);
+  const own = new Float64Array(size);
+  for (const [i, { learner, around }] of deviations.entries()) {
+    for (const { cell, weight } of around) {
+      const group = groupOf(cell);
+      weights[group] = (weights[group] as number) + weight;
+      own[group] = Math.min(1, (own[group] as number) + weight);
+    }
+    if (deviations[i + 1]?.learner === learner) continue;
+    for (const [group, share] of own.entries()) learners[group] = (learners[group] as number) + share;
+    own.fill(0);
+  }
+  return { groupOf, weights, learners };
+}
+
+/** Of each group and each share the value below which so much of its weight lies; NaN without any. */
+function quantiles(
+  deviations: readonly Deviation[],
+  values: Float64Array,
+  { groupOf, weights }: Groups,
+  shares: readonly number[],
+): number[][] {
+  const found = Array.from(weights, () => shares.map(() => Number.NaN));
+  const passed = new Float64Array(weights.length);
+  const reached = new Uint8Array(weights.length);
+  const order = Uint32Array.from(values.keys()).sort((a, b) => (values[a] as number) - (values[b] as number));
+  for (const place of order) {
+    for (const { cell, weight } of (deviations[place] as Deviation).around) {
+      const group = groupOf(cell);
+      const sum = (passed[group] as number) + weight;
+      passed[group] = sum;
+      while (
+        sum >=
+        (shares[reached[group] as number] ?? Number.POSITIVE_INFINITY) * (weights[group] as number) - rounding
+      )
+        (found[group] as number[])[(reached[group] as number)++] = values[place] as number;
+    }
+  }
+  return found;
+}
+
+/** Sums of weights in another order differ by less. */
+const rounding = 1e-6;
+
+/** Deviations in standard deviations. */
+const scaledBy = (deviations: readonly Deviation[], factors: readonly number[]) => ({
+  deviations,
+  values: Float64Array.from(
     deviations,
     (one) => one.off / Math.sqrt(latentVariance(one, factors) + one.chance),
-  ).sort();
-  const learners = countLearners(deviations);
-  const widths = (starts: readonly number[], sign: 1 | -1): number[] => {
-    let widest = Number.NEGATIVE_INFINITY;
-    return widthLevels.map((level, i) => {
-      const start = starts[i] as number;
-      const tail = (1 - level) / 2;
-      const trust = (learners * tail) / (learners * tail + rules.tailLearners);
-      const found = Math.max(0, sign * quantile(scaled, sign < 0 ? tail : 1 - tail));
-      widest = Math.max(widest, start + trust * (found - start));
-      return widest;
-    });
-  };
-  return { below: widths(startAccuracy.below, -1), above: widths(startAccuracy.above, 1) };
+  ),
+});
+
+const latentVariance = ({ latent, around }: Deviation, factors: readonly number[]): number =>
+  latent * around.reduce((sum, { cell, weight }) => sum + weight * (factors[cell] as number), 0);
+
+const tails = widthLevels.map((level) => (1 - level) / 2);
+
+/**
+ * Quantiles of the deviations of each group, each tail by itself, drawn to where they start: half where so many
+ * learners are expected in the tail.
+ */
+function widthsOf(
+  { deviations, values }: ReturnType<typeof scaledBy>,
+  groups: Groups,
+  starts: readonly Widths[],
+  tailLearners: number,
+): Widths[] {
+  const shares = [...tails.toReversed(), ...tails.map((tail) => 1 - tail)].sort((a, b) => a - b);
+  const found = quantiles(deviations, values, groups, shares);
+  return starts.map((start, group) => {
+    const own = found[group] as number[];
+    const side = (starts: readonly number[], of: (level: number) => number): number[] => {
+      let widest = 0;
+      return starts.map((width, level) => {
+        const expected = (groups.learners[group] as number) * (tails[level] as number);
+        const quantile = Math.max(0, of(level));
+        const missing = Number.isNaN(quantile) ? 0 : quantile - width;
+        widest = Math.max(widest, width + (expected / (expected + tailLearners)) * missing);
+        return widest;
+      });
+    };
+    const last = widthLevels.length - 1;
+    return {
+      below: side(start.below, (level) => -(own[last - level] as number)),
+      above: side(start.above, (level) => own[last + 1 + level] as number),
+    };
+  });
 }
-
-const countLearners = (deviations: readonly Deviation[]): number =>
-  new Set(deviations.map(({ learner }) => learner)).size;
-
-/** @param sorted ascending, at least one @param share 0 to 1 */
-function quantile(sorted: Float64Array, share: number): number {
-  const place = share * (sorted.length - 1);
-  const low = sorted[Math.floor(place)] as number;
-  const high = sorted[Math.ceil(place)] as number;
-  return low + (place - Math.floor(place)) * (high - low);
-}
-
-type Group = ReturnType<typeof groupOf>;
-
-const groupOf = (
-  deviations: readonly Deviation[],
-  middle: number,
-  isMember: (one: Deviation) => boolean,
-) => ({ at: Math.log1p(middle), members: deviations.filter(isMember) });
 
 const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
 /**
- * The factors of one kind, multiplied by what is missing until so many of each group's deviations lie inside: the
- * quantile of the factors at which each deviation by itself would lie on the edge. Groups of few learners are drawn
- * to 1.
+ * The factors multiplied by what is missing until so many of each group's deviations lie inside: the quantile of the
+ * factors at which each deviation by itself would lie on the edge. Groups of few learners are drawn to 1.
  */
 function refined(
-  factors: Factors,
-  kind: keyof Factors,
-  groups: readonly Group[],
   deviations: readonly Deviation[],
-): Factors {
-  const { below, above } = widthsOf(deviations, factors);
+  factors: readonly number[],
+  { below, above }: Widths,
+  groups: Groups,
+  learners: number,
+): number[] {
   const { low, high } = rules.factor;
-  const edgeFactor = (one: Deviation): number => {
+  const edges = Float64Array.from(deviations, (one) => {
     const width = (one.off < 0 ? below : above)[factorPlace] as number;
     return ((one.off / Math.max(width, leastWidth)) ** 2 - one.chance) / latentVariance(one, factors);
-  };
-  const knots = groups.map(({ at, members }, i) => {
-    const old = factors[kind][i]?.value ?? 1;
-    if (members.length === 0) return { at, value: old };
-    const learners = countLearners(members);
-    const trust = learners / (learners + rules.bandLearners);
-    const missing = clamp(quantile(Float64Array.from(members, edgeFactor).sort(), factorLevel), low, high);
-    return { at, value: clamp(old * missing ** trust, low, high) };
   });
-  return { ...factors, [kind]: knots };
+  const found = quantiles(deviations, edges, groups, [factorLevel]);
+  return factors.map((old, cell) => {
+    const group = groups.groupOf(cell);
+    const [missing] = found[group] as [number];
+    if (Number.isNaN(missing)) return old;
+    const known = groups.learners[group] as number;
+    return clamp(old * clamp(missing, low, high) ** (known / (known + learners)), low, high);
+  });
 }

@@ -19,6 +19,10 @@ export interface AccuracyCase {
   /** Answers so far: the first answer of the horizon is this place of the learner's, from 0. */
   readonly history: number;
   readonly horizon: number;
+  /** How much of the horizon the log has: days end with its last answer of all. */
+  readonly span: number;
+  /** Time of the last answer before, Unix milliseconds. */
+  readonly at: number;
   /** Answers inside the horizon, and the right ones of them. */
   readonly answers: number;
   readonly right: number;
@@ -46,25 +50,36 @@ const isCut = (history: number): boolean => history < lowestCuts || laterCuts.ha
 /**
  * All cases of some learners, in the order of the log. In days the horizon begins with the last answer before the cut
  * and may reach beyond the end of the log; in answers it is complete.
+ * @param before the log as it was at this time, Unix milliseconds; only where the unit is days
  */
-export function accuracyCases(log: AnswerLog, unit: HorizonUnit, learners = everyone(log)): AccuracyCase[] {
+export function accuracyCases(
+  log: AnswerLog,
+  unit: HorizonUnit,
+  learners = everyone(log),
+  before = Number.POSITIVE_INFINITY,
+): AccuracyCase[] {
   const { at, correct } = log;
   const inDays = unit === 'days';
+  const over = at.reduce((latest, time) => (time < before && time > latest ? time : latest), 0);
   const cases: AccuracyCase[] = [];
   for (const own of placesByLearner(log, learners)) {
-    const { learner, start, end } = own;
+    const { learner, start } = own;
     if (inDays && !isTimed(log, own)) continue;
+    let { end } = own;
+    while (inDays && end > start && (at[end - 1] as number) > over) end--;
     for (let first = start + 1; first < end; first++) {
       const history = first - start;
       if (!isCut(history)) continue;
       let [place, right] = [first, 0];
       for (const horizon of constants.horizons[unit]) {
-        const until = (at[first - 1] as number) + horizon * dayMs;
+        const from = at[first - 1] as number;
+        const until = from + horizon * dayMs;
         while (place < end && (inDays ? (at[place] as number) <= until : place < first + horizon))
           right += correct[place++] as number;
         const answers = place - first;
+        const span = inDays ? Math.min(horizon, (over - from) / dayMs) : horizon;
         if ((inDays || answers === horizon) && answers >= constants.minAnswers)
-          cases.push({ learner, history, horizon, answers, right });
+          cases.push({ learner, history, horizon, span, at: from, answers, right });
       }
     }
   }
@@ -77,6 +92,7 @@ export function tracedCases(
   unit: HorizonUnit,
   learners: Learners,
   store: FeatureStore,
+  before?: number,
 ): TracedCase[] {
   const traces = new Map<number, AccuracyTrace>();
   const [ability, recent, slow] = [columnOf('ability'), columnOf('recentAnswers'), columnOf('slowAnswers')];
@@ -86,7 +102,7 @@ export function tracedCases(
     const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
     return { ...averages, right, wrong: history - right };
   };
-  return accuracyCases(log, unit, evenly(learners)).map((one) => {
+  return accuracyCases(log, unit, evenly(learners), before).map((one) => {
     const place = (log.starts[one.learner] as number) + one.history;
     const trace = traces.get(place) ?? traceAt(place, one.history);
     traces.set(place, trace);

@@ -29,36 +29,58 @@ import { type Observation, type TracedCase, tracedCases, unitOf } from './cases.
 
 const { fit: rules } = constants;
 
-/** The same cases in the same order give the same figures. @returns null for too few cases or learners */
-export function fitAccuracy(cases: readonly TracedCase[], unit: HorizonUnit): AccuracyModel | null {
+/** What was known at a time, Unix milliseconds: the cases that had begun, with what had come out of them by then. */
+export interface Past {
+  readonly at: number;
+  readonly cases: readonly TracedCase[];
+}
+
+/**
+ * The same cases in the same order give the same figures. @param pasts ascending by time
+ * @returns null for too few cases or learners
+ */
+export function fitAccuracy(
+  cases: readonly TracedCase[],
+  unit: HorizonUnit,
+  pasts: readonly Past[] = [],
+): AccuracyModel | null {
   const learners = new Set(cases.map(({ learner }) => learner));
   if (learners.size < rules.minLearners || cases.length < rules.minCases) return null;
   const sum = cases.reduce((total, { right, answers }) => total + right / answers, 0);
   const mean = clamp(sum / cases.length, constants.shareBounds.low, constants.shareBounds.high);
   const base = { ...startAccuracy, unit, learners: learners.size, cases: cases.length, mean };
   const model = { ...base, ...fitExpected(base, cases, learners.size) };
-  const observed = observe(model, cases, learners);
+  const observed = observe(model, cases, learners, pasts);
   const variance = fitVariance(observed);
-  return { ...model, variance, ...calibrate({ ...model, variance }, observed) };
+  return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
 
 /**
- * Every case against the share expected by a fit on other learners: on its own learners a fit looks better than it
- * is, the more so the fewer they are. @param start fitted on all; where the fits on parts begin
+ * Every case against the share expected by a fit that did not know what came out: a fit on the latest past before the
+ * case, for what changes with time for everybody is not known beforehand; without any, a fit on other learners.
+ * @param start fitted on all; where the other fits begin
  */
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
   learners: ReadonlySet<number>,
+  pasts: readonly Past[],
 ): Observation[] {
   const parts = new Map([...learners].map((learner, i) => [learner, i % rules.parts]));
-  const models = Array.from({ length: rules.parts }, (_, part): AccuracyModel => {
-    const others = cases.filter(({ learner }) => parts.get(learner) !== part);
-    return { ...start, ...fitExpected(start, others, learners.size * (1 - 1 / rules.parts)) };
-  });
+  const fitOn = (known: readonly TracedCase[]): AccuracyModel => {
+    const people = new Set(known.map(({ learner }) => learner)).size;
+    return { ...start, ...fitExpected(start, known, people) };
+  };
+  const byPart = Array.from({ length: rules.parts }, (_, part) =>
+    fitOn(cases.filter(({ learner }) => parts.get(learner) !== part)),
+  );
+  const byPast = pasts
+    .filter((past) => past.cases.length >= rules.minCases)
+    .map((past) => ({ at: past.at, model: fitOn(past.cases) }));
   return cases.map((one) => {
-    const model = models[parts.get(one.learner) ?? 0] ?? start;
-    return { ...one, expected: expectedShare(model, one.trace, one.horizon) };
+    const past = byPast.findLast(({ at }) => at <= one.at);
+    const model = past?.model ?? byPart[parts.get(one.learner) ?? 0] ?? start;
+    return { ...one, expected: expectedShare(model, one.trace, one.span) };
   });
 }
 
@@ -71,9 +93,9 @@ const judgedLevel = 0.8;
 export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
   let inside = 0;
-  for (const { trace, horizon, answers, right } of cases) {
+  for (const { trace, span, answers, right } of cases) {
     const share = right / answers;
-    const forecast = forecastAccuracy(model, { trace }, horizon);
+    const forecast = forecastAccuracy(model, { trace }, span);
     const { low, high } = accuracyInterval(model, forecast, answers, judgedLevel);
     loss += shareLogLoss(forecast.expected, share);
     if (low <= share && share <= high) inside++;
@@ -96,7 +118,12 @@ export function fitJudgedAccuracy(
   current: AccuracyModel,
 ) {
   const unit = unitOf(log);
-  const fitted = fitAccuracy(tracedCases(log, unit, training, store), unit);
+  const known = tracedCases(log, unit, training, store);
+  const pasts = pastTimes(known, unit).map((at) => ({
+    at,
+    cases: tracedCases(log, unit, training, store, at),
+  }));
+  const fitted = fitAccuracy(known, unit, pasts);
   const cases = tracedCases(log, unit, heldOut, store);
   // Figures from before a fit are rough enough for either unit.
   const inForce = current.cases === 0 ? { ...current, unit } : current;
@@ -127,6 +154,15 @@ function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null):
   const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
     Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
   return miscalibration(after) <= miscalibration(before) ? '' : 'held-out coverage is worse';
+}
+
+/** Times by which so much of all moments lay behind; none in answers. */
+export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): number[] {
+  if (unit === 'answers') return [];
+  const times = Float64Array.from(cases, ({ at }) => at).sort();
+  return rules.pasts
+    .map((share) => times[Math.floor(share * times.length)])
+    .filter((time) => time !== undefined);
 }
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
@@ -161,10 +197,10 @@ function fitExpected(from: AccuracyModel, cases: readonly TracedCase[], learners
   return { bias, trend, lasting: weights.slice(0, figureCount), fading: weights.slice(figureCount) };
 }
 
-function rowOf({ trace, horizon }: TracedCase, mean: number): number[] {
+function rowOf({ trace, span }: TracedCase, mean: number): number[] {
   const figures = figuresOf(trace, mean);
-  const memory = memoryOf(horizon);
-  return [1, Math.log1p(horizon), ...figures, ...figures.map((figure) => memory * figure)];
+  const memory = memoryOf(span);
+  return [1, Math.log1p(span), ...figures, ...figures.map((figure) => memory * figure)];
 }
 
 const coefficientsOf = (model: Expected): number[] =>
@@ -220,13 +256,13 @@ const startVariance = 0.02;
  * answers, on the parts, none of which may be negative. Weighted by what a squared deviation varies by.
  */
 function fitVariance(observed: readonly Observation[]): number[] {
-  const moments = observed.map(({ expected, history, horizon, answers, right }) => ({
-    parts: varianceParts(expected, history, horizon),
+  const moments = observed.map(({ expected, history, span, answers, right }) => ({
+    parts: varianceParts(expected, history, span),
     chance: chanceVariance(answers),
     square: (stabilised(right / answers) - stabilised(expected)) ** 2,
   }));
   const size = variancePartCount;
-  let variance = [startVariance, 0, 0, 0];
+  let variance: number[] = new Array(size).fill(startVariance / size);
   for (let round = 0; round < varianceRounds; round++) {
     // The search begins at 0, where the gradient is.
     const problem = newQuadratic(size);

@@ -1,0 +1,64 @@
+/**
+ * In a log with times, forecasts are made as a service makes them: by models of what was answered before. Its time is
+ * divided into windows; the moments of each are forecast by what other learners had answered when it began.
+ */
+import { type AnswerLog, everyone, placesByLearner, shared } from '../../domain/base/answer-log.js';
+import { unitOf } from '../../domain/fit/accuracy/cases.js';
+import { indices } from '../../lists.js';
+import type { Split } from '../evaluate/answers.js';
+
+/** From `from` to before `to`, Unix milliseconds; a log without times has one without bounds. */
+export interface Window {
+  readonly from: number;
+  readonly to: number;
+}
+
+export const always: Window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
+
+/** Windows of as many answers each; the first fifth only trains. */
+const fifths = 5;
+
+export function windowsOf({ training, test }: Split): readonly Window[] {
+  if (unitOf(training) === 'answers') return [always];
+  // Learners without any time are at 0.
+  const times = Float64Array.from([...training.at, ...test.at].filter((time) => time > 0)).sort();
+  const cutoffs = indices(fifths - 1).map(
+    (i) => times[Math.floor(((i + 1) * times.length) / fifths)] as number,
+  );
+  return cutoffs
+    .map((from, i) => ({ from, to: cutoffs[i + 1] ?? always.to }))
+    .filter(({ from, to }) => from < to);
+}
+
+/** The log as it was at the time, with the learners who had answered: nothing later can reach what is trained on it. */
+export function answersBefore(log: AnswerLog, { from }: Window): AnswerLog {
+  if (from === always.from) return log;
+  const kept = [...placesByLearner(log, everyone(log))]
+    .map(({ start, end }) => {
+      const later = log.at.subarray(start, end).findIndex((time) => time >= from);
+      return { start, end: later < 0 ? end : start + later };
+    })
+    .filter(({ start, end }) => end > start);
+  const starts = shared.counts(kept.length + 1);
+  for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;
+  const cut = <Column extends Uint8Array | Uint32Array | Float32Array | Float64Array>(
+    source: Column,
+    target: Column,
+  ): Column => {
+    for (const [i, { start, end }] of kept.entries())
+      target.set(source.subarray(start, end), starts[i] as number);
+    return target;
+  };
+  const answers = starts[kept.length] as number;
+  return {
+    starts,
+    skill: cut(log.skill, shared.counts(answers)),
+    item: cut(log.item, shared.counts(answers)),
+    correct: cut(log.correct, shared.bytes(answers)),
+    at: cut(log.at, shared.doubles(answers)),
+    seconds: cut(log.seconds, shared.floats(answers)),
+    difficulty: cut(log.difficulty, shared.floats(answers)),
+    skills: log.skills,
+    items: log.items,
+  };
+}
