@@ -6,7 +6,6 @@ import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { sigmoid } from '../../src/domain/base/common.js';
 import { keyOf } from '../../src/domain/base/text-hash.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import type { PartName } from '../../src/domain/fit/prediction/blocks.js';
 import {
   newPairTable,
   pairMember,
@@ -14,6 +13,7 @@ import {
   relatedAt,
   relatedByKeys,
 } from '../../src/domain/fit/prediction/pair-tables.js';
+import type { PartName } from '../../src/domain/fit/prediction/parts.js';
 import { runHere } from '../../src/domain/fit/stages.js';
 import { fitTenant } from '../../src/domain/fit/tenant.js';
 import { features } from '../../src/domain/prediction/features.js';

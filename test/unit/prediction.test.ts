@@ -9,17 +9,12 @@ import {
   fitBounds,
   predictionModel,
 } from '../../src/domain/base/params.js';
-import {
-  type FittedPrediction,
-  fittedPrediction,
-  newFitMemory,
-  type PartName,
-  partNames,
-  sweepSteps,
-} from '../../src/domain/fit/prediction/blocks.js';
+import { newFitMemory } from '../../src/domain/fit/prediction/blocks.js';
 import { uncalibrated } from '../../src/domain/fit/prediction/cross-fit.js';
+import { type FittedPrediction, fittedPrediction } from '../../src/domain/fit/prediction/fitted.js';
 import { abilityOffset, fitOffsets } from '../../src/domain/fit/prediction/offsets.js';
 import { relatedAt } from '../../src/domain/fit/prediction/pair-tables.js';
+import { type PartName, partNames, sweepSteps } from '../../src/domain/fit/prediction/parts.js';
 import {
   type FeatureStore,
   newFeatureStore,

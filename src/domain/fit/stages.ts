@@ -8,8 +8,9 @@ import { chooseFitOptions, fitRange } from './bkt/fit.js';
 import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
 import { growTrees } from './bkt/trees.js';
 import { stepBefore } from './prediction/before.js';
-import { fittedPrediction, newFitMemory } from './prediction/blocks.js';
+import { newFitMemory } from './prediction/blocks.js';
 import { growCrossPart, openCrossPart } from './prediction/cross-fit.js';
+import { fittedPrediction } from './prediction/fitted.js';
 import { fitOffsets } from './prediction/offsets.js';
 import {
   countItems,

@@ -18,19 +18,19 @@ import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
 import { skillPairTerms, unrelated } from '../prediction/related.js';
 import { fitParameters, mayPublish, tracedBy } from './parameters.js';
+import { allowRetries } from './prediction/blocks.js';
+import { calibrate, crossLearners, meanLoss, saveTerms } from './prediction/cross-fit.js';
+import type { FittedPrediction } from './prediction/fitted.js';
+import type { AbilityOffsets } from './prediction/offsets.js';
+import { pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
 import {
-  allowRetries,
   type BlockName,
   type FitStep,
-  type FittedPrediction,
   type PartName,
   partNames,
   partsIn,
   sweepSteps,
-} from './prediction/blocks.js';
-import { calibrate, crossLearners, meanLoss, saveTerms } from './prediction/cross-fit.js';
-import type { AbilityOffsets } from './prediction/offsets.js';
-import { pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
+} from './prediction/parts.js';
 import { type FeatureStore, type FittedItems, newFeatureStore } from './prediction/replay.js';
 import { type FitInput, type FitWork, inRanges, type StageRunner } from './stages.js';
 

@@ -1,6 +1,6 @@
 /** What was practised just before: terms of a skill with each skill before it, and with the learner's form on that. */
 import { sigmoid } from '../../base/common.js';
-import { descend, mirror, newQuadratic } from '../../base/descend.js';
+import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { courseModel, predictionModel } from '../../base/params.js';
 import { beforeColumn, formColumn, rowWidth, skillsBefore } from '../../prediction/features.js';
 import { fadings, skillPairTerms } from '../../prediction/related.js';
@@ -9,101 +9,139 @@ import type { FitMemory } from './blocks.js';
 const { fit: rules } = predictionModel;
 const descent = { maxRounds: 20, tolerance: 1e-3, ridge: 0 };
 
+/** The two terms of a pair: that it was practised before, and the form on it. */
+const kinds = [
+  { term: 0, ridge: rules.beforeRidge },
+  { term: 1, ridge: rules.formRidge },
+] as const;
+
+type Kind = (typeof kinds)[number];
+
+/** A skill: its `count` pairs, from `start` on, and its answers, the places from `first` to `end` - 1 of their order. */
+interface OwnPairs {
+  readonly start: number;
+  readonly count: number;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** The values of an answer that are not 0, and the pairs that they belong to. */
+const newEntries = () => ({
+  count: 0,
+  pairs: new Uint32Array(skillsBefore),
+  values: new Float64Array(skillsBefore),
+});
+
+type Entries = ReturnType<typeof newEntries>;
+
 /**
  * A Newton step of both kinds of terms, one after the other, for the skills `from` to `to` - 1. No other skill's answers
- * depend on them, so that ranges may run side by side; a row has few values, and one skill's Hessian is held at a time.
+ * depend on them, so that ranges may run side by side. An answer has few values, and one skill's Hessian is held at a time.
  */
 export function stepBefore(memory: FitMemory, from: number, to: number): void {
-  const local = new Uint32Array(memory.blocks.skills.starts.length);
+  const { pairs, blocks } = memory;
+  const { starts } = blocks.skills;
+  /** By the number of another skill, its pair among those of the skill at hand, from 1; 0: none. */
+  const pairOf = new Uint32Array(starts.length);
   for (let skill = from; skill < to; skill++) {
-    const start = memory.pairs.starts[skill] as number;
-    const count = (memory.pairs.starts[skill + 1] as number) - start;
+    const start = pairs.starts[skill] as number;
+    const count = (pairs.starts[skill + 1] as number) - start;
     if (count === 0) continue;
-    const keys = memory.pairs.keys.subarray(start, start + count);
-    for (const [i, key] of keys.entries()) local[key] = i + 1;
-    for (const kind of [0, 1] as const) stepKind(memory, skill, start, count, local, kind);
-    for (const key of keys) local[key] = 0;
+    const own = { start, count, first: starts[skill] as number, end: starts[skill + 1] as number };
+    const keys = pairs.keys.subarray(start, start + count);
+    for (const [pair, key] of keys.entries()) pairOf[key] = pair + 1;
+    for (const kind of kinds) stepKind(memory, own, pairOf, kind);
+    for (const key of keys) pairOf[key] = 0;
   }
 }
 
-/** @param local place of each skill among the `count` pairs of this one, from 1; 0: none @param kind 1: by the form */
-function stepKind(
-  { logits, correct, rows, blocks, pairs }: FitMemory,
-  skill: number,
-  start: number,
-  count: number,
-  local: Uint32Array,
-  kind: 0 | 1,
-): void {
-  const { order, starts } = blocks.skills;
-  const { terms } = pairs;
-  const problem = newQuadratic(count);
-  const { gradient, hessian, low, high, solution } = problem;
-  const found = new Uint32Array(skillsBefore);
-  const values = new Float64Array(skillsBefore);
-  const read = (place: number): number => readEntries(rows, place, local, kind, found, values);
-  const [first, end] = [starts[skill] as number, starts[skill + 1] as number];
-  for (let i = first; i < end; i++) {
+function stepKind(memory: FitMemory, own: OwnPairs, pairOf: Uint32Array, kind: Kind): void {
+  const { rows, logits, blocks } = memory;
+  const { order } = blocks.skills;
+  const problem = newQuadratic(own.count);
+  const entries = newEntries();
+  for (let i = own.first; i < own.end; i++) {
     const place = order[i] as number;
-    const p = sigmoid(logits[place] as number);
-    const slope = p - (correct[place] as number);
-    const entries = read(place);
-    for (let a = 0; a < entries; a++) {
-      const [at, value] = [found[a] as number, values[a] as number];
-      gradient[at] = (gradient[at] as number) + slope * value;
-      const weighted = p * (1 - p) * value;
-      for (let b = 0; b <= a; b++) {
-        const other = found[b] as number;
-        const cell = at > other ? at * count + other : other * count + at;
-        hessian[cell] = (hessian[cell] as number) + weighted * (values[b] as number);
-      }
-    }
+    readEntries(entries, rows, place, pairOf, kind);
+    if (entries.count > 0) addAnswer(problem, entries, memory, place);
   }
-  mirror(hessian, count);
-  const ridge = kind === 0 ? rules.beforeRidge : rules.formRidge;
-  const before = new Float64Array(count);
-  for (let j = 0; j < count; j++) {
-    const term = terms[(start + j) * skillPairTerms + kind] as number;
-    before[j] = term;
-    solution[j] = term;
-    gradient[j] = (gradient[j] as number) + ridge * term;
-    hessian[j * count + j] = (hessian[j * count + j] as number) + ridge;
-    low[j] = term - rules.maxPairStep;
-    high[j] = term + rules.maxPairStep;
-  }
-  descend(problem, descent);
-  for (let j = 0; j < count; j++) {
-    terms[(start + j) * skillPairTerms + kind] = solution[j] as number;
-    before[j] = (terms[(start + j) * skillPairTerms + kind] as number) - (before[j] as number);
-  }
-  for (let i = first; i < end; i++) {
+  const moves = solve(memory, own, kind, problem);
+  for (let i = own.first; i < own.end; i++) {
     const place = order[i] as number;
-    const entries = read(place);
+    readEntries(entries, rows, place, pairOf, kind);
     let sum = logits[place] as number;
-    for (let a = 0; a < entries; a++) sum += (values[a] as number) * (before[found[a] as number] as number);
+    for (let a = 0; a < entries.count; a++)
+      sum += (entries.values[a] as number) * (moves[entries.pairs[a] as number] as number);
     logits[place] = sum;
   }
 }
 
 function readEntries(
+  entries: Entries,
   rows: Float32Array,
   place: number,
-  local: Uint32Array,
-  kind: 0 | 1,
-  found: Uint32Array,
-  values: Float64Array,
-): number {
+  pairOf: Uint32Array,
+  { term }: Kind,
+): void {
   const row = place * rowWidth;
-  let entries = 0;
+  let count = 0;
   for (let i = 0; i < skillsBefore; i++) {
     const key = rows[row + beforeColumn + i] as number;
     if (key === 0) break;
-    const at = local[key] as number;
-    if (at === 0) continue;
-    found[entries] = at - 1;
-    const fading = fadings[i] as number;
-    values[entries++] =
-      kind === 0 ? fading : fading * ((rows[row + formColumn + i] as number) - courseModel.usualForm);
+    const pair = pairOf[key] as number;
+    if (pair === 0) continue;
+    const form = term === 0 ? 1 : (rows[row + formColumn + i] as number) - courseModel.usualForm;
+    entries.pairs[count] = pair - 1;
+    entries.values[count++] = (fadings[i] as number) * form;
   }
-  return entries;
+  entries.count = count;
+}
+
+/** Adds an answer's log likelihood to second order. */
+function addAnswer(
+  { gradient, hessian }: BoxedQuadratic,
+  { count, pairs, values }: Entries,
+  { logits, correct }: FitMemory,
+  place: number,
+): void {
+  const width = gradient.length;
+  const p = sigmoid(logits[place] as number);
+  const slope = p - (correct[place] as number);
+  for (let a = 0; a < count; a++) {
+    const [at, value] = [pairs[a] as number, values[a] as number];
+    gradient[at] = (gradient[at] as number) + slope * value;
+    const weighted = p * (1 - p) * value;
+    for (let b = 0; b <= a; b++) {
+      const other = pairs[b] as number;
+      const cell = at > other ? at * width + other : other * width + at;
+      hessian[cell] = (hessian[cell] as number) + weighted * (values[b] as number);
+    }
+  }
+}
+
+/** Moves the terms to the optimum, no further than a step. @returns the moves */
+function solve(
+  { pairs: { terms } }: FitMemory,
+  { start, count }: OwnPairs,
+  { term, ridge }: Kind,
+  problem: BoxedQuadratic,
+): Float64Array {
+  const { gradient, hessian, low, high, solution } = problem;
+  mirror(hessian, count);
+  const at = (pair: number): number => (start + pair) * skillPairTerms + term;
+  for (let pair = 0; pair < count; pair++) {
+    const before = terms[at(pair)] as number;
+    solution[pair] = before;
+    gradient[pair] = (gradient[pair] as number) + ridge * before;
+    hessian[pair * count + pair] = (hessian[pair * count + pair] as number) + ridge;
+    low[pair] = before - rules.maxPairStep;
+    high[pair] = before + rules.maxPairStep;
+  }
+  descend(problem, descent);
+  return solution.map((value, pair) => {
+    const before = terms[at(pair)] as number;
+    terms[at(pair)] = value;
+    // As it is stored, in single precision.
+    return (terms[at(pair)] as number) - before;
+  });
 }

@@ -1,13 +1,5 @@
 /** The served probability's terms in blocks of shared memory, fitted by block Newton, alike in any number of threads. */
-import {
-  type AnswerLog,
-  type Learners,
-  placesOf,
-  shared,
-  sharedFloats,
-  sortedBy,
-} from '../../base/answer-log.js';
-import { round4 } from '../../base/common.js';
+import { type AnswerLog, type Learners, placesOf, shared, sortedBy } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
 import {
   beforeColumn,
@@ -23,57 +15,15 @@ import {
   skillsBefore,
   streakColumn,
 } from '../../prediction/features.js';
-import {
-  itemRuns,
-  type PredictionModel,
-  priorAnswersFor,
-  skillRuns,
-  streakCount,
-} from '../../prediction/model.js';
+import { itemRuns, skillRuns } from '../../prediction/model.js';
 import { skillPairTerms } from '../../prediction/related.js';
 import { itemPatterns, maxItemRun } from '../../tracing/traces.js';
 import { newPairTable, type PairTable, pairMember } from './pair-tables.js';
+import type { BlockName } from './parts.js';
 import type { FeatureStore } from './replay.js';
-import { streakSteps, streakTerms } from './streaks.js';
+import { newStreaks } from './streaks.js';
 
 const { fit: rules } = predictionModel;
-
-const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
-/** Parts beside them, each of which is published only where it helps learners whom a fit did not see (`cross-fit.ts`). */
-export const partNames = ['streaks', 'before', 'course', 'retries', 'itemsBefore'] as const;
-export type PartName = (typeof partNames)[number];
-const partBlocks = {
-  course: ['course'],
-  retries: ['skillRuns', 'itemRuns', 'patterns'],
-  itemsBefore: ['itemsBefore'],
-} as const;
-export type BlockName = (typeof firstBlocks)[number] | (typeof partBlocks)[keyof typeof partBlocks][number];
-
-export type FitStep =
-  | { readonly kind: 'block'; readonly name: BlockName; readonly fresh: boolean }
-  | { readonly kind: 'streaks' }
-  | { readonly kind: 'before' };
-
-/**
- * The steps of a sweep in their order, one Newton step of all terms of a block each. `moveRanges` of the weights, which
- * start somewhere, comes before them; a block's step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians
- * hardly change after a few sweeps and take most of the time: steps that are not fresh use the last ones.
- */
-export const sweepSteps = (
-  parts: readonly PartName[],
-  fresh: boolean,
-  first: readonly BlockName[] = firstBlocks,
-): FitStep[] => [...blockSteps(first, fresh), ...parts.flatMap((part) => partSteps(part, fresh))];
-
-/** What was practised just before hardly moves after a few sweeps, and costs most of all. */
-export const partsIn = (sweep: number, parts: readonly PartName[]): PartName[] =>
-  parts.filter((part) => part !== 'before' || sweep < rules.beforeSweeps);
-
-const blockSteps = (names: readonly BlockName[], fresh: boolean): FitStep[] =>
-  names.map((name) => ({ kind: 'block', name, fresh }));
-
-export const partSteps = (part: PartName, fresh: boolean): FitStep[] =>
-  part === 'streaks' || part === 'before' ? [{ kind: part }] : blockSteps(partBlocks[part], fresh);
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
@@ -88,90 +38,83 @@ export function newFitMemory(
   itemVariance: number,
 ) {
   const places = placesOf(log, learners);
-  const pairs = newPairTable(
-    rows,
-    rowWidth,
-    sortedBy(log.skill, log.skills, places),
-    skillPairColumns,
-    skillPairTerms,
-    rules.skillPairs,
-  );
-  const itemPairs = newPairTable(
-    rows,
-    rowWidth,
-    sortedBy(log.item, log.items + 1, places),
-    [itemBeforeColumn],
-    1,
-    rules.itemPairs,
-  );
-  const answers = { places, rows, ...momentsOf(rows, places) };
   const { correct, skill, item, skills, items } = log;
-  // All answers belong to member 0 of the weights.
-  const [all, run] = [shared.counts(correct.length), shared.counts(correct.length)];
-  const memberOf = (of: (place: number) => number): Uint32Array => {
-    const members = shared.counts(correct.length);
-    for (const place of places) members[place] = of(place);
-    return members;
-  };
-  const at = (place: number, column: number): number => rows[place * rowWidth + column] as number;
-  const runOf = (owner: number, longest: number, run: number): number =>
-    run === 0 ? 0 : owner * longest + Math.min(run, longest);
-  const table = (members: Uint32Array, size: number, ridge: number): Block =>
-    newBlock(answers, members, 1, size + 1, [], ridge, () => 0);
+  const answers = { places, rows, ...momentsOf(rows, places) };
+  const { pairs, itemPairs } = pairTablesOf(log, rows, places);
   // The skill that each item was last asked for.
   const skillOf = shared.counts(items + 1);
-  for (const place of places) {
-    run[place] = Math.min(maxItemRun, rows[place * rowWidth + runColumn] as number);
-    skillOf[item[place] as number] = skill[place] as number;
-  }
+  for (const place of places) skillOf[item[place] as number] = skill[place] as number;
   // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
   const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
   // Items' slopes are trusted less where items differ less.
   const slopeRidge = (column: number): number =>
     (itemRidge / rules.itemRidge) *
     (column === columnOf('ability') ? rules.itemAbilityRidge : rules.itemSlopeRidge);
+  // All answers belong to member 0 of the weights.
+  const all = shared.counts(correct.length);
   const blocks: Record<BlockName, Block> = {
     weights: newBlock(answers, all, 0, 1, allColumns, 0, () => rules.ridge),
     skills: newBlock(answers, skill, 0, skills, skillColumns, rules.skillRidge, () => rules.slopeRidge),
     items: newBlock(answers, item, 1, items + 1, itemColumns, itemRidge, slopeRidge),
-    runs: newBlock(answers, run, 1, maxItemRun + 1, [], rules.runRidge, () => 0),
-    course: table(
-      memberOf((place) => pairMember(pairs, skill[place] as number, at(place, courseColumn))),
-      pairs.keys.length,
-      rules.courseRidge * answersEach(rows, places),
-    ),
-    skillRuns: table(
-      memberOf((place) => runOf(skill[place] as number, skillRuns, at(place, runColumn))),
-      skills * skillRuns,
-      rules.skillRunRidge,
-    ),
-    itemRuns: table(
-      memberOf((place) => runOf(item[place] as number, itemRuns, at(place, runColumn))),
-      (items + 1) * itemRuns,
-      rules.itemRunRidge,
-    ),
-    patterns: table(
-      memberOf((place) => at(place, patternColumn)),
-      itemPatterns,
-      rules.patternRidge,
-    ),
-    itemsBefore: table(
-      memberOf((place) => pairMember(itemPairs, item[place] as number, at(place, itemBeforeColumn))),
-      itemPairs.keys.length,
-      rules.itemPairRidge,
-    ),
+    ...tableBlocks(log, answers, pairs, itemPairs),
   };
   startWeights(blocks.weights, correct, places);
   // By place in the log: the answers, and the log-odds of a right answer by the terms so far.
   const logits = shared.doubles(correct.length);
-  const streaks = {
-    slopes: shared.doubles(skills * streakCount),
-    curvatures: shared.doubles(skills * streakCount),
-    moves: shared.doubles(skills * streakCount),
-    shared: shared.doubles(streakSteps),
-    own: shared.doubles(skills * streakSteps),
-  };
+  const streaks = newStreaks(skills);
   return { correct, logits, rows, ranges: rangesOf(places), skillOf, blocks, pairs, itemPairs, streaks };
+}
+
+/** The pairs that terms are fitted for: of skills with others before them, or as a course; of items with items before. */
+function pairTablesOf({ skill, item, skills, items }: AnswerLog, rows: Float32Array, places: Uint32Array) {
+  const bySkill = sortedBy(skill, skills, places);
+  const byItem = sortedBy(item, items + 1, places);
+  return {
+    pairs: newPairTable(rows, rowWidth, bySkill, skillPairColumns, skillPairTerms, rules.skillPairs),
+    itemPairs: newPairTable(rows, rowWidth, byItem, [itemBeforeColumn], 1, rules.itemPairs),
+  };
+}
+
+type Answers = { readonly places: Uint32Array; readonly rows: Float32Array } & ReturnType<typeof momentsOf>;
+
+/** Blocks of intercepts alone: an answer belongs to one of their members, or to none, which is member 0. */
+function tableBlocks(
+  { correct, skill, item, skills, items }: AnswerLog,
+  answers: Answers,
+  pairs: PairTable,
+  itemPairs: PairTable,
+) {
+  const { places, rows } = answers;
+  const table = (
+    size: number,
+    ridge: number,
+    memberOf: (owners: { skill: number; item: number }, at: (column: number) => number) => number,
+  ): Block => {
+    const members = shared.counts(correct.length);
+    for (const place of places) {
+      const owners = { skill: skill[place] as number, item: item[place] as number };
+      members[place] = memberOf(owners, (column) => rows[place * rowWidth + column] as number);
+    }
+    return newBlock(answers, members, 1, size + 1, [], ridge, () => 0);
+  };
+  const runMember = (owner: number, longest: number, run: number): number =>
+    run === 0 ? 0 : owner * longest + Math.min(run, longest);
+  return {
+    runs: table(maxItemRun, rules.runRidge, (_, at) => runMember(0, maxItemRun, at(runColumn))),
+    course: table(pairs.keys.length, rules.courseRidge * answersEach(rows, places), ({ skill }, at) =>
+      pairMember(pairs, skill, at(courseColumn)),
+    ),
+    skillRuns: table(skills * skillRuns, rules.skillRunRidge, ({ skill }, at) =>
+      runMember(skill, skillRuns, at(runColumn)),
+    ),
+    itemRuns: table((items + 1) * itemRuns, rules.itemRunRidge, ({ item }, at) =>
+      runMember(item, itemRuns, at(runColumn)),
+    ),
+    patterns: table(itemPatterns, rules.patternRidge, (_, at) => at(patternColumn)),
+    itemsBefore: table(itemPairs.keys.length, rules.itemPairRidge, ({ item }, at) =>
+      pairMember(itemPairs, item, at(itemBeforeColumn)),
+    ),
+  };
 }
 
 const skillPairColumns = [courseColumn, ...Array.from({ length: skillsBefore }, (_, i) => beforeColumn + i)];
@@ -216,7 +159,7 @@ export type Block = ReturnType<typeof newBlock>;
  * @param first those below have no terms: no item, and no wrong answer in a row
  */
 function newBlock(
-  { places, rows, means, sds }: { places: Uint32Array; rows: Float32Array } & ReturnType<typeof momentsOf>,
+  { places, rows, means, sds }: Answers,
   members: Uint32Array,
   first: 0 | 1,
   size: number,
@@ -284,72 +227,3 @@ export function allowRetries({ blocks: { weights } }: FitMemory, isAllowed: bool
   const own = weights.maxMoves[2] as number;
   for (const column of retryColumns) weights.maxMoves[1 + column] = isAllowed ? own : 0;
 }
-
-/** What the steps have led to. @param spread b of the calibration a + b eta, with a as `shift` */
-export function fittedPrediction(
-  { blocks, pairs, itemPairs, streaks }: FitMemory,
-  itemVariance: number,
-  { shift, spread }: Calibration,
-) {
-  const { weights, runs, patterns, course, itemsBefore } = blocks;
-  const [bias = 0, ...own] = weights.terms;
-  const [, ...means] = weights.means;
-  const scaled = (terms: ArrayLike<number>): number[] => Array.from(terms, (term) => spread * term);
-  const model: PredictionModel = {
-    bias: shift + spread * bias,
-    weights: scaled(own),
-    means,
-    runs: scaled(runs.terms.subarray(1)),
-    streaks: scaled(streakTerms(streaks.shared)),
-    patterns: scaled(patterns.terms.subarray(1)),
-    itemPriorAnswers: priorAnswersFor(itemVariance),
-    itemScale: spread * predictionModel.itemScale,
-  };
-  for (let pair = 0; pair < pairs.keys.length; pair++)
-    pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
-  itemPairs.terms.set(itemsBefore.terms.subarray(1));
-  // To four decimals, as they are stored.
-  const scaledTable = (table: PairTable): PairTable => ({
-    ...table,
-    terms: sharedFloats(scaled(table.terms).map(round4)),
-  });
-  return {
-    model,
-    skillTerms: sharedFloats(scaled(skillTermsOf(blocks, streaks))),
-    itemTerms: sharedFloats(scaled(itemTermsOf(blocks))),
-    pairs: scaledTable(pairs),
-    itemPairs: scaledTable(itemPairs),
-  };
-}
-
-export interface Calibration {
-  readonly shift: number;
-  readonly spread: number;
-}
-
-function skillTermsOf(
-  { skills, skillRuns: runs }: FitMemory['blocks'],
-  streaks: FitMemory['streaks'],
-): number[] {
-  const terms: number[] = [];
-  const shared = streakTerms(streaks.shared);
-  for (let skill = 0; skill < skills.terms.length / skills.width; skill++) {
-    terms.push(...skills.terms.subarray(skill * skills.width, (skill + 1) * skills.width));
-    const own = streakTerms(streaks.own.subarray(skill * streakSteps, (skill + 1) * streakSteps));
-    terms.push(...shared.map((term, i) => term + (own[i] as number)));
-    terms.push(...runs.terms.subarray(skill * skillRuns + 1, (skill + 1) * skillRuns + 1));
-  }
-  return terms;
-}
-
-/** An item's intercept is not published: its counters stand for it. */
-function itemTermsOf({ items, itemRuns: runs }: FitMemory['blocks']): number[] {
-  const terms: number[] = [];
-  for (let item = 0; item < items.terms.length / items.width; item++) {
-    terms.push(...items.terms.subarray(item * items.width + 1, (item + 1) * items.width));
-    terms.push(...runs.terms.subarray(item * itemRuns + 1, (item + 1) * itemRuns + 1));
-  }
-  return terms;
-}
-
-export type FittedPrediction = Readonly<ReturnType<typeof fittedPrediction>>;

@@ -8,17 +8,9 @@ import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
 import { rowWidth } from '../../prediction/features.js';
 import { logOddsWithoutItem } from '../../prediction/model.js';
-import {
-  allowRetries,
-  type Calibration,
-  type FitMemory,
-  type FitStep,
-  fittedPrediction,
-  newFitMemory,
-  type PartName,
-  partSteps,
-  sweepSteps,
-} from './blocks.js';
+import { allowRetries, type FitMemory, newFitMemory } from './blocks.js';
+import { type Calibration, fittedPrediction } from './fitted.js';
+import { type FitStep, type PartName, partSteps, sweepSteps } from './parts.js';
 import { type FeatureStore, relatedSkills, termsFor } from './replay.js';
 import { moveRanges, runStep } from './steps.js';
 

@@ -23,7 +23,7 @@ import {
   updateTraces,
 } from '../../tracing/traces.js';
 import { difficultyAt, shiftAt, type TracedModel, traceLog } from '../bkt/trace.js';
-import type { FittedPrediction } from './blocks.js';
+import type { FittedPrediction } from './fitted.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 import { type PairTable, relatedAt, relatedByKeys } from './pair-tables.js';
 

@@ -2,14 +2,8 @@ import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { features, skillColumns } from '../../prediction/features.js';
 import { stepBefore } from './before.js';
-import {
-  type Block,
-  type BlockName,
-  type FitMemory,
-  type FitStep,
-  rangeAnswers,
-  sumsPerMember,
-} from './blocks.js';
+import { type Block, type FitMemory, rangeAnswers, sumsPerMember } from './blocks.js';
+import type { BlockName, FitStep } from './parts.js';
 import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
 
 /** Answers that are added to the sums at once: sums are then read and written less often. */

@@ -2,6 +2,7 @@
  * Terms of the streak on a skill: shared ones, and each skill's own beside them. A term is a sum of steps away from 0, none
  * negative for right answers and none positive for wrong ones, so that a right answer never lowers a prediction.
  */
+import { shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
 import { predictionModel } from '../../base/params.js';
@@ -18,6 +19,15 @@ export const streakSteps = 2 * maxStreak;
 const steps = streakSteps;
 /** Step s < maxStreak is that to s - maxStreak from the one after it; the others are those to s - maxStreak + 1 from the one before. */
 const hasStep = (step: number, place: number): boolean => (step < maxStreak ? place <= step : place > step);
+
+/** By skill and streak, sums and moves; and the steps that are found. */
+export const newStreaks = (skills: number) => ({
+  slopes: shared.doubles(skills * streakCount),
+  curvatures: shared.doubles(skills * streakCount),
+  moves: shared.doubles(skills * streakCount),
+  shared: shared.doubles(streakSteps),
+  own: shared.doubles(skills * streakSteps),
+});
 
 /** Slopes and curvatures of the log likelihood by skill and streak, for the skills `from` to `to` - 1. */
 export function sumStreaks(
@@ -41,7 +51,7 @@ export function sumStreaks(
 
 /** Moves the shared steps, and what the sums say of each skill's own with them. */
 export function solveStreaks({ streaks }: FitMemory): void {
-  const { slopes, curvatures, shared, moves } = streaks;
+  const { slopes, curvatures, moves } = streaks;
   const sumOver = (sums: Float64Array): Float64Array => {
     const all = new Float64Array(streakCount);
     for (let i = 0; i < sums.length; i++)
@@ -49,7 +59,13 @@ export function solveStreaks({ streaks }: FitMemory): void {
     return all;
   };
   const zero = new Float64Array(steps);
-  const moved = solve(sumOver(slopes), sumOver(curvatures), shared, zero, rules.ridge * rules.streakVariance);
+  const moved = solve(
+    sumOver(slopes),
+    sumOver(curvatures),
+    streaks.shared,
+    zero,
+    rules.ridge * rules.streakVariance,
+  );
   for (let i = 0; i < slopes.length; i++) {
     const move = moved[i % streakCount] as number;
     slopes[i] = (slopes[i] as number) - (curvatures[i] as number) * move;

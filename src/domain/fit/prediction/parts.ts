@@ -1,0 +1,38 @@
+/** Which terms a fit finds, in which steps: those of any fit, and parts that are published where they help. */
+import { predictionModel } from '../../base/params.js';
+
+const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
+/** Parts beside them, each of which is published only where it helps learners whom a fit did not see (`cross-fit.ts`). */
+export const partNames = ['streaks', 'before', 'course', 'retries', 'itemsBefore'] as const;
+export type PartName = (typeof partNames)[number];
+const partBlocks = {
+  course: ['course'],
+  retries: ['skillRuns', 'itemRuns', 'patterns'],
+  itemsBefore: ['itemsBefore'],
+} as const;
+export type BlockName = (typeof firstBlocks)[number] | (typeof partBlocks)[keyof typeof partBlocks][number];
+
+export type FitStep =
+  | { readonly kind: 'block'; readonly name: BlockName; readonly fresh: boolean }
+  | { readonly kind: 'streaks' }
+  | { readonly kind: 'before' };
+
+/**
+ * The steps of a sweep in their order, one Newton step of all terms of a block each. `moveRanges` of the weights, which
+ * start somewhere, comes before them; a block's step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians
+ * hardly change after a few sweeps and take most of the time: steps that are not fresh use the last ones.
+ */
+export const sweepSteps = (parts: readonly PartName[], fresh: boolean): FitStep[] => [
+  ...blockSteps(firstBlocks, fresh),
+  ...parts.flatMap((part) => partSteps(part, fresh)),
+];
+
+/** What was practised just before hardly moves after a few sweeps, and costs most of all. */
+export const partsIn = (sweep: number, parts: readonly PartName[]): PartName[] =>
+  parts.filter((part) => part !== 'before' || sweep < predictionModel.fit.beforeSweeps);
+
+const blockSteps = (names: readonly BlockName[], fresh: boolean): FitStep[] =>
+  names.map((name) => ({ kind: 'block', name, fresh }));
+
+export const partSteps = (part: PartName, fresh: boolean): FitStep[] =>
+  part === 'streaks' || part === 'before' ? [{ kind: part }] : blockSteps(partBlocks[part], fresh);
