@@ -69,6 +69,33 @@ export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   return places;
 }
 
+/** The log of these learners alone, in memory of its own; skills and items keep their numbers. */
+export function logOfLearners(log: AnswerLog, learners: Learners): AnswerLog {
+  const places = placesOf(log, learners);
+  const own = [...placesByLearner(log, learners)];
+  const starts = shared.counts(own.length + 1);
+  for (const [i, { start, end }] of own.entries()) starts[i + 1] = (starts[i] as number) + end - start;
+  const taken = <Column extends Uint8Array | Uint32Array | Float32Array | Float64Array>(
+    column: Column,
+    source: Column,
+  ): Column => {
+    for (const [i, place] of places.entries()) column[i] = source[place] as number;
+    return column;
+  };
+  const n = places.length;
+  return {
+    starts,
+    skill: taken(shared.counts(n), log.skill),
+    item: taken(shared.counts(n), log.item),
+    correct: taken(shared.bytes(n), log.correct),
+    at: taken(shared.doubles(n), log.at),
+    seconds: taken(shared.floats(n), log.seconds),
+    difficulty: taken(shared.floats(n), log.difficulty),
+    skills: log.skills,
+    items: log.items,
+  };
+}
+
 /**
  * A stable counting sort.
  * @param members the member of each answer of the log, below `size`

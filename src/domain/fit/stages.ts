@@ -9,7 +9,7 @@ import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
 import { growTrees } from './bkt/trees.js';
 import { stepBefore } from './prediction/before.js';
 import { newFitMemory } from './prediction/blocks.js';
-import { growCrossPart, openCrossPart } from './prediction/cross-fit.js';
+import { calibrate, crossLog, growCrossPart, openCrossPart } from './prediction/cross-fit.js';
 import { fittedPrediction } from './prediction/fitted.js';
 import { fitOffsets } from './prediction/offsets.js';
 import {
@@ -39,8 +39,10 @@ const fitStages = {
   sumStreaks,
   solveStreaks,
   moveStreaks,
+  crossLog,
   openCrossPart,
   growCrossPart,
+  calibrate,
   fittedPrediction,
   predictRange,
   countItems,

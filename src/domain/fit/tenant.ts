@@ -19,7 +19,7 @@ import { itemTermCount, skillTermCount } from '../prediction/model.js';
 import { skillPairTerms, unrelated } from '../prediction/related.js';
 import { fitParameters, mayPublish, tracedBy } from './parameters.js';
 import { allowRetries } from './prediction/blocks.js';
-import { calibrate, crossLearners, meanLoss, saveTerms } from './prediction/cross-fit.js';
+import { saveTerms } from './prediction/cross-fit.js';
 import type { FittedPrediction } from './prediction/fitted.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
 import { pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
@@ -184,16 +184,19 @@ async function chooseParts(
   store: FeatureStore,
   itemVariance: number,
 ) {
-  const learners = crossLearners(log, training);
+  const cross = await stages.run('crossLog', log, training, store);
   const open = Array.from({ length: rules.crossFit.parts }, (_, part) =>
-    stages.run('openCrossPart', log, learners, store, itemVariance, part),
+    stages.run('openCrossPart', cross, itemVariance, part),
   );
   const crossed = await Promise.all(open);
   const grow = async (parts: readonly PartName[]) => {
     onStep(`cross-fit of ${parts.at(-1) ?? 'the terms of skills and items'}`);
-    const logits = shared.doubles(log.skill.length);
-    await Promise.all(crossed.map((one) => stages.run('growCrossPart', log, one, store, parts, logits)));
-    return { logits, loss: meanLoss(log, learners, logits) };
+    const logits = shared.doubles(cross.log.skill.length);
+    const losses = crossed.map((one) => stages.run('growCrossPart', cross, one, parts, logits));
+    return {
+      logits,
+      loss: (await Promise.all(losses)).reduce((sum, loss) => sum + loss, 0) / Math.max(1, logits.length),
+    };
   };
   let parts: PartName[] = [];
   let best = await grow(parts);
@@ -206,7 +209,7 @@ async function chooseParts(
     if (published) [parts, best] = [[...parts, part], grown];
     else for (const back of stepBack) back();
   }
-  const calibration = calibrate(log, learners, best.logits);
+  const calibration = await stages.run('calibrate', cross.log, best.logits);
   return { parts, calibration, tried };
 }
 

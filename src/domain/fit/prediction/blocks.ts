@@ -34,7 +34,7 @@ export const rangeAnswers = 1 << 12;
 export function newFitMemory(
   log: AnswerLog,
   learners: Learners,
-  { rows }: FeatureStore,
+  { rows }: Pick<FeatureStore, 'rows'>,
   itemVariance: number,
 ) {
   const places = placesOf(log, learners);
@@ -168,12 +168,13 @@ function newBlock(
   ridgeOf: (column: number) => number,
 ) {
   const width = 1 + columns.length;
-  const sorted = sortedBy(members, size, places);
+  // Those of no member are left out: passes over them would find nothing.
+  const own = first === 0 ? places : places.filter((place) => (members[place] as number) >= first);
+  const sorted = sortedBy(members, size, own);
   const isPacked = columns.length < features.length;
   const sdOf = (column: number): number => sds[column] as number;
   return {
     ...sorted,
-    members,
     first,
     /** Features of the slopes, `stride` apart: packed in the block's order, or else all by place in the log. */
     rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
@@ -190,7 +191,7 @@ function newBlock(
     /** `width` per member, and their last change. */
     terms: shared.doubles(size * width),
     moves: shared.doubles(size * width),
-    sums: shared.doubles((size + rangesOf(places)) * sumsPerMember(width)),
+    sums: shared.doubles((size + rangesOf(own)) * sumsPerMember(width)),
   };
 }
 

@@ -2,7 +2,14 @@
  * Which parts of the served probability help learners whom a fit did not see, and how its log-odds are to be spread: fits on
  * some of the training learners predict the others, each part of them in turn.
  */
-import { type AnswerLog, type Learners, learnersWhere, placesOf } from '../../base/answer-log.js';
+import {
+  type AnswerLog,
+  type Learners,
+  learnersWhere,
+  logOfLearners,
+  placesOf,
+  shared,
+} from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
@@ -18,54 +25,67 @@ const { crossFit: rules, calibrationRidge } = predictionModel.fit;
 
 export const uncalibrated: Calibration = { shift: 0, spread: 1 };
 
+/** Learners of a log who take part, with a place of their own for their answers: the whole log may be much larger. */
+export interface CrossLog {
+  readonly log: AnswerLog;
+  readonly rows: Float32Array;
+}
+
 /** One fit of the cross-fit, and the learners whom it predicts. */
 export interface CrossPart {
   readonly memory: FitMemory;
   readonly others: Learners;
 }
 
-/** Learners who take part: whole ones, evenly spread, with about `rules.answers` answers at most. */
-export function crossLearners(log: AnswerLog, training: Learners): Learners {
+/** Of the training learners whole ones, evenly spread, with about `rules.answers` answers at most. */
+export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
   const each = Math.ceil(placesOf(log, training).length / rules.answers);
   let n = 0;
-  return learnersWhere(log, (learner) => training[learner] === 1 && n++ % each === 0);
+  const learners = learnersWhere(log, (learner) => training[learner] === 1 && n++ % each === 0);
+  const places = placesOf(log, learners);
+  const rows = shared.floats(rowWidth * places.length);
+  for (const [i, place] of places.entries())
+    rows.set(store.rows.subarray(place * rowWidth, (place + 1) * rowWidth), i * rowWidth);
+  return { log: logOfLearners(log, learners), rows };
 }
 
 /** @param part from 0 to below `rules.parts` */
-export function openCrossPart(
-  log: AnswerLog,
-  learners: Learners,
-  store: FeatureStore,
-  itemVariance: number,
-  part: number,
-): CrossPart {
-  let n = 0;
-  const partOf = learners.map((takes) => (takes === 1 ? 1 + (n++ % rules.parts) : 0));
-  const own = learnersWhere(log, (learner) => partOf[learner] !== 0 && partOf[learner] !== part + 1);
-  const others = learnersWhere(log, (learner) => partOf[learner] === part + 1);
-  const memory = newFitMemory(log, own, store, itemVariance);
+export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, part: number): CrossPart {
+  const isOther = (learner: number): boolean => learner % rules.parts === part;
+  const memory = newFitMemory(
+    log,
+    learnersWhere(log, (learner) => !isOther(learner)),
+    { rows },
+    itemVariance,
+  );
   moveRanges(memory, 'weights', 0, memory.ranges);
-  return { memory, others };
+  return { memory, others: learnersWhere(log, isOther) };
 }
 
-/** Sweeps with these parts. @param logits by place: of the others' answers they are written */
+/**
+ * Sweeps with these parts, the last of which is new. @param logits by place: of the others' answers they are written
+ * @returns log loss of the others' answers, summed up
+ */
 export function growCrossPart(
-  log: AnswerLog,
+  { log, rows }: CrossLog,
   { memory, others }: CrossPart,
-  store: FeatureStore,
   parts: readonly PartName[],
   logits: Float64Array,
-): void {
+): number {
   allowRetries(memory, parts.includes('retries'));
   for (const step of crossSteps(parts.at(-1))) runStep(memory, step);
   const fitted = fittedPrediction(memory, 1, uncalibrated);
   const { items } = memory.blocks;
   const related = relatedSkills(log, fitted);
+  let loss = 0;
   for (const place of placesOf(log, others)) {
     const terms = termsFor(log, place, fitted, related);
     const own = items.terms[(log.item[place] as number) * items.width] as number;
-    logits[place] = own + logOddsWithoutItem(fitted.model, terms, store.rows, place * rowWidth);
+    const eta = own + logOddsWithoutItem(fitted.model, terms, rows, place * rowWidth);
+    logits[place] = eta;
+    loss += answerLoss(sigmoid(eta), log.correct[place] as number);
   }
+  return loss;
 }
 
 /** Once the terms without parts are found, one part after the other is added to them. */
@@ -74,24 +94,14 @@ const crossSteps = (added: PartName | undefined): FitStep[] =>
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
     : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
-export function meanLoss(log: AnswerLog, learners: Learners, logits: Float64Array): number {
-  const places = placesOf(log, learners);
-  let loss = 0;
-  for (const place of places)
-    loss += answerLoss(sigmoid(logits[place] as number), log.correct[place] as number);
-  return loss / Math.max(1, places.length);
-}
-
 /** a and b of sigmoid(a + b eta) by Newton, b drawn to 1. */
-export function calibrate(log: AnswerLog, learners: Learners, logits: Float64Array): Calibration {
-  const places = placesOf(log, learners);
+export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
   let [shift, spread] = [0, 1];
   for (let round = 0; round < 8; round++) {
     let [g0, g1, h00, h01, h11] = [0, calibrationRidge * (1 - spread), 1e-6, 0, calibrationRidge];
-    for (const place of places) {
-      const eta = logits[place] as number;
+    for (const [place, eta] of logits.entries()) {
       const p = sigmoid(shift + spread * eta);
-      const d = (log.correct[place] as number) - p;
+      const d = (correct[place] as number) - p;
       const w = p * (1 - p);
       g0 += d;
       g1 += d * eta;

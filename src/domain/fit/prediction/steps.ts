@@ -125,16 +125,27 @@ function eachPart(
   to: number,
   visit: (member: number, range: number, start: number, end: number) => void,
 ): void {
-  const { members, order, starts } = block;
+  const { order, starts } = block;
   for (let range = from; range < to; range++) {
     const last = Math.min(order.length, (range + 1) * rangeAnswers);
     let at = range * rangeAnswers;
-    for (let member = members[order[at] as number] as number; at < last; member++) {
+    for (let member = memberAt(starts, at); at < last; member++) {
       const end = Math.min(last, starts[member + 1] as number);
       visit(member, range, at, end);
       at = end;
     }
   }
+}
+
+/** The member that has the answer at this place of the block's order. */
+function memberAt(starts: Uint32Array, at: number): number {
+  let [low, high] = [0, starts.length - 1];
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((starts[middle] as number) <= at) low = middle;
+    else high = middle;
+  }
+  return low;
 }
 
 const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
