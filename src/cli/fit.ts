@@ -4,6 +4,8 @@ import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
 import type { Comparison } from '../domain/fit/bkt/trace.js';
 import type { FitReport } from '../domain/fit/tenant.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
+import { textTable } from '../lab/report/page.js';
+import { partHead, partRows } from '../lab/report/parts.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, runFits, type TenantFit } from '../services/models/fit-models.js';
 import { useVersion } from '../services/models/versions.js';
@@ -121,6 +123,8 @@ function fitText({ tenant, outcome, version, report }: TenantFit): string {
     `  ${publishedOf(report)} of ${report.skills.length} skills published, the others held back or kept`,
     `  log loss of BKT on held-out learners ${compared(report.bkt)}`,
     `  log loss of the served probability ${compared(report.served)}`,
+    '  its parts, by cross-fit on the training learners:',
+    textTable(partHead, partRows(report.served.parts)),
     `  forecasts of shares ${accuracyText(report.accuracy)}`,
   );
   const worse = report.skills.filter(({ reason }) => reason.startsWith('held-out'));

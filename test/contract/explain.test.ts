@@ -236,6 +236,11 @@ test('with a fitted model too, where every new term of a question without an ite
     ['course', /^Learners who began with the same skill are more often right on this one than others: /],
   ] as const)
     assert.match(texts.get(name) ?? `no ${name}`, text);
+  const { versions } = (await other.get('/api/v1/model/versions')).json.data;
+  assert.match(
+    versions[0].summary,
+    / fitted, with streaks on a skill, what was practised just before, the skill that/,
+  );
 });
 
 test('the last steps: as many as asked for, the first one beginning where the one before ended', async () => {

@@ -4,10 +4,16 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { runHere } from '../../src/domain/fit/stages.js';
+import { skillColumns } from '../../src/domain/prediction/features.js';
+import { streakCount } from '../../src/domain/prediction/model.js';
 import { predictAll } from '../../src/lab/evaluate/predict.js';
+import { openProbes } from '../../src/lab/evaluate/probe.js';
 import { modelNames } from '../../src/lab/evaluate/results.js';
+import { replayServed } from '../../src/lab/evaluate/serve.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
+import { version } from '../../src/version.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
 import { assertLegible } from '../support/legible.js';
@@ -50,13 +56,31 @@ test(
     assert.equal(found.models.overall_mean.auc, 0.5);
     assert.ok(found.models.served.auc > found.models.skill_mean.auc, 'it knows the learner');
     assert.ok(found.models.served.log_loss < found.models.overall_mean.log_loss);
-    const { probes, ...violations } = found.monotone;
-    assert.ok(probes > 250, `${probes} probes`);
-    assert.deepEqual(violations, { right_lowers: 0, wrong_raises: 0 });
+    const { probes, met_items, ...violations } = found.monotone;
+    assert.ok(probes > 15 * 400 && met_items > probes / 10 && met_items < probes, `${probes}, ${met_items}`);
+    assert.deepEqual(violations, { right_lowers: 0, wrong_raises: 0, furthest: 0 });
+    assert.equal(found.run.version, version);
+    assert.ok(Math.abs(Date.parse(found.run.date) - Date.now()) < limit.timeout);
+    assert.ok(found.served_fit.peak_bytes > 1e7 && found.served_fit.skill_pairs > 0);
+    const { answers: crossFitted, parts } = found.cross_fit;
+    assert.deepEqual(
+      [crossFitted, parts.map(({ part }: { part: string }) => part)],
+      [1600, ['streaks', 'before', 'course', 'retries', 'itemsBefore']],
+    );
+    for (const part of parts) assert.equal(part.published, part.with < part.without, part.part);
+    const html = readFileSync(page, 'utf8');
+    for (const text of [
+      version,
+      found.run.date.slice(0, 10),
+      '1 thread',
+      'Monotone as served',
+      'Streaks on a skill',
+    ])
+      assert.ok(html.includes(text), text);
     assert.equal(found.fit.observations, 1600);
     assert.ok(found.fit.seconds > 0 && found.fit.iterations > 0);
     // A reliability plot per model and two learning curves.
-    assertSelfContained(readFileSync(page, 'utf8'), 6);
+    assertSelfContained(html, 6);
     await assertLegible(t, page, /^Evaluation of /);
   },
 );
@@ -66,8 +90,11 @@ test('no items, times, order or folds: a hash divides, always alike; text for pe
   const ended = await evaluate(file, '--threads', '1');
   assert.deepEqual([ended.code, ended.err], [0, '']);
   assert.match(ended.out, /folds by a hash of user_id/);
-  assert.match(ended.out, /\n {2}MODEL +AUC +RMSE +LOG LOSS +ACCURACY +ECE\n/);
+  assert.match(ended.out, /\n {2}MODEL +AUC +RMSE +LOG LOSS +ACCURACY +ECE +ANSWERS\n/);
   assert.match(ended.out, /\n {2}served +0\.\d{4}/);
+  assert.match(ended.out, /^Skilltrace \d.*, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n/);
+  assert.match(ended.out, /\n {2}Streaks on a skill +0\.\d{5} /);
+  assert.match(ended.out, /\* fewer than 200 observations/, 'bins of 400 answers');
   const first = lineOf(await evaluate(file, '--json', '--threads', '1'));
   const second = lineOf(await evaluate(file, '--json', '--threads', '2'));
   assert.equal(first.split, 'hash');
@@ -169,6 +196,33 @@ test('--help tells the columns, the options and what the figures mean', limit, a
   }
 });
 
+test('probes find a model that moves against answers, and where only', () => {
+  const split = splitOf(answers.slice(0, 400), bare);
+  const skillIds = Array.from({ length: split.test.skills }, (_, skill) => String(skill));
+  const checked = (streaks: number[]) => {
+    const skills = skillIds.map((skillId) => {
+      const skill = skillModelOf(unfittedModel, skillId);
+      const terms = skill.terms.toSpliced(1 + skillColumns.length, streakCount, ...streaks);
+      return [skillId, { ...skill, terms }] as const;
+    });
+    const served = { model: { ...unfittedModel, skills: new Map(skills) }, skillIds, itemOf: () => null };
+    const probes = openProbes(served, split);
+    replayServed(served, split.test, probes.visit);
+    return probes.check;
+  };
+  const rising = Array.from({ length: streakCount }, (_, i) => i);
+  const good = checked(rising);
+  assert.deepEqual([good.rightLowers, good.wrongRaises, good.metItems], [0, 0, 0], 'there are no items');
+  assert.equal(
+    good.probes,
+    split.test.correct.length * split.test.skills,
+    'of skills that were not asked, too',
+  );
+  const bad = checked(rising.toReversed());
+  assert.ok(bad.rightLowers > good.probes / 4 && bad.wrongRaises > good.probes / 4);
+  assert.ok(bad.furthest > 0.01);
+});
+
 /** Everything about an answer but whose it is and when: what a prediction must not know beforehand. */
 const changed = (answer: MadeAnswer): MadeAnswer => ({
   ...answer,
@@ -225,5 +279,6 @@ for (const [name, bkt, served] of floors) {
     assert.ok(found.models.served.auc >= served, `served ${found.models.served.auc}`);
     assert.ok(found.models.served.ece <= 0.015, `ece ${found.models.served.ece}`);
     assert.deepEqual([found.monotone.right_lowers, found.monotone.wrong_raises], [0, 0]);
+    assert.ok(found.monotone.probes >= 50_000, `${found.monotone.probes} probes`);
   });
 }

@@ -10,7 +10,8 @@ import {
 } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
-import { replayServed, type ServedModel, shareRight } from '../evaluate/predict.js';
+import { shareRight } from '../evaluate/predict.js';
+import { replayServed, type ServedModel } from '../evaluate/serve.js';
 import type { Window } from './windows.js';
 
 export const levels = [0.5, 0.8, 0.95] as const;

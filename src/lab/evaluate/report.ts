@@ -14,8 +14,9 @@ import {
   textTable,
   textTag,
 } from '../report/page.js';
+import { partHead, partRows } from '../report/parts.js';
 import { type Run, runList, runTitle } from '../report/run.js';
-import type { MonotoneCheck } from './predict.js';
+import type { MonotoneCheck } from './probe.js';
 import {
   type AucEstimate,
   type CurvePoint,
@@ -46,18 +47,11 @@ const splits = {
   mixed: 'folds of the file, by a hash of user_id where it has none',
 } as const;
 
-export function evaluationJson({
-  test,
-  train,
-  fit,
-  monotone,
-  results,
-  file,
-  fold,
-  split,
-  leftOut,
-}: Evaluation): string {
-  const { seconds, iterations, observations, threads } = fit;
+export function evaluationJson(
+  { test, train, fit, monotone, results, file, fold, split, leftOut }: Evaluation,
+  run: Run,
+): string {
+  const { seconds, iterations, observations, threads, peakBytes, skillPairs, itemPairs } = fit;
   const byModel = (of: (model: ModelResult) => object) =>
     Object.fromEntries(results.models.map((model) => [model.name, of(model)]));
   return jsonLine(
@@ -66,7 +60,9 @@ export function evaluationJson({
       models: byModel(({ metrics }) => metrics),
       fit: { seconds, iterations, observations, threads },
       ...{ file, fold, split, train, leftOut },
-      servedFit: { seconds: fit.servedSeconds },
+      run,
+      servedFit: { seconds: fit.servedSeconds, peakBytes, skillPairs, itemPairs },
+      crossFit: { answers: fit.crossFitAnswers, parts: fit.parts },
       predict: { seconds: fit.predictSeconds },
       monotone,
       reliability: byModel(({ reliability }) => reliability),
@@ -82,38 +78,46 @@ export function evaluationText(evaluation: Evaluation, run: Run): string {
     runTitle(run),
     `${file}, fold ${fold} (${splits[split]})`,
     `${countsText(test)} predicted, trained on ${countsText(train)}`,
-    `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), the served model in ${fit.servedSeconds.toFixed(2)} s, ${fit.threads} ${fit.threads === 1 ? 'thread' : 'threads'}; predicted in ${fit.predictSeconds.toFixed(2)} s`,
+    fitText(fit),
     '',
     textTable(figuresHead, figureRows(evaluation)),
     '',
     monotoneText(monotone),
     '',
+    `Parts of the served model, by cross-fit on ${grouped(fit.crossFitAnswers)} training answers:`,
+    textTable(partHead, partRows(fit.parts)),
+    '',
     'Reliability of the served model:',
-    textTable(
-      ['Predicted', 'Answers', 'Mean', 'Right', 'Gap'],
-      bins.map(({ low, high, answers, predicted, correct }) => [
-        `${low.toFixed(3)} to ${high.toFixed(3)}`,
-        grouped(answers),
-        ...(predicted === null || correct === null
-          ? ['', '', '']
-          : [figure(predicted), figure(correct), figure(predicted - correct)]),
-      ]),
-    ),
+    textTable(['Predicted', 'Answers', 'Mean', 'Right', 'Gap'], bins.map(binRow)),
   ].join('\n');
 }
+
+const threadsText = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
+
+const fitText = (fit: Evaluation['fit']): string =>
+  `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), everything in ${fit.servedSeconds.toFixed(2)} s, ${threadsText(fit.threads)}, ${grouped(Math.round(fit.peakBytes / 1e6))} MB of memory at most;\n${grouped(fit.skillPairs)} pairs of skills and ${grouped(fit.itemPairs)} of items have terms; predicted in ${fit.predictSeconds.toFixed(2)} s with the probes`;
+
+function binRow({ low, high, answers, predicted, correct }: ModelResult['reliability'][number]): Row {
+  const look = lookOf(answers);
+  const figures = predicted === null || correct === null ? [] : [predicted, correct, predicted - correct];
+  const cells = figures.map((value) => ({ text: figure(value), look }));
+  return [`${low.toFixed(3)} to ${high.toFixed(3)}`, grouped(answers), ...cells];
+}
+
+const lookOf = (answers: number): Cell['look'] => (answers < fewObservations ? 'few' : undefined);
 
 const countsText = ({ rows, learners }: Evaluation['test']): string =>
   `${grouped(rows)} answers of ${grouped(learners)} learners`;
 
-const monotoneText = ({ probes, rightLowers, wrongRaises }: MonotoneCheck): string =>
-  `For another item of the skill, a right answer lowered the served probability ${grouped(rightLowers)} times\nand a wrong one raised it ${grouped(wrongRaises)} times, in ${grouped(probes)} probes.`;
+const monotoneText = ({ probes, metItems, rightLowers, wrongRaises, furthest }: MonotoneCheck): string =>
+  `For another item of the skill, a right answer lowered the served probability ${grouped(rightLowers)} times\nand a wrong one raised it ${grouped(wrongRaises)} times, in ${grouped(probes)} probes, ${grouped(metItems)} of them of items that the learner knew.${rightLowers + wrongRaises > 0 ? ` It moved by ${furthest.toExponential(1)} at most.` : ''}`;
 
 const figure = (value: number | null, digits = 4): string => value?.toFixed(digits) ?? 'none';
 
 const aucText = ({ auc, margin }: AucEstimate): string =>
   margin === null ? figure(auc) : `${figure(auc)} ± ${figure(margin)}`;
 
-const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE'];
+const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
 /** The higher the better: losses have a sign that is not shown. */
 const figureColumns: readonly ((model: ModelResult) => number)[] = [
@@ -128,7 +132,7 @@ function figureRows({ test, results }: Evaluation, nameOf = (name: ModelName): s
   // The overall mean is calibrated by its nature, and predicts nothing.
   const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
   const look = (model: ModelResult, of: (one: ModelResult) => number): Cell['look'] => {
-    if (test.rows < fewObservations) return 'few';
+    if (lookOf(test.rows) === 'few') return 'few';
     return rivals.includes(model) && of(model) === Math.max(...rivals.map(of)) ? 'best' : undefined;
   };
   return results.models.map((model) => [
@@ -137,6 +141,7 @@ function figureRows({ test, results }: Evaluation, nameOf = (name: ModelName): s
       text: i === 0 ? aucText(model.auc) : figure(Math.abs(of(model))),
       look: look(model, of),
     })),
+    grouped(test.rows),
   ]);
 }
 
@@ -150,10 +155,12 @@ const titleOf = (name: ModelName): string => looks[name].title;
 
 /** @returns a whole HTML document */
 export function evaluationPage(evaluation: Evaluation, run: Run): string {
-  const { file, fold, results } = evaluation;
-  return htmlPage(`Evaluation of ${basename(file)}, fold ${fold}`, [
-    runList(run, { File: basename(file), Fold: String(fold) }),
+  const { fold, results } = evaluation;
+  return htmlPage(`Evaluation of ${basename(evaluation.file)}, fold ${fold}`, [
+    runList(run, settingsOf(evaluation)),
     figuresSection(evaluation),
+    monotoneSection(evaluation.monotone),
+    fitSection(evaluation),
     reliabilitySection(results.models),
     curvesSection(results),
     sizesSection(results),
@@ -163,13 +170,42 @@ export function evaluationPage(evaluation: Evaluation, run: Run): string {
 
 function figuresSection(evaluation: Evaluation): string {
   const text = `${countsText(evaluation.test)}. Each is predicted from the learner’s earlier answers, by models trained on the ${countsText(evaluation.train)} of other folds. AUC and accuracy (at .5) are better the higher; RMSE, log loss (nats) and the calibration error (ECE) are better the lower. ± is half the 95 % interval over learners.`;
-  const table = htmlTable(figuresHead, figureRows(evaluation, titleOf));
-  return section('Figures', text, table, textTag('p', {}, monotoneText(evaluation.monotone)));
+  return section('Figures', text, htmlTable(figuresHead, figureRows(evaluation, titleOf)));
+}
+
+const settingsOf = ({ file, fold, split, leftOut, fit }: Evaluation): Readonly<Record<string, string>> => ({
+  File: `${basename(file)}, ${grouped(leftOut)} rows left out`,
+  Fold: `${fold}, ${splits[split]}`,
+  Fit: `${threadsText(fit.threads)}, ${grouped(fit.observations)} answers`,
+});
+
+function monotoneSection({ probes, metItems, rightLowers, wrongRaises, furthest }: MonotoneCheck): string {
+  const text =
+    'For another item of the skill, a right answer must never lower the served probability, and a wrong one never raise it. Both outcomes of an answer are tried on the test learners as they were at that moment, and other items of its skill are looked at: questions without an item, items that the learner knew, and others of the log.';
+  const violations = (count: number): Cell => ({ text: grouped(count), look: count > 0 ? 'off' : undefined });
+  const rows: Row[] = [
+    ['Probes', grouped(probes)],
+    ['of them of items that the learner knew', grouped(metItems)],
+    ['A right answer lowered it', violations(rightLowers)],
+    ['A wrong answer raised it', violations(wrongRaises)],
+    ['Furthest move against an answer', furthest === 0 ? 'none' : furthest.toExponential(1)],
+  ];
+  return section('Monotone as served', text, htmlTable(['Found', 'Count'], rows));
+}
+
+function fitSection({ fit }: Evaluation): string {
+  const text = `Parts of the served model that are published only where they help learners whom a fit did not see: fits on some of the training learners predict the others, ${grouped(fit.crossFitAnswers)} answers in all. Each part is tried beside those before it.`;
+  return section(
+    'Parts of the served model',
+    text,
+    htmlTable(partHead, partRows(fit.parts)),
+    textTag('p', {}, `${fitText(fit)}.`),
+  );
 }
 
 function reliabilitySection(models: readonly ModelResult[]): string {
   const text =
-    'Answers in 15 bins by their prediction: the share that was right against the mean prediction. On the dashed line predictions come true as often as they say; below it they promise too much. Dots grow with the answers of their bin, which the bars count.';
+    'Answers in 15 bins by their prediction: the share that was right against the mean prediction. On the dashed line predictions come true as often as they say; below it they promise too much. Dots grow with the answers of their bin, which the bars count; hollow ones rest on fewer than 200 answers.';
   return section('Reliability', text, chartGrid(models.toReversed().map(reliabilityChart)));
 }
 
@@ -185,7 +221,8 @@ function reliabilityChart({ name, metrics, reliability }: ModelResult): string {
     points: reliability.flatMap(({ answers, predicted, correct }): ChartPoint[] => {
       if (predicted === null || correct === null) return [];
       const note = `predicted ${figure(predicted, 3)}, right ${figure(correct, 3)}, ${grouped(answers)} answers`;
-      return [{ series: title, x: predicted, y: correct, note, weight: answers }];
+      const isFew = answers < fewObservations;
+      return [{ series: title, x: predicted, y: correct, note, weight: answers, isFew }];
     }),
     counts: reliability.map(({ low, high, answers }) => ({
       from: low,
@@ -198,7 +235,7 @@ function reliabilityChart({ name, metrics, reliability }: ModelResult): string {
 
 function curvesSection({ byAttempt, byAnswer }: Results): string {
   const text =
-    'Share of right answers and mean predictions as practice goes on. Later points hold other learners and skills than earlier ones, for not all go on: the curves show how predictions follow the answers, not how much is learned.';
+    'Share of right answers and mean predictions as practice goes on. Later points hold other learners and skills than earlier ones, for not all go on: the curves show how predictions follow the answers, not how much is learned. Hollow dots rest on fewer than 200 answers.';
   const domainOf = (points: readonly CurvePoint[]) =>
     [1 - halfBar, (points.at(-1)?.to ?? 1) + halfBar] as const;
   const attempts = { domain: domainOf(byAttempt), label: 'attempt on the skill, number' };
@@ -226,6 +263,7 @@ function curveChart(title: string, points: readonly CurvePoint[], x: Chart['x'])
       // The geometric mean of the numbers.
       x: Math.sqrt(point.from * point.to),
       y: of(point),
+      isFew: point.answers < fewObservations,
       note: `${figure(of(point), 3)} at ${numbersOf(point)}`,
     }));
   return chartFigure({
@@ -252,7 +290,7 @@ const numbersOf = ({ from, to, answers }: CurvePoint): string =>
 function sizesSection({ bySize }: Results): string {
   const text = `Test answers grouped by how many training answers their skill has: the fewer there are, the more a model has to know from elsewhere. ± is half the 95 % interval over learners. Grey italics rest on fewer than ${fewObservations} answers: chance.`;
   const head = ['Training answers', 'Skills', 'Test answers', ...modelNames.map(titleOf)];
-  return section('AUC by size of the skill', text, htmlTable(head, bySize.map(sizeRow)));
+  return section('AUC by size of the skill', text, htmlTable(head, bySize.map(sizeRow), true));
 }
 
 function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
@@ -260,7 +298,7 @@ function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
   // A constant reaches a half.
   const best = Math.max(0.5, ...auc.map((one) => one.auc ?? 0));
   const look = (value: number | null): Cell['look'] => {
-    if (answers < fewObservations) return 'few';
+    if (lookOf(answers) === 'few') return 'few';
     return value === best && best > 0.5 ? 'best' : undefined;
   };
   const areas = auc.map((one) => ({ text: aucText(one), look: look(one.auc) }));
@@ -271,8 +309,9 @@ function worstSection({ worstSkills }: Results): string {
   if (worstSkills.length === 0) return '';
   const rows = worstSkills.map(({ skillId, answers, predicted, correct, gap }): Row => {
     const text = `${gap < 0 ? '\u2212' : '+'}${figure(Math.abs(gap), 3)}`;
-    const look = answers < fewObservations ? 'few' : undefined;
-    return [skillId, grouped(answers), figure(predicted, 3), figure(correct, 3), { text, look }];
+    const look = lookOf(answers);
+    const cells = [figure(predicted, 3), figure(correct, 3), text].map((shown) => ({ text: shown, look }));
+    return [skillId, grouped(answers), ...cells];
   });
   return section(
     'Skills that the served model predicts worst',

@@ -1,13 +1,14 @@
 /** Learns everything from the training log, by the fit that the service publishes with. */
-import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
+import { type AnswerLog, everyone, type Learners, placesOf } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
+import { crossLearners } from '../../domain/fit/prediction/cross-fit.js';
 import { itemModelAt } from '../../domain/fit/prediction/replay.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
 import { rapidThreshold } from '../../domain/tracing/pace.js';
-import { itemKey, type ServedModel } from './predict.js';
+import { itemKey, type ServedModel } from './serve.js';
 
 export type Trained = Awaited<ReturnType<typeof trainModels>>;
 
@@ -24,6 +25,7 @@ export async function trainModels(
   const input = { log, skillIds, training, current: unfittedModel, version: 1, fittedAt: epoch };
   const fitted = await fitTenant(input, watch.stages, onStep);
   const servedSeconds = (performance.now() - since) / 1000;
+  const peakBytes = 1024 * process.resourceUsage().maxRSS;
   /** Parameters by skill. */
   const bkt = await plainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
   const { iterations, from, to } = watch.seen;
@@ -37,9 +39,21 @@ export async function trainModels(
       /** EM iterations of all skills together. */
       iterations,
       observations: log.correct.length,
+      /** Most memory that the process had by the end of the fit, its threads and the log included. */
+      peakBytes,
+      ...pairsOf(fitted),
+      /** By cross-fit log loss over so many answers. */
+      parts: fitted.report.served.parts,
+      crossFitAnswers: placesOf(log, crossLearners(log, training)).length,
     },
   };
 }
+
+/** Pairs of skills, and of items, that have terms. */
+const pairsOf = ({ model, items }: FittedModel) => ({
+  skillPairs: [...model.skills.values()].reduce((sum, { related }) => sum + related.keys.length, 0),
+  itemPairs: items?.pairs.keys.length ?? 0,
+});
 
 function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
   if (items === null) return () => null;

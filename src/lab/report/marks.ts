@@ -16,6 +16,8 @@ export interface ChartPoint {
   readonly high?: number;
   /** Observations behind the dot; its area grows with them. */
   readonly weight?: number;
+  /** Rests on few observations: the dot is hollow. */
+  readonly isFew?: boolean;
 }
 
 export interface ChartBar {
@@ -31,17 +33,24 @@ export const barMark = (bars: readonly ChartBar[]): Plot.Markish =>
     ...{ fill: 'var(--bar)', title: 'note', inset: 0.5 },
   });
 
+const dotsOf = (points: readonly ChartPoint[], isFew: boolean, r: string | number): Plot.Markish =>
+  Plot.dot(
+    points.filter((point) => (point.isFew ?? false) === isFew),
+    {
+      ...{ x: 'x', y: 'y', r, title: ({ series, note }: ChartPoint) => `${series}: ${note}` },
+      ...(isFew ? { fill: 'var(--panel)', stroke: 'series' } : { fill: 'series', stroke: 'var(--panel)' }),
+    },
+  );
+
 export const seriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
   Plot.line(points, { x: 'x', y: 'y', stroke: 'series', strokeWidth: 2 }),
   Plot.ruleX(
     points.filter(({ low }) => low !== undefined),
     { x: 'x', y1: 'low', y2: 'high', stroke: 'series', strokeOpacity: 0.6 },
   ),
-  Plot.dot(points, {
-    ...{ x: 'x', y: 'y', fill: 'series', stroke: 'var(--panel)' },
-    r: points.some(({ weight }) => weight !== undefined) ? 'weight' : 3,
-    title: ({ series, note }: ChartPoint) => `${series}: ${note}`,
-  }),
+  ...[false, true].map((isFew) =>
+    dotsOf(points, isFew, points.some(({ weight }) => weight !== undefined) ? 'weight' : 3),
+  ),
 ];
 
 /** The scale of colours of some series, with a legend where they are several. */

@@ -117,12 +117,21 @@ export function htmlTable(head: readonly string[], rows: readonly Row[], wide = 
   return tag('div', { class: 'scroll' }, tag('table', wide ? { class: 'wide' } : {}, ...parts));
 }
 
-/** The same table for a terminal. */
-export const textTable = (head: readonly string[], rows: readonly Row[]): string =>
-  aligned([
-    head.map((text) => text.toUpperCase()),
-    ...rows.map((row) => row.map((cell) => cellOf(cell).text.replaceAll('\u00a0', ' '))),
-  ]);
+/** The same table for a terminal, where a star stands for the look of few observations. */
+export function textTable(head: readonly string[], rows: readonly Row[]): string {
+  const cells = rows.map((row) => row.map(cellOf));
+  const isFew = ({ look }: Cell): boolean => look === 'few';
+  const [others, note] = cells.some((row) => row.some(isFew))
+    ? [' ', [`  * fewer than ${fewObservations} observations: mostly chance`]]
+    : ['', []];
+  const textOf = (cell: Cell): string =>
+    `${cell.text.replaceAll('\u00a0', ' ')}${isFew(cell) ? '*' : others}`;
+  const lines = cells.map((row) => row.map((cell, i) => (i === 0 ? cell.text : textOf(cell))));
+  return [
+    aligned([head.map((text, i) => text.toUpperCase() + (i === 0 ? '' : others)), ...lines]),
+    ...note,
+  ].join('\n');
+}
 
 /** Below this many observations a figure is mostly chance; pages mark it. */
 export const fewObservations = 200;

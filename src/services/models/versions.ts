@@ -8,6 +8,7 @@ import { Tenant } from '../../contracts/keys.js';
 import type { VersionSkill } from '../../contracts/responses/models.js';
 import { rounded } from '../../domain/base/common.js';
 import { fitModel } from '../../domain/base/params.js';
+import { partTexts } from '../../domain/fit/part-texts.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
 import {
@@ -38,7 +39,7 @@ export async function listVersions(
     changes.changes(tenant, before, limit + 1),
   ]);
   const describe = (stored: StoredChange): object => {
-    const { is_last, served_reason: _, accuracy_reason: __, ...change } = stored;
+    const { is_last, served_reason: _, accuracy_reason: __, parts: ___, ...change } = stored;
     const { version } = change;
     return {
       ...rounded(change),
@@ -70,11 +71,13 @@ function summaryOf(change: StoredChange): string {
 
 const noLoss = 'no held-out answer speaks against it';
 
-function servedText({ served_reason, old_log_loss, new_log_loss }: StoredChange): string {
+function servedText({ served_reason, old_log_loss, new_log_loss, parts }: StoredChange): string {
+  const names = Object.entries(partTexts).flatMap(([part, text]) => (parts.includes(part) ? [text] : []));
+  const beside = names.length === 0 ? '' : `, with ${names.join(', ')}`;
   if (old_log_loss === null || new_log_loss === null)
-    return served_reason === '' ? `new: ${noLoss}` : `as before: ${served_reason}`;
+    return served_reason === '' ? `new: ${noLoss}${beside}` : `as before: ${served_reason}`;
   const losses = `held-out log loss ${old_log_loss.toFixed(4)} before, ${new_log_loss.toFixed(4)} fitted`;
-  return served_reason === '' ? `new: ${losses}` : `as before: ${losses}`;
+  return served_reason === '' ? `new: ${losses}${beside}` : `as before: ${losses}`;
 }
 
 /** JSON of GET /api/v1/model/versions/{version}, by the bytes of the skills' ids. @throws ApiError NOT_FOUND, UNAVAILABLE */

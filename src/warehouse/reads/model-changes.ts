@@ -9,6 +9,8 @@ export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 's
   /** Why the served probability, and the forecast of shares, stayed as they were; empty where they did not. */
   readonly served_reason: string;
   readonly accuracy_reason: string;
+  /** Of the served probability, those that were published; none in reports of earlier versions. */
+  readonly parts: readonly string[];
 }
 
 const skillsOf = (fields: string): string => `JSONExtract(report, 'skills', 'Array(Tuple(${fields}))')`;
@@ -25,7 +27,9 @@ SELECT
   JSONExtract(report, 'served', 'oldLogLoss', 'Nullable(Float64)') AS old_log_loss,
   JSONExtract(report, 'served', 'newLogLoss', 'Nullable(Float64)') AS new_log_loss,
   JSONExtractString(report, 'served', 'reason') AS served_reason,
-  JSONExtractString(report, 'accuracy', 'reason') AS accuracy_reason
+  JSONExtractString(report, 'accuracy', 'reason') AS accuracy_reason,
+  arrayMap(p -> p.part, arrayFilter(p -> p.published,
+    JSONExtract(report, 'served', 'parts', 'Array(Tuple(part String, published Bool))'))) AS parts
 FROM ${modelVersions.name}
 WHERE tenant = {tenant:String} AND change < {before:UInt32}
 ORDER BY change DESC LIMIT {atMost:UInt32}`;

@@ -1,0 +1,133 @@
+/** Whether the served probability ever moves against an answer: for other items of its skill it must not. */
+import { applyAnswer } from '../../domain/answer/apply-answer.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
+import { type AnswerStates, recallItem } from '../../domain/tracing/states.js';
+import { distinct } from '../../lists.js';
+import type { Split } from './answers.js';
+import { type Asked, askedAt, type Moment, type ServedModel } from './serve.js';
+
+/** How often, of probes tried, a right answer lowered the probability for another item of the skill, or a wrong one raised it. */
+export type MonotoneCheck = ReturnType<typeof openProbes>['check'];
+
+/** Probes of a log, evenly spread over its answers, and the most of them at one answer. */
+const wanted = 51_000;
+const mostAtOnce = 20;
+/** Smaller differences come from the last bits of sums. */
+const rounding = 1e-12;
+
+/**
+ * Probes are due as the answers of a replay pass. Each tries both outcomes of an answer and looks at another item of its
+ * skill: a question without an item, those that the learner met last, and others of the log in turn. Where the skill has
+ * too few of them, answers on other skills are tried that nobody gave.
+ */
+export function openProbes(served: ServedModel, { training, test }: Split) {
+  const itemsOf = itemsBySkill([training, test]);
+  const check = { probes: 0, metItems: 0, rightLowers: 0, wrongRaises: 0, furthest: 0 };
+  const met = newMetItems();
+  let due = 0;
+  let turn = 0;
+
+  /** @returns probes done, at most `most` */
+  function probe(asked: Asked, known: readonly number[], most: number): number {
+    const others = othersOf(known, itemsOf[asked.skill] as readonly number[], asked.item, most, turn++);
+    const before = check.probes;
+    const outcomes = { right: outcomeOf(asked, true), wrong: outcomeOf(asked, false) };
+    for (const other of others) {
+      const moves = movesOf(asked, outcomes, other);
+      if (moves === null) continue;
+      check.probes++;
+      if (known.includes(other)) check.metItems++;
+      if (-moves.right > rounding) check.rightLowers++;
+      if (moves.wrong > rounding) check.wrongRaises++;
+      const furthest = Math.max(-moves.right, moves.wrong);
+      if (furthest > rounding) check.furthest = Math.max(check.furthest, furthest);
+    }
+    return check.probes - before;
+  }
+
+  function visit(moment: Moment): void {
+    const { history, skill, item, answer } = moment;
+    const known = met.of(history);
+    due += wanted / test.correct.length;
+    let left = Math.min(mostAtOnce, Math.floor(due));
+    for (let i = 0; i < itemsOf.length && left > 0; i++) {
+      const other = (skill + (i === 0 ? 0 : turn)) % itemsOf.length;
+      const items = itemsOf[other] as readonly number[];
+      const asked =
+        i === 0 ? moment : askedAt(served, history, other, items[turn % items.length] ?? 0, answer);
+      const done = probe(asked, known.get(other) ?? [], left);
+      [left, due] = [left - done, due - done];
+    }
+    met.add(skill, item);
+  }
+
+  return { check, visit };
+}
+
+/** The items of each skill, in the order of their numbers. */
+function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
+  const found = Array.from({ length: logs[0]?.skills ?? 0 }, () => new Set<number>());
+  for (const { skill, item } of logs)
+    for (let i = 0; i < skill.length; i++)
+      if (item[i] !== 0) found[skill[i] as number]?.add(item[i] as number);
+  return found.map((items) => [...items].sort((a, b) => a - b));
+}
+
+/** The items that a learner met on each skill, the last one last; another learner's history begins anew. */
+function newMetItems() {
+  let [current, met] = [null as Moment['history'] | null, new Map<number, number[]>()];
+  return {
+    of(history: Moment['history']): ReadonlyMap<number, readonly number[]> {
+      if (history !== current) [current, met] = [history, new Map()];
+      return met;
+    },
+    add(skill: number, item: number): void {
+      const items = met.get(skill) ?? [];
+      if (item !== 0) met.set(skill, [...items.filter((one) => one !== item).slice(-mostAtOnce), item]);
+    },
+  };
+}
+
+/** 0 is a question without an item, of which there are many. @param met the last one last @param turn where to begin among all */
+function othersOf(
+  met: readonly number[],
+  items: readonly number[],
+  answered: number,
+  most: number,
+  turn: number,
+): number[] {
+  const inTurn = Array.from(
+    { length: Math.min(most + 1, items.length) },
+    (_, i) => items[(turn + i) % items.length] as number,
+  );
+  const half = met.slice(-Math.ceil(most / 2)).toReversed();
+  return distinct([0, ...half, ...inTurn])
+    .filter((item) => item !== answered || item === 0)
+    .slice(0, most);
+}
+
+const outcomeOf = ({ answer, states, conditions }: Asked, isCorrect: boolean) =>
+  applyAnswer(states, { ...answer, isCorrect }, conditions);
+
+/**
+ * How far the probability for another item moves with either outcome. Null for an item that drops out of the learner's
+ * window with the answer: it becomes unknown after either.
+ */
+function movesOf(
+  { statesOn, conditionsOn }: Asked,
+  { right, wrong }: Readonly<Record<'right' | 'wrong', ReturnType<typeof outcomeOf>>>,
+  other: number,
+) {
+  const now = statesOn(other);
+  const after = (states: ReturnType<typeof outcomeOf>): AnswerStates => ({
+    ...states,
+    asked: now.asked,
+    item: now.item,
+  });
+  if (isKnown(now) && !isKnown(after(right))) return null;
+  const chance = (of: AnswerStates): number => conditionsOn(other, of).pCorrect;
+  return { right: chance(after(right)) - chance(now), wrong: chance(after(wrong)) - chance(now) };
+}
+
+const isKnown = ({ learner, item }: AnswerStates): boolean =>
+  item !== null && recallItem(learner.items, item) !== null;

@@ -1,0 +1,89 @@
+/** Serves a log: each learner is counted answer by answer by the very code that serves. */
+import { applyAnswer } from '../../domain/answer/apply-answer.js';
+import { conditionsFor } from '../../domain/answer/conditions.js';
+import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
+import type { Answer } from '../../domain/base/common.js';
+import { keyOf } from '../../domain/base/text-hash.js';
+import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import {
+  type AnswerStates,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type RememberedItem,
+  type SkillState,
+} from '../../domain/tracing/states.js';
+import type { ItemTrace } from '../../domain/tracing/traces.js';
+
+/** A fitted model for logs whose skills and items have the same numbers as in the one that it was fitted on. */
+export interface ServedModel {
+  readonly model: TenantModel;
+  /** Names of the skills in the model, by their number. */
+  readonly skillIds: readonly string[];
+  /** What is known of an item by its number, from 1; null for one that no training learner answered. */
+  itemOf(item: number): ItemModel | null;
+}
+
+/** An item's key is that of its number in the file. */
+export const itemKey = (item: number): number => (item === 0 ? 0 : keyOf(String(item)));
+
+interface History {
+  learner: LearnerState;
+  readonly skills: Map<number, SkillState>;
+  readonly items: Map<number, RememberedItem<ItemTrace>>;
+}
+
+export type Moment = ReturnType<typeof momentAt>;
+export type Asked = ReturnType<typeof askedAt>;
+
+/** Counts a log's answers as they would have been served. @param before hears of every answer before it is counted */
+export function replayServed(served: ServedModel, log: AnswerLog, before: (moment: Moment) => void): void {
+  for (const { start, end } of placesByLearner(log, everyone(log))) {
+    const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
+    for (let place = start; place < end; place++) {
+      const moment = momentAt(served, log, history, place);
+      before(moment);
+      const after = applyAnswer(moment.states, moment.answer, moment.conditions);
+      history.learner = after.learner;
+      history.skills.set(moment.skill, after.skill);
+      if (after.item) history.items.set(moment.item, after.item);
+    }
+  }
+}
+
+function momentAt(served: ServedModel, log: AnswerLog, history: History, place: number) {
+  const answer: Answer = {
+    isCorrect: log.correct[place] === 1,
+    occurredAt: log.at[place] as number,
+    questionDifficulty: numberOrNull(log.difficulty[place] as number),
+    timeSpentSeconds: numberOrNull(log.seconds[place] as number),
+    confidenceScore: null,
+  };
+  const [skill, item] = [log.skill[place] as number, log.item[place] as number];
+  return { history, place, ...askedAt(served, history, skill, item, answer) };
+}
+
+/** An answer with the states before it and what is served then, and the same for another item of its skill. */
+export function askedAt(
+  { model, skillIds, itemOf }: ServedModel,
+  history: History,
+  skill: number,
+  item: number,
+  answer: Answer,
+) {
+  const skillId = skillIds[skill] as string;
+  const skillState = history.skills.get(skill) ?? newSkill(skillModelOf(model, skillId).parameters);
+  const statesOn = (item: number): AnswerStates => ({
+    asked: { skill: keyOf(skillId), item: itemKey(item) },
+    learner: history.learner,
+    skill: skillState,
+    item: item === 0 ? null : history.items.get(item),
+  });
+  const conditionsOn = (item: number, states: AnswerStates) =>
+    conditionsFor(model, skillId, item === 0 ? null : itemOf(item), states, answer);
+  const states = statesOn(item);
+  const conditions = conditionsOn(item, states);
+  return { skill, item, answer, states, conditions, statesOn, conditionsOn };
+}
+
+const numberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
