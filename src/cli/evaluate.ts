@@ -30,7 +30,7 @@ of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${rel
 In JSON, rows and learners are those that were predicted, the training ones stand under train;
 fit.seconds is the time of the BKT fit with the preparation of its data, fit.iterations the EM iterations
 of all skills together, fit.observations the answers fitted on, served_fit.peak_bytes the most memory of the
-process by the end of the fit. cross_fit.parts tells the log loss without and with each part of the served
+process by the end of the fit. parts tells the log loss without and with each part of the served
 model, on answers of training learners whom a fit did not see, and which are published. monotone counts how
 often, of probes tried, a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the
 served probability for another item of the skill, by furthest at most; met_items are the probes of items

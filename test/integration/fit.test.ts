@@ -65,7 +65,10 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
   await t.test('finds the parameters and publishes them', async () => {
     const dry = await fit(servers, '--dry-run');
     assert.match(dry.out, /^Tenant default: would be published, version 0 is in force\n/, dry.err);
-    assert.match(dry.out, /\n {2}Streaks on a skill +0\.\d{5} +0\.\d{5} +[+\u2212]0\.\d{5} +(yes|no)\n/);
+    assert.match(
+      dry.out,
+      /\n {2}Streaks on a skill +0\.\d{5} +0\.\d{5} +[+\u2212]0\.\d{5} +[\d,]+ +(yes|no)\n/,
+    );
     assert.deepEqual(await models.versions('default'), []);
     const first = await fitJson(servers, '--threads', '2');
     assert.deepEqual(outcomes(first), [['published', 1]]);

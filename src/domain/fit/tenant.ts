@@ -173,6 +173,8 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
 /** Cross-fit log loss on the training learners with and without a part of the served probability. */
 export interface TriedPart {
   readonly part: PartName;
+  /** That the losses are over. */
+  readonly answers: number;
   readonly without: number;
   readonly with: number;
   readonly published: boolean;
@@ -205,7 +207,8 @@ async function chooseParts(
     const stepBack = crossed.map(saveTerms);
     const grown = await grow([...parts, part]);
     const published = grown.loss < best.loss;
-    tried.push({ part, without: best.loss, with: grown.loss, published });
+    const answers = cross.log.skill.length;
+    tried.push({ part, answers, without: best.loss, with: grown.loss, published });
     if (published) [parts, best] = [[...parts, part], grown];
     else for (const back of stepBack) back();
   }

@@ -62,7 +62,7 @@ export function evaluationJson(
       ...{ file, fold, split, train, leftOut },
       run,
       servedFit: { seconds: fit.servedSeconds, peakBytes, skillPairs, itemPairs },
-      crossFit: { answers: fit.crossFitAnswers, parts: fit.parts },
+      parts: fit.parts,
       predict: { seconds: fit.predictSeconds },
       monotone,
       reliability: byModel(({ reliability }) => reliability),
@@ -84,7 +84,7 @@ export function evaluationText(evaluation: Evaluation, run: Run): string {
     '',
     monotoneText(monotone),
     '',
-    `Parts of the served model, by cross-fit on ${grouped(fit.crossFitAnswers)} training answers:`,
+    'Parts of the served model, by cross-fit on training answers:',
     textTable(partHead, partRows(fit.parts)),
     '',
     'Reliability of the served model:',
@@ -194,7 +194,8 @@ function monotoneSection({ probes, metItems, rightLowers, wrongRaises, furthest 
 }
 
 function fitSection({ fit }: Evaluation): string {
-  const text = `Parts of the served model that are published only where they help learners whom a fit did not see: fits on some of the training learners predict the others, ${grouped(fit.crossFitAnswers)} answers in all. Each part is tried beside those before it.`;
+  const text =
+    'Parts of the served model that are published only where they help learners whom a fit did not see: fits on some of the training learners predict the others. Each part is tried beside those before it that help.';
   return section(
     'Parts of the served model',
     text,

@@ -1,9 +1,8 @@
 /** Learns everything from the training log, by the fit that the service publishes with. */
-import { type AnswerLog, everyone, type Learners, placesOf } from '../../domain/base/answer-log.js';
+import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
-import { crossLearners } from '../../domain/fit/prediction/cross-fit.js';
 import { itemModelAt } from '../../domain/fit/prediction/replay.js';
 import type { StageRunner } from '../../domain/fit/stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
@@ -42,9 +41,7 @@ export async function trainModels(
       /** Most memory that the process had by the end of the fit, its threads and the log included. */
       peakBytes,
       ...pairsOf(fitted),
-      /** By cross-fit log loss over so many answers. */
       parts: fitted.report.served.parts,
-      crossFitAnswers: placesOf(log, crossLearners(log, training)).length,
     },
   };
 }

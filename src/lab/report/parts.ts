@@ -1,18 +1,20 @@
 /** Which parts of the served probability a fit published, for reports and commands. */
 import { partTexts } from '../../domain/fit/part-texts.js';
 import type { TriedPart } from '../../domain/fit/tenant.js';
+import { grouped } from './numbers.js';
 import type { Row } from './page.js';
 
-export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Published'];
+export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Answers', 'Published'];
 
 const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 /** The losses are those of learners whom the fits of the cross-fit did not see. */
 export const partRows = (tried: readonly TriedPart[]): Row[] =>
-  tried.map(({ part, without, with: loss, published }) => [
+  tried.map(({ part, answers, without, with: loss, published }) => [
     capitalized(partTexts[part]),
     without.toFixed(5),
     loss.toFixed(5),
     `${loss < without ? '\u2212' : '+'}${Math.abs(loss - without).toFixed(5)}`,
+    grouped(answers),
     published ? 'yes' : 'no',
   ]);
