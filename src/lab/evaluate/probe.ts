@@ -17,7 +17,7 @@ const rounding = 1e-12;
 
 /**
  * Probes are due as the answers of a replay pass. Each tries both outcomes of an answer and looks at another item of its
- * skill: a question without an item, those that the learner met last, and others of the log in turn. Where the skill has
+ * skill: a question without an item, those that the learner met last, and all of the log in turn. Where the skill has
  * too few of them, answers on other skills are tried that nobody gave.
  */
 export function openProbes(served: ServedModel, { training, test }: Split) {
@@ -88,7 +88,10 @@ function newMetItems() {
   };
 }
 
-/** 0 is a question without an item, of which there are many. @param met the last one last @param turn where to begin among all */
+/**
+ * Items by the piece of each kind: a question without one (0), those that the learner met, the newest first, and all in
+ * turn. @param met the last one last @param turn which kind comes first, and where to begin among all
+ */
 function othersOf(
   met: readonly number[],
   items: readonly number[],
@@ -96,12 +99,14 @@ function othersOf(
   most: number,
   turn: number,
 ): number[] {
-  const inTurn = Array.from(
-    { length: Math.min(most + 1, items.length) },
-    (_, i) => items[(turn + i) % items.length] as number,
-  );
-  const half = met.slice(-Math.ceil(most / 2)).toReversed();
-  return distinct([0, ...half, ...inTurn])
+  const kinds = [
+    () => 0,
+    (i: number) => met[met.length - 1 - i],
+    (i: number) => items[(Math.floor(turn / 3) + i) % items.length],
+  ] as const;
+  const picked = Array.from({ length: 3 * (most + 1) }, (_, i) => kinds[(turn + i) % 3]?.(Math.floor(i / 3)));
+  return distinct(picked)
+    .filter((item) => item !== undefined)
     .filter((item) => item !== answered || item === 0)
     .slice(0, most);
 }
