@@ -340,7 +340,7 @@ export const predictionModel = {
     skillPairs: { answers: 10, each: 256, all: 200_000 },
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },
     /** Cross-fit: parts of the learners, answers at most, sweeps of the blocks before any part. */
-    crossFit: { parts: 3, answers: 400_000, sweeps: 4, freshSweeps: 1 },
+    crossFit: { parts: 3, answers: 400_000, sweeps: 6, freshSweeps: 1 },
     calibrationRidge: 50,
     /** So many answers of one learner count for an item, and one on each further day. */
     itemAnswersEach: 8,

@@ -18,8 +18,8 @@ import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
 import { skillPairTerms, unrelated } from '../prediction/related.js';
 import { fitParameters, mayPublish, tracedBy } from './parameters.js';
-import { allowRetries } from './prediction/blocks.js';
-import { saveTerms } from './prediction/cross-fit.js';
+import { allowRetries, occurs } from './prediction/blocks.js';
+import { type CrossPart, saveTerms } from './prediction/cross-fit.js';
 import type { FittedPrediction } from './prediction/fitted.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
 import { pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
@@ -203,7 +203,8 @@ async function chooseParts(
   let parts: PartName[] = [];
   let best = await grow(parts);
   const tried: TriedPart[] = [];
-  for (const part of partNames) {
+  const { memory } = crossed[0] as CrossPart;
+  for (const part of partNames.filter((one) => occurs(memory, one))) {
     const stepBack = crossed.map(saveTerms);
     const grown = await grow([...parts, part]);
     const published = grown.loss < best.loss;

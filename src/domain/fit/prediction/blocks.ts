@@ -19,7 +19,7 @@ import { itemRuns, skillRuns } from '../../prediction/model.js';
 import { skillPairTerms } from '../../prediction/related.js';
 import { itemPatterns, maxItemRun } from '../../tracing/traces.js';
 import { newPairTable, type PairTable, pairMember } from './pair-tables.js';
-import type { BlockName } from './parts.js';
+import { type BlockName, type PartName, partBlocks } from './parts.js';
 import type { FeatureStore } from './replay.js';
 import { newStreaks } from './streaks.js';
 
@@ -76,6 +76,13 @@ function pairTablesOf({ skill, item, skills, items }: AnswerLog, rows: Float32Ar
 }
 
 type Answers = { readonly places: Uint32Array; readonly rows: Float32Array } & ReturnType<typeof momentsOf>;
+
+/** Whether any answer has to do with the part: without item ids there are no retries. */
+export function occurs({ blocks, pairs }: FitMemory, part: PartName): boolean {
+  if (part === 'streaks') return true;
+  if (part === 'before') return pairs.keys.length > 0;
+  return partBlocks[part].some((name) => blocks[name].order.length > 0);
+}
 
 /** Blocks of intercepts alone: an answer belongs to one of their members, or to none, which is member 0. */
 function tableBlocks(

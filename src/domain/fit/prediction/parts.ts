@@ -5,7 +5,7 @@ const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
 /** Parts beside them, each of which is published only where it helps learners whom a fit did not see (`cross-fit.ts`). */
 export const partNames = ['streaks', 'before', 'course', 'retries', 'itemsBefore'] as const;
 export type PartName = (typeof partNames)[number];
-const partBlocks = {
+export const partBlocks = {
   course: ['course'],
   retries: ['skillRuns', 'itemRuns', 'patterns'],
   itemsBefore: ['itemsBefore'],
