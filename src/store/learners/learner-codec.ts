@@ -29,6 +29,11 @@ const skillBytes = 118;
 const reachedAt = 116;
 const streakAt = 117;
 const itemBytes = 11;
+/**
+ * An item's last four answers stand above the 28 bits of `elsewhere`. A process of an earlier version reads a lag of 0 there,
+ * until it writes the record; above the run of wrong answers it would read a longer run, and write that for good.
+ */
+const lastWrongUnit = 2 ** 28;
 const noDay = 0xffff;
 /** Counts of the last days, in halves, after the day that they end with. */
 const activityAt = 124;
@@ -279,8 +284,8 @@ export function encodeItem(item: ItemTrace): Buffer {
   const record = viewOf(stored);
   record.setUint8(0, item.right);
   record.setUint8(1, item.wrong);
-  record.setUint8(2, item.wrongRun | (item.lastWrong << 4));
-  record.setUint32(3, item.elsewhere, true);
+  record.setUint8(2, item.wrongRun);
+  record.setUint32(3, item.lastWrong * lastWrongUnit + Math.min(item.elsewhere, lastWrongUnit - 1), true);
   record.setUint32(7, item.at, true);
   return stored;
 }
@@ -288,14 +293,15 @@ export function encodeItem(item: ItemTrace): Buffer {
 export function decodeItem(stored: Buffer): ItemTrace {
   if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
   const record = viewOf(stored);
-  const wrongRun = record.getUint8(2) & 0xf;
+  const wrongRun = record.getUint8(2);
+  const packed = record.getUint32(3, true);
   return {
     right: record.getUint8(0),
     wrong: record.getUint8(1),
     wrongRun,
     // A record of an earlier version says of the last answers only that the run was wrong.
-    lastWrong: (record.getUint8(2) >> 4) | ((1 << Math.min(wrongRun, 4)) - 1),
-    elsewhere: record.getUint32(3, true),
+    lastWrong: Math.floor(packed / lastWrongUnit) | ((1 << Math.min(wrongRun, 4)) - 1),
+    elsewhere: packed % lastWrongUnit,
     at: record.getUint32(7, true),
   };
 }
@@ -318,7 +324,7 @@ export function decidedByRows(field: string, value: Buffer): Buffer {
 /** The same of an item's record: its last answers are not. */
 export function decidedOfItem(value: Buffer): Buffer {
   const decided = Buffer.from(value);
-  decided.writeUInt8((value[2] ?? 0) & 0xf, 2);
+  decided.writeUInt32LE(value.readUInt32LE(3) % lastWrongUnit, 3);
   return decided;
 }
 

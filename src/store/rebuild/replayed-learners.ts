@@ -73,7 +73,7 @@ export const readDumps = (client: RedisClient, places: readonly Placed[]): Promi
 const fieldsOf = (flat: readonly Buffer[]): Fields => inParts(flat, 2) as [Buffer, Buffer][];
 
 /**
- * @param states from the rows
+ * @param states from the rows and a snapshot
  * @returns null where they are the same; `behind` where more answers were counted than the rows have; else what differs
  */
 export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {
@@ -84,7 +84,8 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
   try {
     const learner = decodeLearner(own);
     const { attempts } = learner;
-    whole = isWhole(learner);
+    // A snapshot that an earlier version took does not know all of a learner who was since counted from all rows.
+    whole = isWhole(learner) && isWhole(states.learner);
     if (attempts > replayed) return 'behind';
     if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} stored`;
   } catch (error) {
