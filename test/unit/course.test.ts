@@ -18,8 +18,8 @@ type Step = readonly [skill: number, item: number, isCorrect: boolean, wrongRun?
 
 const courseAfter = (...steps: readonly Step[]): Course =>
   steps.reduce<Course>(
-    (course, [skill, item, isCorrect, wrongRun = 0]) =>
-      updateCourse(course, { skill, item }, isCorrect, wrongRun, 0),
+    (course, [skill, item, isCorrect, wrongRun = 0], i) =>
+      updateCourse(course, { skill, item }, isCorrect, i + 1, wrongRun, 0),
     newCourse,
   );
 
@@ -46,6 +46,12 @@ test('a course is the first skill, and for that skill the first other one', () =
   assert.deepEqual(asked(newCourse), [0, 0, 0]);
   assert.deepEqual(asked(courseAfter([1, 0, true], [1, 0, false])), [0, 1, 1]);
   assert.deepEqual(asked(courseAfter([1, 0, true], [2, 0, true], [3, 0, true])), [2, 1, 1]);
+});
+
+test('of a learner whom an earlier version began, no course is known', () => {
+  const later = updateCourse(newCourse, { skill: 1, item: 0 }, true, 9, 0, 0);
+  const latest = updateCourse(later, { skill: 2, item: 0 }, true, 10, 0, 0);
+  assert.deepEqual([courseOf(latest, 1), courseOf(latest, 2), latest.answers], [0, 0, 2]);
 });
 
 test('the item before a skill is that of the last answer on another one', () => {

@@ -50,6 +50,7 @@ export const newCourse = {
 export type Course = Readonly<typeof newCourse>;
 
 /**
+ * @param place of the answer, from 1: of a learner whom an earlier version began, the first skill stays unknown
  * @param wrongRun wrong answers in a row on the item up to now
  * @param abilityOffset log-odds of a right answer of a new learner on skill and item
  */
@@ -57,26 +58,27 @@ export function updateCourse(
   course: Course,
   { skill, item }: Asked,
   isCorrect: boolean,
+  place: number,
   wrongRun: number,
   abilityOffset: number,
 ): Course {
   const { skills, forms, firstSkill, secondSkill } = course;
-  const place = skills.indexOf(skill);
+  const before = skills.indexOf(skill);
   const outcome = isCorrect ? 0.5 : -0.5;
   const isRetry = item !== 0 && wrongRun > 0;
   const isFirst = item !== 0 && wrongRun === 0;
   return {
     answers: course.answers + 1,
-    skills: movedToFront(skills, place, skill),
+    skills: movedToFront(skills, before, skill),
     forms: movedToFront(
       forms,
-      place,
-      formAfter(place < 0 ? 0 : (forms[place] as number), outcome, model.formRate),
+      before,
+      formAfter(before < 0 ? 0 : (forms[before] as number), outcome, model.formRate),
     ),
-    firstSkill: firstSkill === 0 ? skill : firstSkill,
+    firstSkill: place === 1 ? skill : firstSkill,
     secondSkill: secondSkill === 0 && firstSkill !== 0 && skill !== firstSkill ? skill : secondSkill,
     lastItem: item,
-    itemBefore: place === 0 ? course.itemBefore : course.lastItem,
+    itemBefore: before === 0 ? course.itemBefore : course.lastItem,
     firstAbility: isFirst
       ? abilityAfter(course.firstAbility, isCorrect, abilityOffset, model.firstTries, course.firstTries)
       : course.firstAbility,

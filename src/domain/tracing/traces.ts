@@ -92,7 +92,7 @@ export function updateTraces(
       wrong: learner.wrong + 1 - right,
       wrongRun: isCorrect ? 0 : learner.wrongRun + 1,
       lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
-      course: updateCourse(learner.course, asked, isCorrect, item?.wrongRun ?? 0, abilityOffset),
+      course: updateCourse(learner.course, asked, isCorrect, place, item?.wrongRun ?? 0, abilityOffset),
     },
     skill: {
       residual,
