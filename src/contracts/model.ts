@@ -147,8 +147,11 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
     const own = JSON.parse(line.replace(/,$/, ''));
     const { skillId, ...skill } = checkedBy(skillCheck, upgrade === null ? own : upgrade.skill(own));
-    if (skill.related.terms.length !== skill.related.keys.length * skillPairTerms)
+    const { keys, terms } = skill.related;
+    if (terms.length !== keys.length * skillPairTerms)
       throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
+    if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
+      throw new Error(`the stored model cannot be read: the keys of skill ${skillId} are not in order`);
     skills.set(skillId, skill);
     yield;
   }

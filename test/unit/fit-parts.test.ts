@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
-import { sigmoid } from '../../src/domain/base/common.js';
+import { logit, sigmoid } from '../../src/domain/base/common.js';
+import { predictionModel } from '../../src/domain/base/params.js';
 import { keyOf } from '../../src/domain/base/text-hash.js';
-import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { calibrate } from '../../src/domain/fit/prediction/cross-fit.js';
 import {
   newPairTable,
   pairMember,
@@ -16,8 +18,9 @@ import {
 import type { PartName } from '../../src/domain/fit/prediction/parts.js';
 import { runHere } from '../../src/domain/fit/stages.js';
 import { fitTenant } from '../../src/domain/fit/tenant.js';
-import { features } from '../../src/domain/prediction/features.js';
-import { predict, skillTermCount } from '../../src/domain/prediction/model.js';
+import { features, rowWidth, streakColumn } from '../../src/domain/prediction/features.js';
+import { predict, skillTermCount, streakCount } from '../../src/domain/prediction/model.js';
+import { unrelated } from '../../src/domain/prediction/related.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 
@@ -143,6 +146,50 @@ test('a model of the first format is read, and predicts as it did', async () => 
         }),
       ),
     /terms without a key/,
+  );
+});
+
+test('a model whose keys are not in order, so that some would not be found, is refused', () => {
+  const odd = {
+    ...skillModelOf(unfittedModel, 'odd'),
+    related: { keys: [2, 1], terms: [0, 0, 0, 0, 0, 0] },
+  };
+  const model = encodeModel({ ...unfittedModel, skills: new Map([['odd', odd]]) });
+  assert.throws(() => decodeModel(model), /the keys of skill odd are not in order/);
+});
+
+test('where learners contradict each other, the spread of log-odds stays possible', () => {
+  const calibrated = (logits: readonly number[]) =>
+    calibrate(
+      { correct: Uint8Array.from(logits, (_, i) => i % 2) } as AnswerLog,
+      Float64Array.from(logits, (eta, i) => (i % 2 === 1 ? eta : -eta)),
+    );
+  const { low, high, maxStep } = predictionModel.fit.calibration;
+  for (const eta of [-14, -2, 0, 2, 14]) {
+    const { shift, spread } = calibrated(new Array(1000).fill(eta));
+    assert.ok(
+      spread >= low && spread <= high && Math.abs(shift) <= 8 * maxStep,
+      `${eta}: ${shift}, ${spread}`,
+    );
+  }
+  // Nine of ten as sure as that: the optimum.
+  const { spread } = calibrated(Array.from({ length: 20_000 }, (_, i) => (i % 20 < 2 ? -4 : 4)));
+  assert.ok(Math.abs(spread - logit(0.9) / 4) < 0.01, `${spread}`);
+});
+
+test('a skill that no fit has seen has the streaks of all skills', () => {
+  const streaks = Array.from({ length: streakCount }, (_, i) => i / 10 - 0.5);
+  const model = { ...unfittedModel, prediction: { ...unfittedModel.prediction, streaks } };
+  const { terms } = skillModelOf(model, 'new');
+  assert.equal(terms.length, skillTermCount);
+  const row = new Float64Array(rowWidth);
+  const logitsAt = (streak: number): number => {
+    row[streakColumn] = streak;
+    const own = { skill: terms, item: null, related: unrelated, itemsBefore: unrelated, itemDifficulty: 0 };
+    return logit(predict(model.prediction, own, row));
+  };
+  assert.ok(
+    Math.abs(logitsAt(5) - logitsAt(0) - 0.5) < 1e-9 && Math.abs(logitsAt(-5) - logitsAt(0) + 0.5) < 1e-9,
   );
 });
 

@@ -47,6 +47,7 @@ import {
   streakCount,
   type Term,
   type Terms,
+  unseenTerms,
 } from '../../src/domain/prediction/model.js';
 import { skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
@@ -301,7 +302,7 @@ test('no other item of the skill is predicted worse after a right answer or bett
 });
 
 const noTerms: Terms = {
-  skill: null,
+  skill: unseenTerms(startModel),
   item: null,
   related: unrelated,
   itemsBefore: unrelated,

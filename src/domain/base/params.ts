@@ -341,7 +341,8 @@ export const predictionModel = {
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },
     /** Cross-fit: parts of the learners, answers at most, sweeps of the blocks before any part. */
     crossFit: { parts: 3, answers: 400_000, sweeps: 6, freshSweeps: 1 },
-    calibrationRidge: 50,
+    /** What draws the spread of log-odds to 1, its bounds (on real logs it is about 1), and the longest step of a round. */
+    calibration: { ridge: 50, low: 0.2, high: 2, maxStep: 0.5 },
     /** So many answers of one learner count for an item, and one on each further day. */
     itemAnswersEach: 8,
   },

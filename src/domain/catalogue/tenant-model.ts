@@ -1,3 +1,4 @@
+import { onceFor } from '../base/common.js';
 import {
   type BktParameters,
   defaultParameters,
@@ -11,7 +12,7 @@ import {
   type ItemCounts,
   type PredictionModel,
   startModel,
-  startTerms,
+  unseenTerms,
 } from '../prediction/model.js';
 import { type Related, unrelated } from '../prediction/related.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
@@ -100,18 +101,17 @@ export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
   return { ...skill, parameters: set.parameters, source: 'manual', version: set.revision, fittedAt: null };
 }
 
-const unfittedSkill: SkillModel = {
-  ...defaultSkillParameters,
-  learners: 0,
-  answers: 0,
-  difficultyMean: 0,
-  times: noTimes,
-  terms: startTerms(defaultParameters),
-  related: unrelated,
-  abilityOffset: 0,
-};
-
-function unknownSkill({ prior, version, fittedAt }: TenantModel): SkillModel {
-  if (prior === null) return unfittedSkill;
-  return { ...unfittedSkill, parameters: prior, source: 'prior', version, fittedAt };
-}
+const unknownSkill = onceFor(({ prior, version, fittedAt, prediction }: TenantModel): SkillModel => {
+  const own: SkillParameters =
+    prior === null ? defaultSkillParameters : { parameters: prior, source: 'prior', version, fittedAt };
+  return {
+    ...own,
+    learners: 0,
+    answers: 0,
+    difficultyMean: 0,
+    times: noTimes,
+    terms: unseenTerms(prediction),
+    related: unrelated,
+    abilityOffset: 0,
+  };
+});

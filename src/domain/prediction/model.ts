@@ -67,8 +67,8 @@ export const itemTermCount = itemRunsAt + itemRuns;
 
 /** What is known of the skill and the item in question, added to the weights. */
 export interface Terms {
-  /** `skillTermCount`; null for a skill that no fit has seen. */
-  readonly skill: ArrayLike<number> | null;
+  /** `skillTermCount`. */
+  readonly skill: ArrayLike<number>;
   /** `itemTermCount`; null without an item, or for one that no fit has seen. */
   readonly item: ArrayLike<number> | null;
   /** Of the skill with other skills, and of the item with items before it. */
@@ -96,7 +96,7 @@ function weightOf(weights: readonly number[], { skill, item }: Slopes, column: n
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
   let weight = weights[column] as number;
-  if (skill !== null && skillPlace >= 0) weight += skill[1 + skillPlace] as number;
+  if (skillPlace >= 0) weight += skill[1 + skillPlace] as number;
   if (item !== null && itemPlace >= 0) weight += item[itemPlace] as number;
   return (signs[column] as number) * weight < 0 ? 0 : weight;
 }
@@ -106,14 +106,12 @@ const tables = {
   itemRun: ({ runs }, { skill, item }, rows, from) => {
     const run = rows[from + runColumn] as number;
     if (run === 0) return 0;
-    const own = skill === null ? 0 : (skill[skillRunsAt + Math.min(run, skillRuns) - 1] as number);
+    const own = skill[skillRunsAt + Math.min(run, skillRuns) - 1] as number;
     const items = item === null ? 0 : (item[itemRunsAt + Math.min(run, itemRuns) - 1] as number);
     return (runs[Math.min(run, maxItemRun) - 1] as number) + own + items;
   },
-  streak: ({ streaks }, { skill }, rows, from) => {
-    const place = (rows[from + streakColumn] as number) + maxStreak;
-    return (skill === null ? streaks[place] : skill[streaksAt + place]) as number;
-  },
+  streak: (_, { skill }, rows, from) =>
+    skill[streaksAt + (rows[from + streakColumn] as number) + maxStreak] as number,
   itemPattern: ({ patterns }, _, rows, from) => {
     const pattern = rows[from + patternColumn] as number;
     return pattern === 0 ? 0 : (patterns[pattern - 1] as number);
@@ -142,7 +140,7 @@ export function logOddsWithoutItem(
   from: number,
 ): number {
   const { weights, means } = model;
-  let logits = model.bias + (terms.skill?.[0] ?? 0);
+  let logits = model.bias + (terms.skill[0] as number);
   logits += tables.itemRun(model, terms, rows, from) + tables.streak(model, terms, rows, from);
   logits += tables.itemPattern(model, terms, rows, from) + tables.practisedBefore(model, terms, rows, from);
   logits += tables.course(model, terms, rows, from) + tables.itemBefore(model, terms, rows, from);
@@ -159,7 +157,7 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
   const all: Term[] = [
     { name: 'base', logits: model.bias - centred },
-    { name: 'skill', logits: terms.skill?.[0] ?? 0 },
+    { name: 'skill', logits: terms.skill[0] as number },
     { name: 'item', logits: terms.itemDifficulty },
     ...Object.entries(tables).map(([name, term]) => ({
       name: name as TableName,
@@ -177,6 +175,13 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
 export function startTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
   terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
+  return terms;
+}
+
+/** Terms of a skill that no fit has seen: what all skills share. */
+export function unseenTerms({ streaks }: PredictionModel): number[] {
+  const terms = startTerms(defaultParameters);
+  for (const [i, term] of streaks.entries()) terms[streaksAt + i] = term;
   return terms;
 }
 

@@ -10,7 +10,7 @@ import {
   placesOf,
   shared,
 } from '../../base/answer-log.js';
-import { sigmoid } from '../../base/common.js';
+import { clamp, sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
 import { rowWidth } from '../../prediction/features.js';
@@ -21,7 +21,7 @@ import { type FitStep, type PartName, partSteps, sweepSteps } from './parts.js';
 import { type FeatureStore, relatedSkills, termsFor } from './replay.js';
 import { moveRanges, runStep } from './steps.js';
 
-const { crossFit: rules, calibrationRidge } = predictionModel.fit;
+const { crossFit: rules, calibration } = predictionModel.fit;
 
 export const uncalibrated: Calibration = { shift: 0, spread: 1 };
 
@@ -94,11 +94,15 @@ const crossSteps = (added: PartName | undefined): FitStep[] =>
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
     : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
-/** a and b of sigmoid(a + b eta) by Newton, b drawn to 1. */
+/**
+ * a and b of sigmoid(a + b eta) by Newton in short steps, b drawn to 1. Where learners contradict each other, whole steps run
+ * away, and a b below 0 would turn all signs.
+ */
 export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
+  const { ridge, low, high, maxStep } = calibration;
   let [shift, spread] = [0, 1];
   for (let round = 0; round < 8; round++) {
-    let [g0, g1, h00, h01, h11] = [0, calibrationRidge * (1 - spread), 1e-6, 0, calibrationRidge];
+    let [g0, g1, h00, h01, h11] = [0, ridge * (1 - spread), 1e-6, 0, ridge];
     for (const [place, eta] of logits.entries()) {
       const p = sigmoid(shift + spread * eta);
       const d = (correct[place] as number) - p;
@@ -110,8 +114,8 @@ export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibra
       h11 += w * eta * eta;
     }
     const det = h00 * h11 - h01 * h01;
-    shift += (h11 * g0 - h01 * g1) / det;
-    spread += (h00 * g1 - h01 * g0) / det;
+    shift += clamp((h11 * g0 - h01 * g1) / det, -maxStep, maxStep);
+    spread = clamp(spread + clamp((h00 * g1 - h01 * g0) / det, -maxStep, maxStep), low, high);
   }
   return { shift, spread };
 }
