@@ -50,7 +50,7 @@ batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
   notes: `  --micro [FILTER]  instead, as the first argument: single steps of the models and records, in one thread
   --next-items [N] [WORLD,WORLD]
                     instead, as the first argument: answers that simulated learners, N of each school (8), need to
-                    master 40 skills with POST next-items and with other orders (twenty minutes for all worlds)
+                    master 40 skills with POST next-items and with other orders (20 min for all worlds)
 
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
 were due: a request that had to wait is not hidden.`,
