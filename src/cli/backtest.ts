@@ -19,11 +19,14 @@ export const main = labCommand<Backtest>({
   name: 'backtest',
   about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
 learner of FILE the share of right answers over the next days is forecast with its interval, by models that
-were trained on the learners of the other folds, and compared with what was answered.
+were trained on the learners of the other folds, and compared with what was answered. With times, the models
+know only what was answered before: the log is cut into four stretches of as many answers, and the moments of
+each but the first are forecast by models of those before it.
 
 FILE is as for npm run evaluate (its --help lists the columns). With times, horizons are
 ${horizons.days.join(', ')} days from the last answer on; without any, they are the next ${horizons.answers.join(', ')} answers.
-Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers is always complete.`,
+Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers
+is always complete, one in days ends with the log.`,
   fold: `forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
 all learners in one fold, of folds 1 to 5 by a hash of user_id)`,
   notes: `Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
@@ -61,7 +64,8 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
     context.showProgress('bootstrap');
     const results = await resultsOf(scored);
     const seconds = (performance.now() - since) / 1000;
-    return { file: basename(args.file), fold: args.fold, unit, seconds, results };
+    const cutoffs = windows.map(({ from }) => from).filter(Number.isFinite);
+    return { file: basename(args.file), fold: args.fold, unit, cutoffs, seconds, results };
   },
   json: backtestJson,
   text: backtestText,

@@ -2,12 +2,17 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
-import { learnersWhere } from '../../src/domain/base/answer-log.js';
+import { everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
 import { sigmoid } from '../../src/domain/base/common.js';
 import { defaultParameters, fitBounds } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
-import { fitAccuracy, fitJudgedAccuracy, judgeAccuracy } from '../../src/domain/fit/accuracy/fit.js';
+import {
+  fitAccuracy,
+  fitJudgedAccuracy,
+  judgeAccuracy,
+  pastTimes,
+} from '../../src/domain/fit/accuracy/fit.js';
 import { newFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay.js';
 import {
   type AccuracyModel,
@@ -23,6 +28,7 @@ import {
 import { rowWidth } from '../../src/domain/prediction/features.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
+import { formLog } from '../support/forms.js';
 import { seeded } from '../support/random.js';
 import { steadyLog, tracedCases, traceOf } from '../support/shares.js';
 
@@ -158,6 +164,47 @@ test('a fit finds a known truth: what was answered so far, the more of it the su
     return widths.reduce((sum, width) => sum + width, 0) / widths.length;
   }) as [number, number];
   assert.ok(last < 0.5 * first, `${last} late, ${first} early`);
+});
+
+/** Novices have good and bad days, the practised change for good: what the horizon does depends on the history. */
+const changing = formLog('interaction', { learners: 1000, seed: 4 });
+const changingCases = (before?: number) =>
+  tracedCases(changing, accuracyCases(changing, 'days', everyone(changing), before));
+
+test('intervals cover in every band of history and horizon, whatever these do to each other', () => {
+  const cases = changingCases();
+  const model = fitAccuracy(
+    cases.filter(({ learner }) => learner % 2 === 0),
+    'days',
+  );
+  for (const horizon of [7, 30, 90])
+    for (const [from, to] of [
+      [1, 9],
+      [10, 39],
+      [40, 159],
+      [160, Number.POSITIVE_INFINITY],
+    ] as const) {
+      const own = cases.filter(
+        (one) => one.learner % 2 === 1 && one.horizon === horizon && one.history >= from && one.history <= to,
+      );
+      const { coverage80 } = judgeAccuracy(model ?? assert.fail(), own);
+      // Some two hundred learners, chance alone makes .03.
+      assert.ok(Math.abs(coverage80 - 0.8) < 0.065, `after ${from}, over ${horizon} days: ${coverage80}`);
+    }
+});
+
+test('intervals of a fit cover what comes after it', () => {
+  const times = changing.at.toSorted();
+  const cutoff = times[Math.floor(0.6 * times.length)] as number;
+  const known = changingCases(cutoff);
+  const pasts = pastTimes(known, 'days').map((at) => ({ at, cases: changingCases(at) }));
+  assert.ok(pasts.length > 0 && pasts.every(({ at, cases }) => cases.every((one) => one.at < at)));
+  const model = fitAccuracy(known, 'days', pasts) ?? assert.fail();
+  const { coverage80 } = judgeAccuracy(
+    model,
+    changingCases().filter(({ at }) => at >= cutoff),
+  );
+  assert.ok(Math.abs(coverage80 - 0.8) < 0.035, `covers ${coverage80}`);
 });
 
 test('the same cases give the same figures, and answers that are all alike give figures that can be stored', () => {

@@ -387,7 +387,7 @@ export const accuracyConstants = {
     /** Parts of the learners in turn forecast by a fit on the others: what widths are measured on. */
     parts: 5,
     /** Shares of all moments that lie behind the times from which later ones are forecast: what widths are measured on. */
-    pasts: [0.1, 0.2, 0.4, 0.6, 0.8],
+    pasts: [0.4, 0.6, 0.8],
     /** Ridge towards the figures before a fit, as so many learners' cases. */
     ridgeLearners: 3,
     /** Learners with whom a band's own factor counts half, and a tail's own quantile where they are expected beyond it. */

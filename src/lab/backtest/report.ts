@@ -1,4 +1,5 @@
 /** The backtest as text, as JSON, and as a page. */
+import { dateText } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
 import { type Chart, chartFigure } from '../report/chart.js';
@@ -12,9 +13,11 @@ import {
   htmlTable,
   type Row,
   section,
+  tag,
   textTable,
+  textTag,
 } from '../report/page.js';
-import { type Run, runList } from '../report/run.js';
+import { type Run, runList, runTitle } from '../report/run.js';
 import { levels, type ModelName, modelNames } from './forecasts.js';
 import {
   type BacktestResults,
@@ -32,11 +35,20 @@ export interface Backtest {
   /** null: all. */
   readonly fold: number | null;
   readonly unit: HorizonUnit;
+  /** Unix milliseconds: moments from each on are forecast by what was answered before it; none without times. */
+  readonly cutoffs: readonly number[];
   readonly seconds: number;
   readonly results: BacktestResults;
 }
 
-export const backtestJson = ({ file, fold, unit, seconds, results: { all, bands } }: Backtest): string =>
+export const backtestJson = ({
+  file,
+  fold,
+  unit,
+  cutoffs,
+  seconds,
+  results: { all, bands },
+}: Backtest): string =>
   jsonLine(
     {
       cases: all.cases,
@@ -45,6 +57,7 @@ export const backtestJson = ({ file, fold, unit, seconds, results: { all, bands 
       bands: bands.map(bandJson),
       models: lossesJson(all.models),
       ...{ file, fold, unit },
+      cutoffs: cutoffs.map((time) => new Date(time).toISOString()),
       width80: all.width.mean,
       bootstrap: { seed, resamples },
       seconds,
@@ -70,10 +83,14 @@ const lossesJson = (models: Summary['models']) =>
     ]),
   );
 
-export function backtestText({ file, fold, unit, seconds, results: { all, bands } }: Backtest): string {
+export function backtestText(backtest: Backtest, run: Run): string {
+  const { file, fold, unit, seconds, results } = backtest;
+  const { all, bands } = results;
   const whose = fold === null ? 'every fold by models trained on the others' : `fold ${fold}`;
   return [
+    runTitle(run),
     `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s`,
+    `Trained on ${trainedOn(backtest)}`,
     `${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals in brackets are 95 %, by ${grouped(resamples)} bootstrap samples of learners, seed ${seed}`,
     '',
     textTable(coverageHead, coverageRows(all, bands)),
@@ -94,44 +111,69 @@ const percent = (value: number): string => `${Math.round(100 * value)} %`;
 const withBounds = ({ mean, low, high }: Estimate, shown: typeof share): string =>
   `${shown(mean)} [${shown(low)}\u00a0${shown(high)}]`;
 
-/** Coverage this far from the level is accepted. */
-const tolerance = 0.03;
+const trainedOn = ({ cutoffs }: Backtest): string =>
+  cutoffs.length === 0
+    ? 'all answers of other learners: the log has no times, or is too short to learn from its beginning'
+    : `what other learners had answered before ${cutoffs.map(dateText).join(', ')}: the moments from each of these days to the next`;
 
-/** With the fault where coverage is farther from its level than the tolerance, and than chance: outside its 95 % interval. */
-function coverageCell({ cases, coverage }: Summary, i: number, bounds = true): Cell {
-  const [estimate, level] = [coverage[i] as Estimate, levels[i] as number];
-  const { mean, low, high } = estimate;
-  const text = bounds ? withBounds(estimate, share) : share(mean);
-  if (cases < fewObservations) return { text, look: 'few' };
-  const isNarrow = high < level && mean < level - tolerance;
-  const isWide = low > level && mean > level + tolerance;
-  if (!isNarrow && !isWide) return { text };
-  return { text: bounds ? `${text} too ${isNarrow ? 'narrow' : 'wide'}` : text, look: 'off' };
+/** Coverage this far from the level is accepted, in bands of so many learners whatever chance may have done. */
+const tolerance = 0.03;
+const manyLearners = 500;
+
+/** What is wrong with a coverage, in words; null where nothing is, or forecasts are too few to tell. */
+function faultOf({ cases, learners, coverage }: Summary, i: number): string | null {
+  const [{ mean, low, high }, level] = [coverage[i] as Estimate, levels[i] as number];
+  const mayBeChance = learners < manyLearners && low <= level && level <= high;
+  if (cases < fewObservations || mayBeChance || Math.abs(mean - level) <= tolerance) return null;
+  return mean < level ? 'too narrow' : 'too wide';
 }
 
-const coverageHead = ['Interval', 'Covers', 'Below', 'Above', 'Marked bands'];
+function coverageCell(summary: Summary, i: number, bounds = true): Cell {
+  const estimate = summary.coverage[i] as Estimate;
+  const text = bounds ? withBounds(estimate, share) : share(estimate.mean);
+  const fault = faultOf(summary, i);
+  if (fault !== null) return { text: `${text} ${fault}`, look: 'off' };
+  return isFew(summary) ? { text: `${text} few`, look: 'few' } : { text };
+}
 
-function coverageRows(all: Summary, bands: readonly Band[]): Row[] {
-  const judged = bands.filter(({ cases }) => cases >= fewObservations);
-  return levels.map((level, i) => {
+const isFew = ({ cases }: Summary): boolean => cases < fewObservations;
+
+/** How many forecasts figures rest on. */
+const casesCell = (summary: Summary): Cell => ({
+  text: grouped(summary.cases),
+  look: isFew(summary) ? 'few' : undefined,
+});
+
+const coverageHead = ['Interval', 'Covers', 'Below', 'Above', 'Forecasts', 'Learners', 'Bands that fail'];
+
+const coverageRows = (all: Summary, bands: readonly Band[]): Row[] =>
+  levels.map((level, i) => {
     const below = all.below[i] as number;
     const above = 1 - (all.coverage[i] as Estimate).mean - below;
-    const marked = judged.filter((band) => coverageCell(band, i).look === 'off').length;
-    const bandsText = `${marked} of ${judged.length}`;
-    return [percent(level), coverageCell(all, i), share(below), share(above), bandsText];
+    return [
+      ...[percent(level), coverageCell(all, i), share(below), share(above)],
+      ...[casesCell(all), grouped(all.learners), failing(bands, i)],
+    ];
   });
+
+/** @param i of a level */
+function failing(bands: readonly Band[], i: number): Cell {
+  const judged = bands.filter((band) => !isFew(band));
+  const failed = judged.filter((band) => faultOf(band, i) !== null).length;
+  return { text: `${failed} of ${judged.length}`, look: failed > 0 ? 'off' : undefined };
 }
 
-const lossHead = ['Model', 'Brier', 'Log loss, nats', 'Mean absolute error'];
+const lossHead = ['Model', 'Brier', 'Log loss, nats', 'Mean absolute error', 'Forecasts', 'Learners'];
 
-const lossRows = ({ models }: Summary, nameOf = (name: ModelName): string => name): Row[] =>
+const lossRows = (all: Summary, nameOf = (name: ModelName): string => name): Row[] =>
   modelNames.map((name) => [
     nameOf(name),
     ...(['brier', 'logLoss', 'mae'] as const).map((figure): Cell => {
-      const best = Math.min(...modelNames.map((other) => models[other][figure].mean));
-      const estimate = models[name][figure];
+      const best = Math.min(...modelNames.map((other) => all.models[other][figure].mean));
+      const estimate = all.models[name][figure];
       return { text: withBounds(estimate, loss), look: estimate.mean === best ? 'best' : undefined };
     }),
+    ...[casesCell(all), grouped(all.learners)],
   ]);
 
 const bandText =
@@ -147,11 +189,12 @@ const bandRows = (bands: readonly Band[], boundsOf: readonly number[]): Row[] =>
   bands.map((band) => [
     rangeText(band.historyFrom, band.historyTo),
     grouped(band.horizon),
-    grouped(band.cases),
+    casesCell(band),
     grouped(band.learners),
     ...levels.map((level, i) => coverageCell(band, i, boundsOf.includes(level))),
-    share(band.width.mean),
-    ...modelNames.map((name) => loss(band.models[name].logLoss.mean)),
+    ...[share(band.width.mean), ...modelNames.map((name) => loss(band.models[name].logLoss.mean))].map(
+      (text): Cell => ({ text, look: isFew(band) ? 'few' : undefined }),
+    ),
   ]);
 
 const titles: Readonly<Record<ModelName, string>> = {
@@ -160,24 +203,69 @@ const titles: Readonly<Record<ModelName, string>> = {
   population: 'Population',
 };
 
+/** What holds and what fails comes before everything else, and large. */
+const leadStyle = `
+.lead { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); margin: 1.4rem 0; }
+.lead > div { padding: .9rem 1rem; background: var(--panel); border: 1px solid var(--line); border-radius: .6rem; }
+.lead p { margin: 0; color: var(--text); }
+.lead .figure { font-size: 2.6rem; font-weight: 700; line-height: 1.2; font-variant-numeric: tabular-nums; }
+.lead .off { color: var(--alert); font-weight: 700; }
+`;
+
+function leadTile({ all, bands }: BacktestResults, level: number, i: number): string {
+  const [mean, low, high] = Object.values(all.coverage[i] as Estimate).map((value) =>
+    (100 * value).toFixed(1),
+  );
+  const fault = faultOf(all, i);
+  const verdict = isFew(all) ? 'few forecasts, not judged' : `Fails: ${fault}`;
+  const { text, look = '' } = failing(bands, i);
+  const lines: readonly (readonly [text: string, look: string])[] = [
+    [`The ${percent(level)} interval covers`, ''],
+    [`${mean} %`, fault === null ? 'figure' : 'figure off'],
+    [fault === null && !isFew(all) ? 'Holds' : verdict, fault === null ? '' : 'off'],
+    [`95 % interval over learners ${low} to ${high} %`, ''],
+    [`${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners`, ''],
+    [`Bands that fail: ${text}`, look],
+  ];
+  return tag('div', {}, ...lines.map(([told, own]) => textTag('p', own === '' ? {} : { class: own }, told)));
+}
+
+const settingsOf = (backtest: Backtest): Readonly<Record<string, string>> => ({
+  File: backtest.file,
+  Fold:
+    backtest.fold === null
+      ? 'all in turn, each forecast by models trained on the others'
+      : String(backtest.fold),
+  'Trained on': trainedOn(backtest),
+  Horizons: `${horizonsOf(backtest.results.bands).join(', ')} ${backtest.unit}`,
+  Bootstrap: `${grouped(resamples)} samples of learners, seed ${seed}`,
+});
+
 /** @returns a whole HTML document */
-export function backtestPage({ file, fold, unit, results }: Backtest, run: Run): string {
+export function backtestPage(backtest: Backtest, run: Run): string {
+  const { file, fold, unit, results } = backtest;
   const { all, bands } = results;
-  const about = `${grouped(all.cases)} forecasts of the share of right answers over the next ${unit}, for ${grouped(all.learners)} learners. Each forecast uses models that were trained on other learners, and the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners (bootstrap, ${grouped(resamples)} samples, seed ${seed}). A band of answers so far and horizon is marked where its coverage is more than ${100 * tolerance} points from the level, and by more than chance. Bands with fewer than ${fewObservations} forecasts, in grey italics, are not judged.`;
+  const about = `Forecasts of the share of right answers over the next ${unit}, from the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners. A band of answers so far and horizon fails where its coverage is more than ${100 * tolerance} points from the level; with fewer than ${manyLearners} learners only if by more than chance. What rests on fewer than ${fewObservations} forecasts is marked as few, in grey italics, and not judged.`;
   const losses =
     'All losses are better the lower; each forecast counts once. No change takes the learner’s last 50 answers for what follows, population the share of right answers of all others. The charts show the mean log loss of single answers by answers so far.';
   const lossTable = htmlTable(
     lossHead,
     lossRows(all, (name) => titles[name]),
+    true,
   );
-  return htmlPage(`Backtest of ${file}${fold === null ? '' : `, fold ${fold}`}`, [
-    runList(run, { File: file, Fold: fold === null ? 'all' : String(fold) }),
-    section('Coverage', about, htmlTable(coverageHead, coverageRows(all, bands))),
-    coverageSection(bands, unit),
-    calibrationSection(results),
-    section('Losses', losses, lossTable, chartGrid(lossCharts(bands, unit))),
-    section('Bands', bandText, htmlTable(bandHead(unit), bandRows(bands, levels), true)),
-  ]);
+  return htmlPage(
+    `Backtest of ${file}${fold === null ? '' : `, fold ${fold}`}`,
+    [
+      tag('div', { class: 'lead' }, ...levels.map((level, i) => leadTile(results, level, i))),
+      runList(run, settingsOf(backtest)),
+      section('Coverage', about, htmlTable(coverageHead, coverageRows(all, bands))),
+      coverageSection(bands, unit),
+      calibrationSection(results),
+      section('Losses', losses, lossTable, chartGrid(lossCharts(bands, unit))),
+      section('Bands', bandText, htmlTable(bandHead(unit), bandRows(bands, levels), true)),
+    ],
+    leadStyle,
+  );
 }
 
 /** @param values of the names in their order, again from the first where they are fewer */

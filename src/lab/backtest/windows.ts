@@ -3,11 +3,11 @@
  * divided into windows; the moments of each are forecast by what other learners had answered when it began.
  */
 import { type AnswerLog, everyone, placesByLearner, shared } from '../../domain/base/answer-log.js';
-import { unitOf } from '../../domain/fit/accuracy/cases.js';
+import { leastPast, unitOf } from '../../domain/fit/accuracy/cases.js';
 import { indices } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 
-/** From `from` to before `to`, Unix milliseconds; a log without times has one without bounds. */
+/** From `from` to before `to`, Unix milliseconds; without bounds in a log without times, or too short for the first window. */
 export interface Window {
   readonly from: number;
   readonly to: number;
@@ -15,16 +15,18 @@ export interface Window {
 
 export const always: Window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** Windows of as many answers each; the first fifth only trains. */
-const fifths = 5;
+/** Stretches of as many answers each, of which the first only trains. */
+const stretches = 4;
 
 export function windowsOf({ training, test }: Split): readonly Window[] {
   if (unitOf(training) === 'answers') return [always];
   // Learners without any time are at 0.
   const times = Float64Array.from([...training.at, ...test.at].filter((time) => time > 0)).sort();
-  const cutoffs = indices(fifths - 1).map(
-    (i) => times[Math.floor(((i + 1) * times.length) / fifths)] as number,
+  const cutoffs = indices(stretches - 1).map(
+    (i) => times[Math.floor(((i + 1) * times.length) / stretches)] as number,
   );
+  const [begin = 0, first = 0] = [times[0], cutoffs[0]];
+  if (first - begin < leastPast) return [always];
   return cutoffs
     .map((from, i) => ({ from, to: cutoffs[i + 1] ?? always.to }))
     .filter(({ from, to }) => from < to);

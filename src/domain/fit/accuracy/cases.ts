@@ -38,6 +38,9 @@ export const unitOf = (log: AnswerLog): HorizonUnit =>
 const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
   end > start && (at[end - 1] as number) > (at[start] as number);
 
+/** Milliseconds after which the past tells of the future: the shortest horizon is over. */
+export const leastPast = constants.horizons.days[0] * dayMs;
+
 const { from: lowestCuts, perDoubling } = constants.cuts;
 const doublings = 26;
 const laterCuts: ReadonlySet<number> = new Set(

@@ -25,7 +25,7 @@ import {
 } from '../../prediction/accuracy-model.js';
 import type { FeatureStore } from '../prediction/replay.js';
 import { calibrate } from './calibrate.js';
-import { type Observation, type TracedCase, tracedCases, unitOf } from './cases.js';
+import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } from './cases.js';
 
 const { fit: rules } = constants;
 
@@ -160,9 +160,10 @@ function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null):
 export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): number[] {
   if (unit === 'answers') return [];
   const times = Float64Array.from(cases, ({ at }) => at).sort();
+  const first = times[0] ?? 0;
   return rules.pasts
-    .map((share) => times[Math.floor(share * times.length)])
-    .filter((time) => time !== undefined);
+    .map((share) => times[Math.floor(share * times.length)] ?? first)
+    .filter((time) => time - first >= leastPast);
 }
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
