@@ -9,7 +9,14 @@ import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
 import { growTrees } from './bkt/trees.js';
 import { stepBefore } from './prediction/before.js';
 import { newFitMemory } from './prediction/blocks.js';
-import { calibrate, crossLog, growCrossPart, openCrossPart } from './prediction/cross-fit.js';
+import {
+  calibrate,
+  crossLog,
+  growCrossPart,
+  openCrossPart,
+  restoreTerms,
+  saveTerms,
+} from './prediction/cross-fit.js';
 import { fittedPrediction } from './prediction/fitted.js';
 import { fitOffsets } from './prediction/offsets.js';
 import {
@@ -42,6 +49,8 @@ const fitStages = {
   crossLog,
   openCrossPart,
   growCrossPart,
+  saveTerms,
+  restoreTerms,
   calibrate,
   fittedPrediction,
   predictRange,

@@ -16,13 +16,13 @@ import { fitModel, predictionModel } from '../base/params.js';
 import { keyOf } from '../base/text-hash.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';
-import { skillPairTerms, unrelated } from '../prediction/related.js';
+import { skillPairTerms } from '../prediction/related.js';
 import { fitParameters, mayPublish, tracedBy } from './parameters.js';
 import { allowRetries, occurs } from './prediction/blocks.js';
-import { type CrossPart, saveTerms } from './prediction/cross-fit.js';
+import type { CrossPart } from './prediction/cross-fit.js';
 import type { FittedPrediction } from './prediction/fitted.js';
 import type { AbilityOffsets } from './prediction/offsets.js';
-import { pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
+import { noPairs, pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
 import {
   type BlockName,
   type FitStep,
@@ -120,7 +120,7 @@ async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore
   const items = currentItems ?? {
     terms: shared.floats((log.items + 1) * itemTermCount),
     offsets: shared.floats(log.items + 1),
-    pairs: pairTableOf(new Array(log.items + 1).fill(unrelated), 1),
+    pairs: noPairs(log.items + 1, 1),
   };
   const own = skills.map(({ abilityOffset }) => abilityOffset);
   await replay(work, model, { mean: model.abilityOffset, skills: own, items: items.offsets }, store);
@@ -205,13 +205,13 @@ async function chooseParts(
   const tried: TriedPart[] = [];
   const { memory } = crossed[0] as CrossPart;
   for (const part of partNames.filter((one) => occurs(memory, one))) {
-    const stepBack = crossed.map(saveTerms);
+    const saved = await Promise.all(crossed.map((one) => stages.run('saveTerms', one)));
     const grown = await grow([...parts, part]);
     const published = grown.loss < best.loss;
     const answers = cross.log.skill.length;
     tried.push({ part, answers, without: best.loss, with: grown.loss, published });
     if (published) [parts, best] = [[...parts, part], grown];
-    else for (const back of stepBack) back();
+    else await Promise.all(crossed.map((one, i) => stages.run('restoreTerms', one, saved[i] ?? [])));
   }
   const calibration = await stages.run('calibrate', cross.log, best.logits);
   return { parts, calibration, tried };

@@ -120,17 +120,27 @@ export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibra
   return { shift, spread };
 }
 
-/** What a step back returns to: terms and log-odds. */
-export function saveTerms({ memory }: CrossPart): () => void {
-  const { blocks, pairs, streaks, logits } = memory;
-  const kept = [
-    ...Object.values(blocks).map(({ terms }) => terms),
-    pairs.terms,
-    streaks.shared,
-    streaks.own,
-    logits,
-  ].map((figures) => [figures, figures.slice()] as const);
-  return () => {
-    for (const [figures, saved] of kept) figures.set(saved as never);
-  };
+type Figures = Float32Array | Float64Array;
+
+/** What a step back returns to: terms and log-odds, in shared memory. */
+export const saveTerms = (part: CrossPart): Figures[] => figuresOf(part).map(copyOf);
+
+/** @param saved by `saveTerms` of the same part */
+export function restoreTerms(part: CrossPart, saved: readonly Figures[]): void {
+  for (const [i, figures] of figuresOf(part).entries()) figures.set(saved[i] as Figures);
+}
+
+const figuresOf = ({ memory: { blocks, pairs, streaks, logits } }: CrossPart): Figures[] => [
+  ...Object.values(blocks).map(({ terms }) => terms),
+  pairs.terms,
+  streaks.shared,
+  streaks.own,
+  logits,
+];
+
+function copyOf(figures: Figures): Figures {
+  const copy =
+    figures instanceof Float32Array ? shared.floats(figures.length) : shared.doubles(figures.length);
+  copy.set(figures);
+  return copy;
 }

@@ -71,6 +71,8 @@ function tableOf(pairs: Counted[], owners: number, width: number): PairTable {
   return { starts, keys, terms: shared.floats(width * pairs.length), width };
 }
 
+export const noPairs = (owners: number, width: number): PairTable => tableOf([], owners, width);
+
 /** @param related of each owner, in the log's numbers */
 export function pairTableOf(related: readonly Related[], width: number): PairTable {
   const pairs = related.flatMap(({ keys }, owner) => Array.from(keys, (key) => ({ owner, key, answers: 0 })));
