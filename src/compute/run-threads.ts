@@ -21,8 +21,8 @@ interface FitPoolOptions {
   readonly clickhouseUrl: string;
 }
 
-/** Most answers of one fit: columns, features and terms then take about 0.8 GB, and more answers change little. */
-const maxAnswers = 2_000_000;
+/** Most answers of one fit: columns, features and terms then take about 1 GB, and more answers change little. */
+const maxAnswers = 1_500_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;
 

@@ -381,7 +381,7 @@ export const accuracyConstants = {
   /** Log-odds of a share of none or all right answers end here. */
   shareBounds: { low: 0.02, high: 0.98 },
   fit: {
-    maxLearners: 5000,
+    maxLearners: 3000,
     minLearners: 20,
     minCases: 200,
     /** Parts of the learners in turn forecast by a fit on the others: what widths are measured on. */

@@ -247,7 +247,7 @@ function withTerms(
   const skills = new Map(base.skills);
   const keys = skillIds.map(keyOf);
   for (const [k, skillId] of skillIds.entries()) {
-    const terms = [...skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount)];
+    const terms = Array.from(skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount), round4);
     const abilityOffset = offsets.skills[k] ?? 0;
     // The log numbers skills from 1. Four decimals are enough, and a third of the text.
     const related = relatedByKeys(

@@ -1,9 +1,10 @@
 /** Fits and publishes models. A run that dies leaves the old version in force or the new one, and the next run goes on. */
 import type { FitThreads } from '../../compute/run-threads.js';
-import { decodeModel, encodeModel } from '../../contracts/model.js';
+import { decodingOf, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
 import { type FitReport, fitTenant, holdOut } from '../../domain/fit/tenant.js';
 import { ApiError } from '../../errors.js';
+import { inSlices } from '../../slices.js';
 import type { ModelPublisher } from '../../store/models/model-store.js';
 import type { Logger } from '../../telemetry.js';
 import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
@@ -113,7 +114,7 @@ async function fitOne(
   showStep('publication');
   const text = encodeModel(model);
   // Throws for one that could not be read back, as with a figure that is no number: it would leave the tenant without any.
-  decodeModel(text);
+  await inSlices(decodingOf(text));
   const published = await threads.publish({
     tenant,
     version,

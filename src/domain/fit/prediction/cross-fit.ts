@@ -13,7 +13,7 @@ import {
 import { clamp, sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
 import { predictionModel } from '../../base/params.js';
-import { rowWidth } from '../../prediction/features.js';
+import { itemBeforeColumn, rowWidth } from '../../prediction/features.js';
 import { logOddsWithoutItem } from '../../prediction/model.js';
 import { allowRetries, type FitMemory, newFitMemory } from './blocks.js';
 import { type Calibration, fittedPrediction } from './fitted.js';
@@ -39,14 +39,31 @@ export interface CrossPart {
 
 /** Of the training learners whole ones, evenly spread, with about `rules.answers` answers at most. */
 export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
-  const each = Math.ceil(placesOf(log, training).length / rules.answers);
-  let n = 0;
-  const learners = learnersWhere(log, (learner) => training[learner] === 1 && n++ % each === 0);
+  const share = Math.min(1, rules.answers / Math.max(1, placesOf(log, training).length));
+  let taken = 0;
+  const learners = learnersWhere(log, (learner) => {
+    if (training[learner] !== 1) return false;
+    taken += share;
+    return Math.floor(taken) > Math.floor(taken - share);
+  });
   const places = placesOf(log, learners);
   const rows = shared.floats(rowWidth * places.length);
   for (const [i, place] of places.entries())
     rows.set(store.rows.subarray(place * rowWidth, (place + 1) * rowWidth), i * rowWidth);
-  return { log: logOfLearners(log, learners), rows };
+  return withOwnItems({ log: logOfLearners(log, learners), rows });
+}
+
+/** Numbers the items anew that the learners answered: a tenant may have a million others. */
+function withOwnItems({ log, rows }: CrossLog): CrossLog {
+  const numbers = new Uint32Array(log.items + 1);
+  let items = 0;
+  for (const item of log.item) if (item > 0 && numbers[item] === 0) numbers[item] = ++items;
+  for (const [place, item] of log.item.entries()) {
+    log.item[place] = numbers[item] as number;
+    const before = place * rowWidth + itemBeforeColumn;
+    rows[before] = numbers[rows[before] as number] as number;
+  }
+  return { log: { ...log, items }, rows };
 }
 
 /** @param part from 0 to below `rules.parts` */

@@ -31,14 +31,12 @@ export function fittedPrediction(
   for (let pair = 0; pair < pairs.keys.length; pair++)
     pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
   itemPairs.terms.set(itemsBefore.terms.subarray(1));
-  // To four decimals, as they are stored.
-  const scaledTable = (table: PairTable): PairTable => ({
-    ...table,
-    terms: sharedFloats(scaled(table.terms).map(round4)),
-  });
+  // To four decimals and without a negative zero, as they are stored.
+  const stored = (terms: ArrayLike<number>): Float32Array => sharedFloats(scaled(terms).map((term) => round4(term) + 0));
+  const scaledTable = (table: PairTable): PairTable => ({ ...table, terms: stored(table.terms) });
   return {
     model,
-    skillTerms: sharedFloats(scaled(skillTermsOf(blocks, streaks))),
+    skillTerms: stored(skillTermsOf(blocks, streaks)),
     itemTerms: sharedFloats(scaled(itemTermsOf(blocks))),
     pairs: scaledTable(pairs),
     itemPairs: scaledTable(itemPairs),
