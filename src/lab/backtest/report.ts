@@ -133,16 +133,10 @@ function coverageCell(summary: Summary, i: number, bounds = true): Cell {
   const text = bounds ? withBounds(estimate, share) : share(estimate.mean);
   const fault = faultOf(summary, i);
   if (fault !== null) return { text: `${text} ${fault}`, look: 'off' };
-  return isFew(summary) ? { text: `${text} few`, look: 'few' } : { text };
+  return isFew(summary) ? { text, look: 'few' } : { text };
 }
 
 const isFew = ({ cases }: Summary): boolean => cases < fewObservations;
-
-/** How many forecasts figures rest on. */
-const casesCell = (summary: Summary): Cell => ({
-  text: grouped(summary.cases),
-  look: isFew(summary) ? 'few' : undefined,
-});
 
 const coverageHead = ['Interval', 'Covers', 'Below', 'Above', 'Forecasts', 'Learners', 'Bands that fail'];
 
@@ -152,7 +146,7 @@ const coverageRows = (all: Summary, bands: readonly Band[]): Row[] =>
     const above = 1 - (all.coverage[i] as Estimate).mean - below;
     return [
       ...[percent(level), coverageCell(all, i), share(below), share(above)],
-      ...[casesCell(all), grouped(all.learners), failing(bands, i)],
+      ...[grouped(all.cases), grouped(all.learners), failing(bands, i)],
     ];
   });
 
@@ -173,7 +167,7 @@ const lossRows = (all: Summary, nameOf = (name: ModelName): string => name): Row
       const estimate = all.models[name][figure];
       return { text: withBounds(estimate, loss), look: estimate.mean === best ? 'best' : undefined };
     }),
-    ...[casesCell(all), grouped(all.learners)],
+    ...[grouped(all.cases), grouped(all.learners)],
   ]);
 
 const bandText =
@@ -189,7 +183,7 @@ const bandRows = (bands: readonly Band[], boundsOf: readonly number[]): Row[] =>
   bands.map((band) => [
     rangeText(band.historyFrom, band.historyTo),
     grouped(band.horizon),
-    casesCell(band),
+    grouped(band.cases),
     grouped(band.learners),
     ...levels.map((level, i) => coverageCell(band, i, boundsOf.includes(level))),
     ...[share(band.width.mean), ...modelNames.map((name) => loss(band.models[name].logLoss.mean))].map(
@@ -245,7 +239,7 @@ const settingsOf = (backtest: Backtest): Readonly<Record<string, string>> => ({
 export function backtestPage(backtest: Backtest, run: Run): string {
   const { file, fold, unit, results } = backtest;
   const { all, bands } = results;
-  const about = `Forecasts of the share of right answers over the next ${unit}, from the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners. A band of answers so far and horizon fails where its coverage is more than ${100 * tolerance} points from the level; with fewer than ${manyLearners} learners only if by more than chance. What rests on fewer than ${fewObservations} forecasts is marked as few, in grey italics, and not judged.`;
+  const about = `Forecasts of the share of right answers over the next ${unit}, from the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners. A band of answers so far and horizon fails where its coverage is more than ${100 * tolerance} points from the level; with fewer than ${manyLearners} learners only if by more than chance. What rests on fewer than ${fewObservations} forecasts is in grey italics and not judged.`;
   const losses =
     'All losses are better the lower; each forecast counts once. No change takes the learner’s last 50 answers for what follows, population the share of right answers of all others. The charts show the mean log loss of single answers by answers so far.';
   const lossTable = htmlTable(
