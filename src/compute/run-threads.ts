@@ -21,7 +21,7 @@ interface FitPoolOptions {
   readonly clickhouseUrl: string;
 }
 
-/** Most answers of one fit: columns, features and terms then take about 1 GB, and more answers change little. */
+/** Most answers of one fit: columns, features and terms then take about 1.1 GB, and more answers change little. */
 const maxAnswers = 1_500_000;
 /** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
 const niceIncrement = 10;
