@@ -32,7 +32,8 @@ export function fittedPrediction(
     pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
   itemPairs.terms.set(itemsBefore.terms.subarray(1));
   // To four decimals and without a negative zero, as they are stored.
-  const stored = (terms: ArrayLike<number>): Float32Array => sharedFloats(scaled(terms).map((term) => round4(term) + 0));
+  const stored = (terms: ArrayLike<number>): Float32Array =>
+    sharedFloats(scaled(terms).map((term) => round4(term) + 0));
   const scaledTable = (table: PairTable): PairTable => ({ ...table, terms: stored(table.terms) });
   return {
     model,
