@@ -69,28 +69,27 @@ export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   return places;
 }
 
-/** The log of these learners alone, in memory of its own; skills and items keep their numbers. */
-export function logOfLearners(log: AnswerLog, learners: Learners): AnswerLog {
-  const places = placesOf(log, learners);
-  const own = [...placesByLearner(log, learners)];
-  const starts = shared.counts(own.length + 1);
-  for (const [i, { start, end }] of own.entries()) starts[i + 1] = (starts[i] as number) + end - start;
+/** The log of these answers alone, in memory of its own; skills and items keep their numbers. @param kept of each learner */
+export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, 'learner'>[]): AnswerLog {
+  const starts = shared.counts(kept.length + 1);
+  for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;
   const taken = <Column extends Uint8Array | Uint32Array | Float32Array | Float64Array>(
-    column: Column,
+    target: Column,
     source: Column,
   ): Column => {
-    for (const [i, place] of places.entries()) column[i] = source[place] as number;
-    return column;
+    for (const [i, { start, end }] of kept.entries())
+      target.set(source.subarray(start, end), starts[i] as number);
+    return target;
   };
-  const n = places.length;
+  const answers = starts[kept.length] as number;
   return {
     starts,
-    skill: taken(shared.counts(n), log.skill),
-    item: taken(shared.counts(n), log.item),
-    correct: taken(shared.bytes(n), log.correct),
-    at: taken(shared.doubles(n), log.at),
-    seconds: taken(shared.floats(n), log.seconds),
-    difficulty: taken(shared.floats(n), log.difficulty),
+    skill: taken(shared.counts(answers), log.skill),
+    item: taken(shared.counts(answers), log.item),
+    correct: taken(shared.bytes(answers), log.correct),
+    at: taken(shared.doubles(answers), log.at),
+    seconds: taken(shared.floats(answers), log.seconds),
+    difficulty: taken(shared.floats(answers), log.difficulty),
     skills: log.skills,
     items: log.items,
   };

@@ -133,7 +133,8 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   row[column++] = everRight ? timeSince : 0;
   row[column++] = lastRight ? 1 / (1 + answersSince) : 0;
   row[column++] = lastRight ? 1 / (1 + timeSince) : 0;
-  writeItem(row, column, item, elsewhereAt(place, skillAttempts), seconds);
+  const elsewhere = elsewhereAt(place, skillAttempts);
+  writeItem(row, column, item, elsewhere, seconds);
   column += itemFeatures;
   row[column++] = difficulty === null ? 0 : -difficulty;
   const { course } = learner;
@@ -145,7 +146,6 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   row[column++] = run > 0 ? course.retryForm : 0;
   row[column++] = run;
   row[column++] = skill.streak;
-  const elsewhere = elsewhereAt(place, skillAttempts);
   row[column++] = item === null ? 0 : itemPattern(item, elsewhere === item.elsewhere);
   row[column++] = courseOf(course, asked.skill);
   row[column] = item === null ? 0 : itemBeforeSkill(course, asked.skill);

@@ -2,7 +2,7 @@
  * In a log with times, forecasts are made as a service makes them: by models of what was answered before. Its time is
  * divided into windows; the moments of each are forecast by what other learners had answered when it began.
  */
-import { type AnswerLog, everyone, placesByLearner, shared } from '../../domain/base/answer-log.js';
+import { type AnswerLog, everyone, logOfPlaces, placesByLearner } from '../../domain/base/answer-log.js';
 import { leastPast, unitOf } from '../../domain/fit/accuracy/cases.js';
 import { indices } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
@@ -41,26 +41,5 @@ export function answersBefore(log: AnswerLog, { from }: Window): AnswerLog {
       return { start, end: later < 0 ? end : start + later };
     })
     .filter(({ start, end }) => end > start);
-  const starts = shared.counts(kept.length + 1);
-  for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;
-  const cut = <Column extends Uint8Array | Uint32Array | Float32Array | Float64Array>(
-    source: Column,
-    target: Column,
-  ): Column => {
-    for (const [i, { start, end }] of kept.entries())
-      target.set(source.subarray(start, end), starts[i] as number);
-    return target;
-  };
-  const answers = starts[kept.length] as number;
-  return {
-    starts,
-    skill: cut(log.skill, shared.counts(answers)),
-    item: cut(log.item, shared.counts(answers)),
-    correct: cut(log.correct, shared.bytes(answers)),
-    at: cut(log.at, shared.doubles(answers)),
-    seconds: cut(log.seconds, shared.floats(answers)),
-    difficulty: cut(log.difficulty, shared.floats(answers)),
-    skills: log.skills,
-    items: log.items,
-  };
+  return logOfPlaces(log, kept);
 }

@@ -6,7 +6,8 @@ import {
   type AnswerLog,
   type Learners,
   learnersWhere,
-  logOfLearners,
+  logOfPlaces,
+  placesByLearner,
   placesOf,
   shared,
 } from '../../base/answer-log.js';
@@ -50,7 +51,7 @@ export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore
   const rows = shared.floats(rowWidth * places.length);
   for (const [i, place] of places.entries())
     rows.set(store.rows.subarray(place * rowWidth, (place + 1) * rowWidth), i * rowWidth);
-  return withOwnItems({ log: logOfLearners(log, learners), rows });
+  return withOwnItems({ log: logOfPlaces(log, [...placesByLearner(log, learners)]), rows });
 }
 
 /** Numbers the items anew that the learners answered: a tenant may have a million others. */

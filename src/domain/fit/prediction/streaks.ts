@@ -16,7 +16,6 @@ const descent = { maxRounds: 200, tolerance: 1e-5, ridge: 0 };
 
 /** Streaks without 0: each has a step of its own. */
 export const streakSteps = 2 * maxStreak;
-const steps = streakSteps;
 /** Step s < maxStreak is that to s - maxStreak from the one after it; the others are those to s - maxStreak + 1 from the one before. */
 const hasStep = (step: number, place: number): boolean => (step < maxStreak ? place <= step : place > step);
 
@@ -58,7 +57,7 @@ export function solveStreaks({ streaks }: FitMemory): void {
       all[i % streakCount] = (all[i % streakCount] as number) + (sums[i] as number);
     return all;
   };
-  const zero = new Float64Array(steps);
+  const zero = new Float64Array(streakSteps);
   const moved = solve(
     sumOver(slopes),
     sumOver(curvatures),
@@ -79,7 +78,7 @@ export function moveStreaks(memory: FitMemory, from: number, to: number): void {
   const { order, starts } = blocks.skills;
   for (let skill = from; skill < to; skill++) {
     const at = skill * streakCount;
-    const own = streaks.own.subarray(skill * steps, (skill + 1) * steps);
+    const own = streaks.own.subarray(skill * streakSteps, (skill + 1) * streakSteps);
     const moves = streaks.moves.subarray(at, at + streakCount);
     const moved = solve(
       streaks.slopes.subarray(at, at + streakCount),
@@ -105,12 +104,12 @@ function solve(
   base: Float64Array,
   ridge: number,
 ): Float64Array {
-  const problem = newQuadratic(steps);
+  const problem = newQuadratic(streakSteps);
   const { gradient, hessian, low, high, solution } = problem;
-  for (let a = 0; a < steps; a++) {
+  for (let a = 0; a < streakSteps; a++) {
     const term = terms[a] as number;
     gradient[a] = ridge * term;
-    hessian[a * steps + a] = ridge;
+    hessian[a * streakSteps + a] = ridge;
     solution[a] = term;
     const zero = -(base[a] as number);
     low[a] = a < maxStreak ? -10 : zero;
@@ -118,14 +117,15 @@ function solve(
     for (let place = 0; place < streakCount; place++) {
       if (!hasStep(a, place)) continue;
       gradient[a] = (gradient[a] as number) - (slopes[place] as number);
-      for (let b = 0; b < steps; b++)
+      for (let b = 0; b < streakSteps; b++)
         if (hasStep(b, place))
-          hessian[a * steps + b] = (hessian[a * steps + b] as number) + (curvatures[place] as number);
+          hessian[a * streakSteps + b] =
+            (hessian[a * streakSteps + b] as number) + (curvatures[place] as number);
     }
   }
   descend(problem, descent);
-  const moves = new Float64Array(steps);
-  for (let a = 0; a < steps; a++) {
+  const moves = new Float64Array(streakSteps);
+  for (let a = 0; a < streakSteps; a++) {
     moves[a] = (solution[a] as number) - (terms[a] as number);
     terms[a] = solution[a] as number;
   }
@@ -136,6 +136,6 @@ function solve(
 export const streakTerms = (own: ArrayLike<number>): Float64Array =>
   Float64Array.from({ length: streakCount }, (_, place) => {
     let sum = 0;
-    for (let step = 0; step < steps; step++) if (hasStep(step, place)) sum += own[step] as number;
+    for (let step = 0; step < streakSteps; step++) if (hasStep(step, place)) sum += own[step] as number;
     return sum;
   });
