@@ -1,6 +1,7 @@
 /** What to ask next, over HTTP: as it is counted, ordered, bounded and refused. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { distinct, indices } from '../../src/lists.js';
 import { addItemAnswers } from '../../src/store/models/item-store.js';
 import { callerOf, event, type JsonAnswer, type RequestParts } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
@@ -41,12 +42,30 @@ async function practise(userId: string, answers: readonly Record<string, unknown
   assert.equal((await caller.trackAll(events)).status, 200);
 }
 
+/**
+ * Items that others answered so often, as often right as expected, that a learner's own answer shows in no probability:
+ * it reaches Redis within about a second, and a thread that counts answers within 30 s.
+ */
+const settle = (itemIds: readonly string[]): Promise<number> =>
+  addItemAnswers(
+    redis,
+    service.tenant,
+    0,
+    itemIds.map((itemId) => ({ itemId, answers: 1e7, right: 5e6, expected: 5e6 })),
+  );
+
+function assertNear(actual: number | undefined, expected: number | undefined, message: string): void {
+  assert.ok(
+    Math.abs((actual as number) - (expected as number)) < 1.5e-4,
+    `${message}: ${actual}, ${expected}`,
+  );
+}
+
 test('p_correct and mastery are those that an answer given now is counted with', async () => {
   await addItemAnswers(redis, service.tenant, 0, [
     { itemId: 'hard', answers: 200, right: 20, expected: 120 },
     { itemId: 'easy', answers: 200, right: 190, expected: 120 },
   ]);
-  // Items of each learner's own: what others answer on an item reaches a thread that counts within 30 s only.
   const historyOf = (userId: string) =>
     Array.from({ length: 12 }, (_, i) => ({
       skill_id: i % 3 === 0 ? 'sums' : 'ratios',
@@ -65,7 +84,9 @@ test('p_correct and mastery are those that an answer given now is counted with',
   const p: number[] = [];
   for (const [i, item] of items.entries()) {
     const userId = `counted-${i}`;
-    await practise(userId, historyOf(userId));
+    const history = historyOf(userId);
+    await settle(distinct(history.map(({ item_id }) => item_id)));
+    await practise(userId, history);
     const own = item.item_id?.startsWith('met') ? { ...item, item_id: `${userId} ${item.item_id}` } : item;
     const [chosen] = await choose(userId, { items: [own] });
     assert.ok(chosen);
@@ -73,10 +94,7 @@ test('p_correct and mastery are those that an answer given now is counted with',
     const attempts = await caller.get(`/api/v1/learners/${userId}/attempts?limit=1`);
     const [counted] = attempts.json.data.attempts;
     const name = JSON.stringify(item);
-    assert.ok(
-      Math.abs(chosen.p_correct - counted.p_correct) < 1.5e-4,
-      `${name}: ${chosen.p_correct}, ${counted.p_correct}`,
-    );
+    assertNear(chosen.p_correct, counted.p_correct, name);
     assert.equal(chosen.mastery, json.data.mastery_before, name);
     p.push(chosen.p_correct);
   }
@@ -87,6 +105,7 @@ test('p_correct and mastery are those that an answer given now is counted with',
 
 test('items of both generations of the memory are recognised, forgotten ones are as new', async () => {
   const itemOf = (i: number) => ({ skill_id: 'many', item_id: `many ${i}` });
+  await settle(indices(302).map((i) => itemOf(i).item_id));
   await practise(
     'many',
     Array.from({ length: 300 }, (_, i) => ({ ...itemOf(i), is_correct: i % 2 === 0 })),
@@ -95,9 +114,10 @@ test('items of both generations of the memory are recognised, forgotten ones are
   const [gone, wrongButGone, before, current, unmet] = chosen
     .toSorted((a, b) => a.index - b.index)
     .map(({ p_correct }) => p_correct);
-  assert.deepEqual([gone, wrongButGone], [unmet, unmet]);
-  assert.equal(before, current);
-  assert.ok((before as number) < (unmet as number));
+  assertNear(gone, unmet, 'forgotten, answered right');
+  assertNear(wrongButGone, unmet, 'forgotten, answered wrong');
+  assertNear(before, current, 'both generations');
+  assert.ok((before as number) < (unmet as number) - 0.02, `${before}, ${unmet}`);
 });
 
 test('the order, the rule of three and the limit', async () => {
@@ -175,6 +195,7 @@ test("another tenant's learner of the same name, skills and items are not seen",
   const [unknown] = await choose('shared', { items }, stranger);
   assert.ok(known && known.mastery > 0.9);
   assert.deepEqual([unknown?.mastery, unknown?.p_correct, unknown?.reason_code], [0.3, 0.41, 'NEW_SKILL']);
+  assert.ok(unknown && unknown.expected_gain > 0, 'though the tenant knows no skill yet');
 });
 
 test('names of the catalogue stand in reasons, and mastered skills come after what is to be learned', async () => {
