@@ -8,17 +8,24 @@ import { type SectionMeasure, trustOf } from '../score/score.js';
 import type { PaceState } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 
+const { leastSkills } = scoreModel;
+
 type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'mastery'>>;
 
 /** Points per hour of practice on a skill, answered before or not. */
 export function practiceGain(view: SkillView, worth: Worth): number {
   const learning = learningOf(view.model.parameters.pLearn, isPlateau(view.state.plateau));
   const answers = answersPerHour(view.state.pace);
-  // Where few skills are known, each stands for many fine ones, which share the hour's answers.
   return pointsOf(view, worth, ({ knownSkills }) =>
-    learned(view.mastery, learning, answers * Math.min(1, knownSkills / scoreModel.leastSkills)),
+    learned(view.mastery, learning, answers * shareOfSkill(knownSkills)),
   );
 }
+
+/**
+ * Where few skills are known, each stands for many fine ones, which share the hour's answers. A tenant knows none before
+ * its first answer, and this one at least exists.
+ */
+const shareOfSkill = (knownSkills: number): number => clamp(knownSkills, 1, leastSkills) / leastSkills;
 
 /** Points per hour of reviewing what a skill lost to forgetting, as if there were reviews enough for an hour. */
 export const reviewGain = (view: SkillView, worth: Worth): number =>
