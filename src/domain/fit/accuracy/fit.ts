@@ -49,8 +49,9 @@ export function fitAccuracy(
   const sum = cases.reduce((total, { right, answers }) => total + right / answers, 0);
   const mean = clamp(sum / cases.length, constants.shareBounds.low, constants.shareBounds.high);
   const base = { ...startAccuracy, unit, learners: learners.size, cases: cases.length, mean };
-  const model = { ...base, ...fitExpected(base, cases, learners.size) };
-  const observed = observe(model, cases, learners, pasts);
+  const rows = rowsOf(cases, mean);
+  const model = { ...base, ...fitExpected(base, rows, learners.size) };
+  const observed = observe(model, cases, rows, learners, pasts);
   const variance = fitVariance(observed);
   return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
@@ -63,23 +64,29 @@ export function fitAccuracy(
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
+  rows: CaseRows,
   learners: ReadonlySet<number>,
   pasts: readonly Past[],
 ): Observation[] {
   const parts = new Map([...learners].map((learner, i) => [learner, i % rules.parts]));
-  const fitOn = (known: readonly TracedCase[]): AccuracyModel => {
-    const people = new Set(known.map(({ learner }) => learner)).size;
-    return { ...start, ...fitExpected(start, known, people) };
-  };
-  const byPart = Array.from({ length: rules.parts }, (_, part) =>
-    fitOn(cases.filter(({ learner }) => parts.get(learner) !== part)),
-  );
+  const partOf = cases.map(({ learner }) => parts.get(learner) as number);
+  const fitOn = (known: CaseRows, people: number): AccuracyModel => ({
+    ...start,
+    ...fitExpected(start, known, people),
+  });
+  const byPart = Array.from({ length: rules.parts }, (_, part) => {
+    const people = [...parts.values()].filter((own) => own !== part).length;
+    return fitOn({ ...rows, takesPart: (i) => partOf[i] !== part }, people);
+  });
   const byPast = pasts
     .filter((past) => past.cases.length >= rules.minCases)
-    .map((past) => ({ at: past.at, model: fitOn(past.cases) }));
-  return cases.map((one) => {
+    .map((past) => {
+      const people = new Set(past.cases.map(({ learner }) => learner)).size;
+      return { at: past.at, model: fitOn(rowsOf(past.cases, start.mean), people) };
+    });
+  return cases.map((one, i) => {
     const past = byPast.findLast(({ at }) => at <= one.at);
-    const model = past?.model ?? byPart[parts.get(one.learner) ?? 0] ?? start;
+    const model = past?.model ?? (byPart[partOf[i] as number] as AccuracyModel);
     return { ...one, expected: expectedShare(model, one.trace, one.span) };
   });
 }
@@ -176,19 +183,33 @@ const maxSteps = 25;
 const tolerance = 1e-6;
 const descent = { maxRounds: 2000, tolerance: 1e-9, ridge: 1e-9 };
 
+/** Figures of cases, a row each, and the shares that came out; some may be left out. */
+interface CaseRows {
+  readonly rows: Float64Array;
+  readonly shares: Float64Array;
+  readonly takesPart?: (place: number) => boolean;
+}
+
+function rowsOf(cases: readonly TracedCase[], mean: number): CaseRows {
+  const rows = new Float64Array(cases.length * width);
+  for (const [i, one] of cases.entries()) rows.set(rowOf(one, mean), i * width);
+  return { rows, shares: Float64Array.from(cases, ({ right, answers }) => right / answers) };
+}
+
 /**
  * Newton's method on the log loss of the shares, each case counted once, drawn towards the figures before a fit.
- * @param from its coefficients are where the search begins
+ * @param from its coefficients are where the search begins @param learners whose cases take part
  */
-function fitExpected(from: AccuracyModel, cases: readonly TracedCase[], learners: number): Expected {
-  const rows = new Float64Array(cases.length * width);
-  for (const [i, one] of cases.entries()) rows.set(rowOf(one, from.mean), i * width);
-  const shares = Float64Array.from(cases, ({ right, answers }) => right / answers);
+function fitExpected(
+  from: AccuracyModel,
+  { rows, shares, takesPart = () => true }: CaseRows,
+  learners: number,
+): Expected {
   const ridge = constants.fit.ridgeLearners / learners;
   let at = coefficientsOf(from);
   for (let step = 0; step < maxSteps; step++) {
     const problem = newQuadratic(width);
-    for (const [i, share] of shares.entries()) addCase(problem, rows, i * width, share, at);
+    for (const [i, share] of shares.entries()) if (takesPart(i)) addCase(problem, rows, i * width, share, at);
     const next = newtonStep(problem, at, ridge);
     const moved = Math.max(...next.map((value, j) => Math.abs(value - (at[j] as number))));
     at = next;
@@ -270,12 +291,14 @@ function fitVariance(observed: readonly Observation[]): number[] {
     const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {
       const weight = (sumOfParts(variance, parts) + chance) ** -2;
-      for (const [j, part] of parts.entries()) {
-        gradient[j] = (gradient[j] as number) - weight * part * (square - chance);
-        for (const [k, other] of parts.entries())
-          hessian[j * size + k] = (hessian[j * size + k] as number) + weight * part * other;
+      for (let j = 0; j < size; j++) {
+        const part = weight * (parts[j] as number);
+        gradient[j] = (gradient[j] as number) - part * (square - chance);
+        for (let k = 0; k <= j; k++)
+          hessian[j * size + k] = (hessian[j * size + k] as number) + part * (parts[k] as number);
       }
     }
+    mirror(hessian, size);
     variance = lowestPoint(problem);
   }
   return variance;
