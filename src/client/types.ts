@@ -65,6 +65,7 @@ export type NextItemsRequest = {
   readonly items: readonly {
     readonly item_id?: Id | null | undefined;
     readonly skill_id: Id;
+    /** As the answers on the item are sent: what is learned of an item counts beside it */
     readonly question_difficulty?: number | null | undefined;
   }[];
   readonly limit?: number | null | undefined;

@@ -233,7 +233,7 @@ test('with a fitted model too, where every new term of a question without an ite
       'practised_before',
       /^After what was practised just before, and how it went, answers on this skill are /,
     ],
-    ['course', /^Learners who began with the same skill are more often right on this one than others: /],
+    ['course', /^Learners whose course of skills began alike are more often right on this one than others: /],
   ] as const)
     assert.match(texts.get(name) ?? `no ${name}`, text);
   const { versions } = (await other.get('/api/v1/model/versions')).json.data;

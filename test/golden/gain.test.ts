@@ -61,6 +61,15 @@ test('an hour on a skill that was never answered begins at its prior', () => {
 test('where a section has few skills each is many fine ones, which share the answers of an hour', () => {
   const [few, many] = [5, 20].map((skills) => practiceGain(one({ mastery: 0.3 }), worth(0.5, 20, skills)));
   close((few as number) / (many as number), (1 - 0.985 ** 12) / (1 - 0.985 ** 48));
+  const faded = { ...one({ mastery: 0.95 }), mastery: 0.55 };
+  const [fewReviews, manyReviews] = [5, 20].map((skills) => reviewGain(faded, worth(0.5, 20, skills)));
+  close((fewReviews as number) / (manyReviews as number), 5 / 20);
+  // Before the first answer none is known, without a section half of one in each.
+  const [none, single] = [0, 1].map((skills) => practiceGain(one({ mastery: 0.3 }), worth(0.5, 20, skills)));
+  close(none as number, single as number);
+  const unplaced = viewUnseen('anywhere', model, now);
+  const [nothing, half] = [0, 0.5].map((skills) => practiceGain(unplaced, worth(0.5, skills, skills)));
+  close(nothing as number, half as number);
 });
 
 test('a skill without a section gains half in each', () => {

@@ -208,6 +208,22 @@ test('of pairs those with the most answers stay, within the bounds of each owner
   assert.deepEqual([pairMember(one, 0, 3), pairMember(one, 1, 1), pairMember(one, 1, 0)], [0, 1, 0]);
 });
 
+test('an answer counts once for a pair, in however many columns the key stands', () => {
+  const rows = Float32Array.from([7, 7, 0, 7, 0, 8]);
+  const sorted = { order: Uint32Array.of(0, 1, 2), starts: Uint32Array.of(0, 3) };
+  const keysOf = (answers: number) =>
+    Array.from(newPairTable(rows, 2, sorted, [0, 1], 1, { answers, each: 9, all: 9 }).keys);
+  assert.deepEqual([keysOf(1), keysOf(2), keysOf(3)], [[7, 8], [7], []]);
+});
+
+test('pairs of parts that are not published take no room', () => {
+  const related = { keys: [2, 5, 9], terms: [0, 0, -0, 0, 0, 0.5] };
+  assert.deepEqual(
+    relatedByKeys(related, 2, (key) => key),
+    { keys: [9], terms: [0, 0.5] },
+  );
+});
+
 test('pairs survive another numbering, those that are no longer known aside', () => {
   const related = { keys: [2, 5, 9], terms: [1, 2, 3, 4, 5, 6] };
   const renamed = relatedByKeys(related, 2, (key) => (key === 5 ? 0 : 20 - key));

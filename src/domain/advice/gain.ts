@@ -16,20 +16,12 @@ type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'ma
 export function practiceGain(view: SkillView, worth: Worth): number {
   const learning = learningOf(view.model.parameters.pLearn, isPlateau(view.state.plateau));
   const answers = answersPerHour(view.state.pace);
-  return pointsOf(view, worth, ({ knownSkills }) =>
-    learned(view.mastery, learning, answers * shareOfSkill(knownSkills)),
-  );
+  return pointsOf(view, worth, (hourShare) => learned(view.mastery, learning, answers * hourShare));
 }
-
-/**
- * Where few skills are known, each stands for many fine ones, which share the hour's answers. A tenant knows none before
- * its first answer, and this one at least exists.
- */
-const shareOfSkill = (knownSkills: number): number => clamp(knownSkills, 1, leastSkills) / leastSkills;
 
 /** Points per hour of reviewing what a skill lost to forgetting, as if there were reviews enough for an hour. */
 export const reviewGain = (view: SkillView, worth: Worth): number =>
-  pointsOf(view, worth, () => view.state.mastery - view.mastery) *
+  pointsOf(view, worth, (hourShare) => hourShare * (view.state.mastery - view.mastery)) *
   (answersPerHour(view.state.pace) / gainModel.reviewAnswers);
 
 /** Mastery that an hour is expected to bring on a skill without answers, among many known skills. */
@@ -42,13 +34,19 @@ const learned = (mastery: number, learning: number, answers: number): number =>
 const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 
-/** Points that a gain in mastery is worth: the slope of the link from mean mastery to the score. */
-function pointsOf(view: SkillView, worth: Worth, gainIn: (section: Worth[Section]) => number): number {
+/**
+ * Points that a gain in mastery is worth: the slope of the link from mean mastery to the score.
+ * @param gainIn by the share of an hour's answers that go to the skill: where few skills are known, each stands for many fine
+ *   ones, which share them. A tenant knows none before its first answer, but this one exists.
+ */
+function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => number): number {
   let points = 0;
   for (const section of sections) {
-    const weight = shareOf(view.placement, section) * view.placement.weight;
-    if (weight === 0) continue;
-    points += trustOf(view) * weight * pointsPerWeight(worth[section], weight) * gainIn(worth[section]);
+    const share = shareOf(view.placement, section);
+    if (share === 0) continue;
+    const weight = share * view.placement.weight;
+    const hourShare = clamp(worth[section].knownSkills, share, leastSkills) / leastSkills;
+    points += trustOf(view) * weight * pointsPerWeight(worth[section], weight) * gainIn(hourShare);
   }
   return points;
 }

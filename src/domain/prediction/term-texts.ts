@@ -53,7 +53,7 @@ const tellings: Readonly<Record<Name, Telling>> = {
   practisedBefore: (_, raises) =>
     `After what was practised just before, and how it went, answers on this skill are ${oftener(raises)} than usual`,
   course: (_, raises) =>
-    `Learners who began with the same skill are ${oftener(raises)} on this one than others`,
+    `Learners whose course of skills began alike are ${oftener(raises)} on this one than others`,
   itemBefore: (_, raises) =>
     `Right after the last question of another skill, answers to this question are ${oftener(raises)} than usual`,
   bkt: (logOdds) =>

@@ -14,7 +14,10 @@ const Item = Type.Object({
   item_id: orNull(Id),
   skill_id: Id,
   question_difficulty: orNull(
-    Type.Number({ minimum: -difficultyModel.limit, maximum: difficultyModel.limit }),
+    Type.Number({
+      ...{ minimum: -difficultyModel.limit, maximum: difficultyModel.limit },
+      description: 'As the answers on the item are sent: what is learned of an item counts beside it',
+    }),
   ),
 });
 

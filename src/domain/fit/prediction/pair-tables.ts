@@ -42,15 +42,20 @@ export function newPairTable(
   for (let owner = 0; owner < owners; owner++) {
     const counts = new Map<number, number>();
     for (let i = starts[owner] as number; i < (starts[owner + 1] as number); i++)
-      for (const column of columns) {
-        const key = rows[(order[i] as number) * rowWidth + column] as number;
-        if (key !== 0) counts.set(key, 1 + (counts.get(key) ?? 0));
-      }
+      for (const key of keysOf(rows, (order[i] as number) * rowWidth, columns))
+        counts.set(key, 1 + (counts.get(key) ?? 0));
     const own: Counted[] = [];
     for (const [key, answers] of counts) if (answers >= limits.answers) own.push({ owner, key, answers });
     kept.push(...mostAnswered(own, limits.each));
   }
   return tableOf(mostAnswered(kept, limits.all), owners, width);
+}
+
+/** The keys of an answer, each once: the skill that a course began with may be among those practised before. */
+function keysOf(rows: Float32Array, row: number, columns: readonly number[]): Set<number> {
+  const keys = new Set<number>();
+  for (const column of columns) if (rows[row + column] !== 0) keys.add(rows[row + column] as number);
+  return keys;
 }
 
 const mostAnswered = (pairs: Counted[], most: number): Counted[] =>
@@ -97,19 +102,21 @@ export function relatedAt({ starts, keys, terms, width }: PairTable, owner: numb
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/** The same under other keys, each of which comes once. @param width terms of a key @param keyOf 0: it is left out */
+/**
+ * The same under other keys, each of which comes once, without pairs whose terms are all 0, as of parts that are not published.
+ * @param width terms of a key @param keyOf 0: it is left out
+ */
 export function relatedByKeys(
   { keys, terms }: Related,
   width: number,
   keyOf: (key: number) => number,
 ): Related {
-  const places = new Map<number, number>();
-  for (let i = 0; i < keys.length; i++) places.set(keyOf(keys[i] as number), i);
-  places.delete(0);
-  const sorted = [...places.keys()].sort((a, b) => a - b);
-  const at = (key: number): number => (places.get(key) as number) * width;
-  return {
-    keys: sorted,
-    terms: sorted.flatMap((key) => Array.from({ length: width }, (_, i) => terms[at(key) + i] as number)),
-  };
+  const own = new Map<number, number[]>();
+  for (let i = 0; i < keys.length; i++) {
+    const figures = Array.from({ length: width }, (_, j) => terms[i * width + j] as number);
+    if (figures.some((figure) => figure !== 0)) own.set(keyOf(keys[i] as number), figures);
+  }
+  own.delete(0);
+  const sorted = [...own].sort(([a], [b]) => a - b);
+  return { keys: sorted.map(([key]) => key), terms: sorted.flatMap(([, figures]) => figures) };
 }
