@@ -20,18 +20,9 @@ export const lockedPackages = (): [path: string, locked: Locked][] => {
 };
 
 /**
- * Binaries of other platforms that the registry did not have by which the lock file was written: by their prefixes.
+ * Binaries of other platforms that the registry did not have by which the lock file was written.
  * Nothing may be added. full/lock-file tells the hashes once a registry names them.
  */
-const unhashed = {
-  '@biomejs/cli-':
-    'android-arm64 android-x64 darwin-arm64 darwin-x64 linux-arm64-musl linux-x64-musl win32-arm64 win32-x64',
-  '@chdb/lib-': 'darwin-arm64 darwin-x64 linux-arm64-gnu',
-  '@msgpackr-extract/msgpackr-extract-': 'darwin-arm64 darwin-x64 linux-arm win32-x64',
-  '@oxc-parser/binding-':
-    'android-arm-eabi android-arm64 darwin-arm64 darwin-x64 freebsd-x64 linux-arm-gnueabihf linux-arm-musleabihf linux-ppc64-gnu linux-riscv64-gnu linux-riscv64-musl linux-s390x-gnu openharmony-arm64 win32-arm64-msvc win32-ia32-msvc win32-x64-msvc',
-};
-
-export const withoutHash: readonly string[] = Object.entries(unhashed).flatMap(([prefix, platforms]) =>
-  platforms.split(' ').map((platform) => prefix + platform),
+export const withoutHash: readonly string[] = ['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map(
+  (platform) => `@chdb/lib-${platform}`,
 );
