@@ -49,7 +49,7 @@ export async function trainModels(
 /** Pairs of skills, and of items, that have terms. */
 const pairsOf = ({ model, items }: FittedModel) => ({
   skillPairs: [...model.skills.values()].reduce((sum, { related }) => sum + related.keys.length, 0),
-  itemPairs: items?.pairs.keys.length ?? 0,
+  itemPairs: items?.pairs.terms.filter((term) => term !== 0).length ?? 0,
 });
 
 function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
