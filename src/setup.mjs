@@ -141,7 +141,7 @@ async function installPackages() {
 function buildKey() {
   const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
     readdirSync(pathIn(folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => /\.(c?ts|js|css|html)$/.test(name))
+      .filter((name) => /\.(c?tsx?|js|css|html)$/.test(name))
       .map((name) => join(folder, name))
       .sort(),
   );

@@ -47,6 +47,14 @@ test(
     await rm(join(dir, 'src/gone.ts'));
     assert.equal((await setup(dir, 'start')).code, 0);
     assert.equal(existsSync(join(dir, 'dist/src/gone.js')), false);
+
+    // Pages are sources, too.
+    for (const text of ['one', 'two']) {
+      const before = await stat(join(dir, 'dist'));
+      await writeFile(join(dir, 'src/part.tsx'), `export const part = '${text}';\n`);
+      await setup(dir, 'start');
+      assert.notEqual((await stat(join(dir, 'dist'))).ino, before.ino, text);
+    }
   },
 );
 

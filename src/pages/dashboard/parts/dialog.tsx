@@ -1,6 +1,6 @@
 /** What has to be decided before anything else, in the browser's own dialog: it keeps the focus, and Escape closes it. */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAction } from '../base/action.js';
 import { ErrorNote } from './loaded.jsx';
 
@@ -16,16 +16,21 @@ interface DialogProps {
 /** Open as long as it is there. */
 export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
+  const opener = useRef<Element | null>(null);
   const id = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
+  // Not with the next frame: keys that come before it would miss the dialog.
+  useLayoutEffect(() => {
+    opener.current = document.activeElement;
     dialog.current?.showModal();
-    // Taken out of the page, it gives the focus back to nothing.
-    return () => {
-      const back = isOpenerGone?.current === true ? document.getElementById('content') : opener;
-      if (back instanceof HTMLElement) back.focus({ preventScroll: true });
-    };
   }, []);
+  useEffect(
+    () => () => {
+      // Taken out of the page, it gives the focus back to nothing.
+      const back = isOpenerGone?.current === true ? document.getElementById('content') : opener.current;
+      if (back instanceof HTMLElement) back.focus({ preventScroll: true });
+    },
+    [],
+  );
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby={id} onClose={onClose}>
       <h2 id={id}>{title}</h2>
@@ -49,7 +54,7 @@ export function Confirm({ title, verb, isDangerous = false, act, onClose, childr
   const cancel = useRef<HTMLButtonElement>(null);
   const isGone = useRef(false);
   // What cannot be undone is not what Enter does first.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isDangerous) cancel.current?.focus();
   }, []);
   const confirm = async (): Promise<void> => {

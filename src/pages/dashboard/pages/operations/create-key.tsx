@@ -27,22 +27,27 @@ export function CreateKey({ onClose, onDone }: CreateKeyProps) {
     setMade(key);
     onDone();
   };
-  if (made === null) return <Form onClose={onClose} onDone={done} />;
   return (
-    <Dialog title="The new key" onClose={onClose}>
-      <Once
-        label={`Key ${made.key_id} of ${made.tenant}, with ${made.scopes.join(', ')}`}
-        secret={made.key}
-      />
-      <p>It is shown here and nowhere else: copy it now. Who loses it gets a new one.</p>
-      <div>
-        <button type="button" onClick={onClose}>
-          I have it
-        </button>
-      </div>
+    <Dialog title={made === null ? 'New key' : 'The new key'} onClose={onClose}>
+      {made === null ? <Form onClose={onClose} onDone={done} /> : <Made created={made} onClose={onClose} />}
     </Dialog>
   );
 }
+
+const Made = ({ created, onClose }: { created: CreatedKey; onClose: () => void }) => (
+  <>
+    <Once
+      label={`Key ${created.key_id} of ${created.tenant}, with ${created.scopes.join(', ')}`}
+      secret={created.key}
+    />
+    <p>It is shown here and nowhere else: copy it now. Who loses it gets a new one.</p>
+    <div>
+      <button type="button" onClick={onClose}>
+        I have it
+      </button>
+    </div>
+  </>
+);
 
 function Form({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedKey) => void }) {
   const { api, own, can } = useViewer();
@@ -61,34 +66,32 @@ function Form({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedK
     void run();
   };
   return (
-    <Dialog title="New key" onClose={onClose}>
-      <form class="form" onSubmit={submit}>
-        {can('operator') && (
-          <label class="field">
-            Tenant
-            <input
-              required
-              maxLength={128}
-              pattern="[A-Za-z0-9._~\-]+"
-              title="Of A-Z, a-z, 0-9 and . _ ~ -"
-              value={tenant}
-              onInput={(event) => setTenant(event.currentTarget.value)}
-            />
-          </label>
-        )}
-        <ScopeFields scopes={scopes} onChange={setScopes} />
-        <QuotaFields quota={quota} onChange={setQuota} />
-        {error !== null && <ErrorNote error={error} />}
-        <div class="row">
-          <button type="submit" class="primary" disabled={isBusy || scopes.length === 0}>
-            Make the key
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <form class="form" onSubmit={submit}>
+      {can('operator') && (
+        <label class="field">
+          Tenant
+          <input
+            required
+            maxLength={128}
+            pattern="[A-Za-z0-9._~\-]+"
+            title="Of A-Z, a-z, 0-9 and . _ ~ -"
+            value={tenant}
+            onInput={(event) => setTenant(event.currentTarget.value)}
+          />
+        </label>
+      )}
+      <ScopeFields scopes={scopes} onChange={setScopes} />
+      <QuotaFields quota={quota} onChange={setQuota} />
+      {error !== null && <ErrorNote error={error} />}
+      <div class="row">
+        <button type="submit" class="primary" disabled={isBusy || scopes.length === 0}>
+          Make the key
+        </button>
+        <button type="button" onClick={onClose}>
+          Cancel
+        </button>
+      </div>
+    </form>
   );
 }
 

@@ -1,9 +1,10 @@
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** A secret that is shown once, with a button that copies it. */
+/** A secret that is shown once, selected, with a button that copies it. */
 export function Once({ label, secret }: { label: string; secret: string }) {
   const field = useRef<HTMLInputElement>(null);
   const [told, tell] = useState('');
+  useLayoutEffect(() => field.current?.focus(), []);
   const copy = async (): Promise<void> => {
     field.current?.select();
     try {
