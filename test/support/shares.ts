@@ -1,12 +1,13 @@
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import type { AccuracyCase, TracedCase } from '../../src/domain/fit/accuracy/cases.js';
-import type { AccuracyTrace } from '../../src/domain/prediction/accuracy-model.js';
+import type { AccuracySubject } from '../../src/domain/prediction/accuracy-model.js';
 import {
   type LearnerTrace,
   newLearnerTrace,
   newSkillTrace,
   updateTraces,
 } from '../../src/domain/tracing/traces.js';
+import { shareAfter } from '../../src/domain/tracing/trend.js';
 import { answerLog, type LoggedAnswer } from './answer-logs.js';
 
 /** A learner's trace after answers on questions as hard as the mean. */
@@ -43,14 +44,21 @@ export function steadyLog({ learners, answersEach, chance, random }: SharePlan):
   return answerLog(1, all);
 }
 
-/** The cases with what the learner's state told at their moment. */
+/** A learner after these answers, as forecasts look at one. */
+export const subjectAfter = (answers: readonly boolean[]): AccuracySubject => ({
+  trace: traceOf(answers),
+  trend: { share: shareAfter(Uint8Array.from(answers, Number)) },
+});
+
+/** The cases with the learner's states at their moment. */
 export function tracedCases(log: AnswerLog, cases: readonly AccuracyCase[]): TracedCase[] {
-  const traces = new Map<number, AccuracyTrace>();
+  const subjects = new Map<number, AccuracySubject>();
   return cases.map((one) => {
     const start = log.starts[one.learner] as number;
     const place = start + one.history;
-    const known = traces.get(place) ?? traceOf([...log.correct.subarray(start, place)].map((c) => c === 1));
-    traces.set(place, known);
-    return { ...one, trace: known };
+    const answers = [...log.correct.subarray(start, place)].map((c) => c === 1);
+    const subject = subjects.get(place) ?? subjectAfter(answers);
+    subjects.set(place, subject);
+    return { ...one, ...subject };
   });
 }

@@ -67,6 +67,7 @@ export function studyContext({ knownSkills, answers, ...part }: ContextPart): St
   const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
   const of = answers ?? { math: enough(math), rw: enough(rw) };
   return {
+    learner: newLearner,
     model: unfittedModel,
     now,
     goal: {

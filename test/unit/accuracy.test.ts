@@ -30,7 +30,7 @@ import { newLearner } from '../../src/domain/tracing/states.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
 import { formLog } from '../support/forms.js';
 import { seeded } from '../support/random.js';
-import { steadyLog, tracedCases, traceOf } from '../support/shares.js';
+import { steadyLog, subjectAfter, tracedCases } from '../support/shares.js';
 
 const dayMs = 86_400_000;
 
@@ -78,7 +78,7 @@ test('intervals: inside 0 to 1, around the forecast, wider by level, narrower wi
       fc.tuple(anyLevel, anyLevel),
       fc.tuple(anyCount, anyCount),
       (model, answers, horizon, levels, counts) => {
-        const forecast = forecastAccuracy(model, { trace: traceOf(answers) }, horizon);
+        const forecast = forecastAccuracy(model, subjectAfter(answers), horizon);
         assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
         const [less, more] = levels.toSorted((a, b) => a - b) as [number, number];
         const [few, many] = counts.toSorted((a, b) => a - b) as [number, number];
@@ -104,7 +104,7 @@ test('the distribution is that of the intervals', () => {
       anyLevel,
       anyCount,
       (model, answers, level, count) => {
-        const forecast = forecastAccuracy(model, { trace: traceOf(answers) }, 30);
+        const forecast = forecastAccuracy(model, subjectAfter(answers), 30);
         const { low, high } = accuracyInterval(model, forecast, count, level);
         const below = accuracyCdf(model, forecast, count, low);
         const above = 1 - accuracyCdf(model, forecast, count, high);
@@ -120,7 +120,7 @@ test('a right answer never lowers the forecast, a wrong one never raises it', ()
   fc.assert(
     fc.property(fc.constantFrom(...models), anyAnswers, anyHorizon, (model, answers, horizon) => {
       const expected = (all: readonly boolean[]): number =>
-        forecastAccuracy(model, { trace: traceOf(all) }, horizon).expected;
+        forecastAccuracy(model, subjectAfter(all), horizon).expected;
       const now = expected(answers);
       assert.ok(expected([...answers, true]) >= now - 1e-12);
       assert.ok(expected([...answers, false]) <= now + 1e-12);
@@ -131,11 +131,7 @@ test('a right answer never lowers the forecast, a wrong one never raises it', ()
 test('a learner without answers is forecast as the population, less surely than one with many', () => {
   const none = forecastAccuracy(fitted, newLearner, 50);
   assert.ok(Math.abs(none.expected - fitted.mean) < 0.03, `${none.expected} of ${fitted.mean}`);
-  const many = forecastAccuracy(
-    fitted,
-    { trace: traceOf(Array.from({ length: 90 }, (_, i) => i % 3 > 0)) },
-    50,
-  );
+  const many = forecastAccuracy(fitted, subjectAfter(Array.from({ length: 90 }, (_, i) => i % 3 > 0)), 50);
   assert.ok(many.sd < none.sd);
 });
 
@@ -151,14 +147,14 @@ test('a fit finds a known truth: what was answered so far, the more of it the su
   assert.ok(Math.abs(found.coverage80 - 0.8) < 0.04, `covers ${found.coverage80}`);
   // With hundreds of answers the truth is nearly known: the share so far, hardly drawn to the mean.
   const late = cases.filter(({ history }) => history >= 100);
-  for (const { trace, horizon } of late) {
+  for (const { trace, trend, horizon } of late) {
     const share = trace.right / (trace.right + trace.wrong);
-    const { expected } = forecastAccuracy(model, { trace }, horizon);
+    const { expected } = forecastAccuracy(model, { trace, trend }, horizon);
     assert.ok(Math.abs(expected - share) < 0.12, `${expected} after ${share}`);
   }
   const [first, last] = [cases.filter(({ history }) => history <= 4), late].map((some) => {
-    const widths = some.map(({ trace, horizon }) => {
-      const { low, high } = accuracyInterval(model, forecastAccuracy(model, { trace }, horizon), 1000, 0.8);
+    const widths = some.map((one) => {
+      const { low, high } = accuracyInterval(model, forecastAccuracy(model, one, one.horizon), 1000, 0.8);
       return high - low;
     });
     return widths.reduce((sum, width) => sum + width, 0) / widths.length;
@@ -213,7 +209,7 @@ test('the same cases give the same figures, and answers that are all alike give 
   for (const right of [0, 1]) {
     const log = steadyLog({ learners: 30, answersEach: 60, chance: () => right, random: seeded(1) });
     const accuracy = fitAccuracy(casesOf(log), 'answers') ?? assert.fail();
-    const { expected } = forecastAccuracy(accuracy, { trace: traceOf(new Array(20).fill(right === 1)) }, 20);
+    const { expected } = forecastAccuracy(accuracy, subjectAfter(new Array(20).fill(right === 1)), 20);
     assert.ok(Math.abs(expected - right) < 0.1, `${expected}`);
     assert.deepEqual(decodeModel(encodeModel({ ...unfittedModel, accuracy })).accuracy, accuracy);
   }
@@ -242,7 +238,7 @@ test('a model of format 1 is read, and forecasts as it did', () => {
     [6, 20, (1 + 0.5 * ((3 - Math.log1p(6)) / 2)) * (1.2 - 0.2 * (Math.log1p(20) - 2))],
     [60, 365, 0.8],
   ] as const) {
-    const forecast = forecastAccuracy(accuracy, { trace: traceOf(new Array(history).fill(true)) }, horizon);
+    const forecast = forecastAccuracy(accuracy, subjectAfter(new Array(history).fill(true)), horizon);
     const days = 1 / (1 + Math.log1p(horizon));
     const latent = 0.01 + 0.05 / Math.sqrt(history + 5) + days * (0.02 + 0.4 * (1 - forecast.expected) ** 2);
     assert.ok(Math.abs(forecast.sd ** 2 - latent * factor) < 1e-9, `${forecast.sd ** 2}, ${latent * factor}`);

@@ -182,6 +182,7 @@ function newLearnerHistory() {
         place: place + 1,
         at,
         difficulty: null,
+        bias: 0,
       });
       return row;
     },
@@ -393,6 +394,7 @@ const firstInput: FeatureInput = {
   place: 1,
   at: 1.7e12,
   difficulty: null,
+  bias: 0,
 };
 
 function firstRow(input: Partial<FeatureInput>): Float64Array {

@@ -11,11 +11,12 @@ import { calibration } from '../tracing/calibration.js';
 import { efficiencyIndex, rapidFlag, rapidThreshold } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { isMastered, type SkillState } from '../tracing/states.js';
+import { isFalling } from '../tracing/trend.js';
 import { biasPoints, hasFaded, rapidFigure, recentAttempts } from './answer-advice.js';
 import { firstHour, practiceGain, reviewGain } from './gain.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts, withNames } from './texts.js';
 
-export interface StudyContext extends Pick<Standing, 'views' | 'model' | 'now' | 'measures'> {
+export interface StudyContext extends Pick<Standing, 'learner' | 'views' | 'model' | 'now' | 'measures'> {
   /** Nobody is urged to a default goal. */
   readonly goal: GoalFigures & Pick<GoalOutlook, 'isSet' | 'onTrack'>;
   readonly locale: Locale;
@@ -28,7 +29,7 @@ export interface StudyAdvice {
   readonly text: string;
 }
 
-type StateCode = Exclude<keyof StudyTexts, 'EXPLORE' | 'NO_SECTION' | 'GOAL_GAP'>;
+type StateCode = Exclude<keyof StudyTexts, 'EXPLORE' | 'DECLINE' | 'NO_SECTION' | 'GOAL_GAP'>;
 
 interface SkillAdvice {
   readonly code: StateCode | 'EXPLORE';
@@ -39,7 +40,7 @@ interface SkillAdvice {
 }
 
 /**
- * At most five pieces of advice, at most one a skill: a section without answers, a goal out of reach, then by expected
+ * At most five pieces of advice, at most one a skill: falling results, a section without answers, a goal out of reach, then by expected
  * gain per hour, ties by skill id: the same in whatever order the views were read. Source: science notes 7.
  */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
@@ -47,7 +48,7 @@ export function studyAdvice(context: StudyContext): StudyAdvice[] {
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
   const judged = views.map((view) => judge(view, context));
   const bestUnseen = unseenBy(context);
-  const first = [...missingSection(context), ...goalGap(context)];
+  const first = [...decline(context), ...missingSection(context), ...goalGap(context)];
   const skills = [
     ...adviseSkills(context, judged),
     ...sections.flatMap((section) => explore(context, section, bestUnseen)),
@@ -68,6 +69,12 @@ export function noAdviceReason({ views, now, locale }: StudyContext): string {
   if (idleDays >= activityModel.days) return none.IDLE(idleDays);
   if (views.every(({ state }) => state.attempts < least)) return none.FEW(least);
   return views.every(({ state, mastery }) => isMastered(state, mastery)) ? none.DONE() : none.STEADY();
+}
+
+function decline({ learner: { trend, attempts }, locale }: StudyContext): StudyAdvice[] {
+  if (!isFalling(trend, attempts)) return [];
+  const points = Math.round(100 * (trend.past - trend.recent));
+  return [{ code: 'DECLINE', skillId: null, text: texts[locale].study.DECLINE(points) }];
 }
 
 function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {

@@ -67,6 +67,8 @@ const english = {
     EXPLORE: (skill: string, section: Section) =>
       `Try ${skill}: no answers yet, so the ${sectionNames[section]} forecast is uncertain.`,
     READY: (skill: string, next: string) => `${skill} is mastered: move on to ${next}.`,
+    DECLINE: (points: number) =>
+      `Recent results are weaker: about ${points} in 100 fewer answers are right than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>
       `Answer some ${sectionNames[section]} questions to replace the estimate borrowed from ${sectionNames[other]}.`,
     GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {

@@ -1,6 +1,6 @@
 import { type Answer, dayMs, dayOf } from '../base/common.js';
 import { shareOf } from '../catalogue/catalogue.js';
-import { abilityEvidence, updateAbility } from '../tracing/ability.js';
+import { abilityEvidence, updateAbilities } from '../tracing/ability.js';
 import { type BktStep, effectiveMastery, traceAnswer } from '../tracing/bkt.js';
 import { updateCalibration } from '../tracing/calibration.js';
 import { closeDay, countActivity } from '../tracing/daily.js';
@@ -16,6 +16,7 @@ import {
   tracesOf,
 } from '../tracing/states.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
+import { isFalling, updateTrend } from '../tracing/trend.js';
 import type { Conditions } from './conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
@@ -97,8 +98,12 @@ function countAnswer(
     version: learner.version,
     attempts: learner.attempts + 1,
     abilityVersion: learner.abilityVersion,
-    math: updateAbility(learner.math, evidence, share.math),
-    rw: updateAbility(learner.rw, evidence, share.rw),
+    abilities: updateAbilities(
+      learner.abilities,
+      evidence,
+      share,
+      isFalling(learner.trend, learner.attempts),
+    ),
     baselineTotal: learner.baselineTotal,
     activity: countActivity(learner.activity, dayOf(answer.occurredAt), share),
     momentum:
@@ -106,6 +111,13 @@ function countAnswer(
         ? learner.momentum
         : closeDay(learner.momentum, learner.activity.day, conditions.closedMastery),
     trace,
+    trend: updateTrend(
+      learner.trend,
+      answer.isCorrect,
+      learner.attempts + 1,
+      conditions.abilityOffset,
+      conditions.pCorrect,
+    ),
     items,
   };
 }

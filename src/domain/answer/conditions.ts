@@ -129,6 +129,7 @@ export function featuresOf(
     place: learner.attempts + 1,
     at: occurredAt,
     difficulty: questionDifficulty === null ? null : questionDifficulty - skill.difficultyMean,
+    bias: learner.trend.bias,
   });
   return row;
 }

@@ -56,8 +56,15 @@ export const scoreModel = {
   disagreement: { beyond: 0.5, share: 0.6 },
   /** Least weight of a section's skills where the catalogue places none there: a coarse skill is many fine ones. */
   leastSkills: 20,
-  /** Ability seen on some skills is shrunk by what they say about the rest; wrong answers count up to `mostWrong` a skill. */
-  shrinkage: { uncovered: 2, perWrong: 2, mostWrong: 20 },
+  /**
+   * What ability seen on some skills says about the rest. It is shrunk by `uncoveredHigh` or `uncoveredLow`; beside a high
+   * one wrong answers count, up to `mostWrong` a skill; a skill of the other section counts `otherSection`; a low one is
+   * strengthened by `agreement` of the sections.
+   */
+  transfer: {
+    ...{ uncoveredHigh: 2, uncoveredLow: 5, perWrong: 2, mostWrong: 20 },
+    ...{ otherSection: 0.7, agreement: 0.8 },
+  },
   /** Log-odds by which one right or wrong answer may move a skill from what ability predicts. */
   logitPerAnswer: 1,
   /** Process variance per day of looking ahead, and its share common to both sections. */
@@ -71,8 +78,25 @@ export const scoreModel = {
 /** Learners that make a skill known that was never set: rare or misspelt skills must not lower everybody's coverage. */
 export const learnersOfKnownSkill = 5;
 
-/** Online ability filter (Bayesian Rasch). After `repeats` answers on a skill another says half as much (simulated). */
-export const abilityModel = { variance: 1, processNoise: 0.001, bound: 4, repeats: 8 } as const;
+/**
+ * Online ability filter (Bayesian Rasch). After `repeats` answers on a skill another says half as much. With each answer
+ * the covariance returns to the prior by the share `drift`, by `fallingDrift` while results fall. All simulated.
+ */
+export const abilityModel = { variance: 1, drift: 0.0005, fallingDrift: 0.01, bound: 4, repeats: 8 } as const;
+
+/** How recent results are compared with earlier ones. Simulated, and tried on answer logs. */
+export const trendModel = {
+  /** Weight of the newest answer: averages over about the last 70, 100 and 1,000 answers. */
+  shareRate: 0.015,
+  recentRate: 0.01,
+  pastRate: 0.001,
+  /** Results fall if the recent average is this far below the past one: three standard errors of a constant learner. */
+  fall: 0.09,
+  minAnswers: 100,
+  /** Bias of predictions: gain per unit of surprise, and share kept from answer to answer. */
+  biasRate: 0.03,
+  biasFading: 0.998,
+} as const;
 
 /** Practice in a window of days. A day before a new learner's first answer counts as `unknownDay` of an active one. */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
@@ -376,6 +400,11 @@ export const accuracyConstants = {
   /** Answers at the population's share that count beside a learner's own: in the mean, and in the variance. */
   priorAnswers: 8,
   variancePrior: 5,
+  /**
+   * How far a forecast may be from the recent share, in log-odds: `slack` / sqrt(n) * (1 + `novice` / n) after n answers, at
+   * most `most`; `prior` right and wrong answers are added to the share. Tried on two real logs.
+   */
+  nearRecent: { most: 133, prior: 1, slack: 1, novice: 80 },
   /** Horizon at which changes for good count once: they add up with its square root. */
   wanderHorizon: 90,
   /** Log-odds of a share of none or all right answers end here. */

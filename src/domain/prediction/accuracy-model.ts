@@ -8,6 +8,7 @@ import { clamp, logit, sigmoid } from '../base/common.js';
 import { normalCdf, normalQuantile } from '../base/normal.js';
 import { accuracyConstants as constants, predictionModel } from '../base/params.js';
 import type { LearnerTrace } from '../tracing/traces.js';
+import type { Trend } from '../tracing/trend.js';
 
 /** A figure known at some places, on straight lines in between, and constant beyond the first and the last. */
 interface Knot {
@@ -71,7 +72,13 @@ export const startAccuracy = {
 
 export type AccuracyModel = Readonly<typeof startAccuracy>;
 
-export type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
+type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
+
+/** What a forecast looks at of a learner. */
+export interface AccuracySubject {
+  readonly trace: AccuracyTrace;
+  readonly trend: Pick<Trend, 'share'>;
+}
 
 export const figureCount = 4;
 
@@ -142,13 +149,9 @@ export const stabilised = (share: number): number => Math.asin(Math.sqrt(share))
  * The expected share of right answers, and the standard deviation of the latent share on the scale asin(sqrt(share)),
  * without the chance of single answers. @param horizon in the model's unit, above 0
  */
-export function forecastAccuracy(
-  model: AccuracyModel,
-  { trace }: { readonly trace: AccuracyTrace },
-  horizon: number,
-) {
-  const expected = expectedShare(model, trace, horizon);
-  const history = trace.right + trace.wrong;
+export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject, horizon: number) {
+  const expected = expectedShare(model, subject, horizon);
+  const history = subject.trace.right + subject.trace.wrong;
   const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
   const factor = correctionAt(model.surface, { history, horizon }, (cell) => cell.factor);
   return { expected, sd: Math.sqrt(latent * factor), history, horizon };
@@ -183,12 +186,29 @@ const correctionAt = (surface: Surface, place: Place, figureOf: (cell: Correctio
     0,
   );
 
-export function expectedShare(model: AccuracyModel, trace: AccuracyTrace, horizon: number): number {
+export function expectedShare(
+  model: AccuracyModel,
+  { trace, trend }: AccuracySubject,
+  horizon: number,
+): number {
   const memory = memoryOf(horizon);
   let logOdds = model.bias + model.trend * Math.log1p(horizon);
   for (const [i, figure] of figuresOf(trace, model.mean).entries())
     logOdds += ((model.lasting[i] as number) + memory * (model.fading[i] as number)) * figure;
-  return sigmoid(logOdds);
+  return sigmoid(nearRecent(logOdds, trend.share, trace.right + trace.wrong));
+}
+
+/**
+ * Keeps a forecast near the learner's recent share: within less than a standard error for long histories, loosely for
+ * short ones. Without it, learners who change keep the forecast of what they were, in a log of others who do not change.
+ */
+function nearRecent(logOdds: number, share: number, history: number): number {
+  const { most, prior, slack, novice } = constants.nearRecent;
+  const answers = Math.min(history, most);
+  if (answers === 0) return logOdds;
+  const recent = logit((share * answers + prior) / (answers + 2 * prior));
+  const reach = (slack / Math.sqrt(answers)) * (1 + novice / answers);
+  return clamp(logOdds, recent - reach, recent + reach);
 }
 
 /**

@@ -83,6 +83,8 @@ export interface FeatureInput {
   readonly at: number;
   /** Supplied difficulty minus the skill's mean, in logits; null: not supplied. */
   readonly difficulty: number | null;
+  /** Of the learner's predictions, in log-odds (`tracing/trend.ts`). */
+  readonly bias: number;
 }
 
 export type FeatureRow = Float32Array | Float64Array;
@@ -93,7 +95,7 @@ export const skillsBefore = courseModel.skills - 1;
 /**
  * Places in a row: the features, then what terms stand in tables by. Wrong answers in a row on the item; streak on the
  * skill; `itemPattern`; keys of the course and of the last item of another skill; keys of the other skills practised
- * last, newest first, and the learner's form on each. Keys are 0 for none, and numbers of a fit's log in its rows.
+ * last, newest first, and the learner's form on each; bias of the learner's predictions. Keys are 0 for none, and numbers of a fit's log in its rows.
  */
 export const runColumn = features.length;
 export const streakColumn = runColumn + 1;
@@ -102,14 +104,15 @@ export const courseColumn = runColumn + 3;
 export const itemBeforeColumn = runColumn + 4;
 export const beforeColumn = runColumn + 5;
 export const formColumn = beforeColumn + skillsBefore;
-export const rowWidth = formColumn + skillsBefore;
+export const biasColumn = formColumn + skillsBefore;
+export const rowWidth = biasColumn + 1;
 
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
 /** Writes the features of an answer, from what is known before it, to `row[from]` and the places after it. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
-  const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty } = input;
+  const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty, bias } = input;
   const { learner, skill, item } = input.traces;
   const seconds = wholeSeconds(at);
   const everRight = skill.lastRightPlace > 0;
@@ -150,6 +153,7 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   row[column++] = courseOf(course, asked.skill);
   row[column] = item === null ? 0 : itemBeforeSkill(course, asked.skill);
   writeBefore(row, from + beforeColumn, course, asked.skill);
+  row[from + biasColumn] = bias;
 }
 
 function writeBefore(row: FeatureRow, from: number, { skills, forms }: Course, skill: number): void {

@@ -8,6 +8,7 @@ import { clamp, logit, sigmoid } from '../base/common.js';
 import { type BktParameters, defaultParameters, predictionModel } from '../base/params.js';
 import { itemPatterns, maxItemRun, maxStreak } from '../tracing/traces.js';
 import {
+  biasColumn,
   courseColumn,
   type FeatureName,
   type FeatureRow,
@@ -122,6 +123,7 @@ const tables = {
     const place = findKey(itemsBefore.keys, rows[from + itemBeforeColumn] as number);
     return place < 0 ? 0 : (itemsBefore.terms[place] as number);
   },
+  bias: (_, __, rows, from) => rows[from + biasColumn] as number,
 } as const satisfies Record<
   string,
   (model: PredictionModel, terms: TermsWithoutItem, rows: FeatureRow, from: number) => number
@@ -144,6 +146,7 @@ export function logOddsWithoutItem(
   logits += tables.itemRun(model, terms, rows, from) + tables.streak(model, terms, rows, from);
   logits += tables.itemPattern(model, terms, rows, from) + tables.practisedBefore(model, terms, rows, from);
   logits += tables.course(model, terms, rows, from) + tables.itemBefore(model, terms, rows, from);
+  logits += tables.bias(model, terms, rows, from);
   for (let column = 0; column < features.length; column++) {
     const distance = (rows[from + column] as number) - (means[column] as number);
     logits += weightOf(weights, terms, column) * distance;

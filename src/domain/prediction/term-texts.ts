@@ -56,6 +56,8 @@ const tellings: Readonly<Record<Name, Telling>> = {
     `Learners whose course of skills began alike are ${oftener(raises)} on this one than others`,
   itemBefore: (_, raises) =>
     `Right after the last question of another skill, answers to this question are ${oftener(raises)} than usual`,
+  bias: (_, raises) =>
+    `Recently, the learner was right ${raises ? 'more' : 'less'} often than all of this predicted`,
   bkt: (logOdds) =>
     `By mastery of this skill alone, about ${Math.round(100 * sigmoid(logOdds))} in 100 answers would be right`,
   ability: (ability) => `Over all skills, the learner does ${better(ability)} than a typical new learner`,

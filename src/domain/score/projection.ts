@@ -19,6 +19,7 @@ import { halfLifeDays } from '../tracing/bkt.js';
 import { assumedPractice, type Practice } from '../tracing/daily.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
+import { isFalling } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
 
 export interface Habit {
@@ -97,17 +98,19 @@ export function abilityChanges(
 /**
  * A section's skills as far as their mastery is trusted, and for the rest what ability predicts. The rest is not
  * forgotten and learns like the mean of the skills, without skills like a new one; it is gathered by rate of practice.
+ * While results fall, nothing is expected to be learned: practice that lowers results does not raise a forecast.
  */
 function projectedSkills(
   views: readonly SkillView[],
   section: Section,
-  { measures, estimate, now }: Standing,
+  { learner, measures, estimate, now }: Standing,
   habit: Habit,
 ): ProjectedSkill[] {
   const projected: ProjectedSkill[] = [];
   const restByRate = new Map<number, number>();
   const addRest = (rate: number, weight: number) =>
     restByRate.set(rate, (restByRate.get(rate) ?? 0) + weight);
+  const learns = isFalling(learner.trend, learner.attempts) ? 0 : 1;
   let [weights, learningSum] = [0, 0];
   for (const view of views) {
     const weight = shareOf(view.placement, section) * view.placement.weight;
@@ -115,7 +118,8 @@ function projectedSkills(
     const { state, model, mastery } = view;
     const { rate, freshness, rightDays } = habit.of(view, section);
     // Less is learned on a plateau, and by answers too fast to learn from.
-    const learning = learningOf(model.parameters.pLearn, isPlateau(state.plateau) || rapidFlag(state.rapid));
+    const isSlowed = isPlateau(state.plateau) || rapidFlag(state.rapid);
+    const learning = learns * learningOf(model.parameters.pLearn, isSlowed);
     const trusted = state.attempts === 0 ? 0 : weight * trustOf(view);
     if (trusted > 0)
       projected.push({

@@ -8,7 +8,6 @@ import { type Range, scoreModel } from '../base/params.js';
 import { knownTotals, type SectionTotals, shareOf } from '../catalogue/catalogue.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
-import type { Ability } from '../tracing/ability.js';
 import { faded } from '../tracing/bkt.js';
 import type { LearnerState } from '../tracing/states.js';
 
@@ -29,16 +28,19 @@ export interface Standing extends ForecastSubject {
 
 export function standingOf(subject: ForecastSubject): Standing {
   const { learner, views, model, knownSkills } = subject;
-  const measures = perSection((section) =>
-    measureSection(views, section, learner[section], knownTotals(model.catalogue, knownSkills, section)),
-  );
-  return { ...subject, measures, estimate: estimateAbilities(measures) };
+  const sums = perSection((section) => sumsOf(views, section));
+  const measures = perSection((section) => {
+    const totals = knownTotals(model.catalogue, knownSkills, section);
+    const other = sums[section === 'math' ? 'rw' : 'math'];
+    return measureSection(views, section, learner.abilities[section], sums[section], other, totals);
+  });
+  return { ...subject, measures, estimate: estimateOf(measures) };
 }
 
-export type AbilityEstimate = ReturnType<typeof estimateAbilities>;
+export type AbilityEstimate = ReturnType<typeof estimateOf>;
 
-/** Both measures are shrunk together under the prior [[1, rho], [rho, 1]]: a section without data borrows from the other. */
-function estimateAbilities({ math, rw }: PerSection<SectionMeasure>) {
+/** Abilities with the uncertainty of both measures together under the prior [[1, rho], [rho, 1]]. */
+function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
   const rho = scoreModel.correlation;
   const prior = 1 / (1 - rho * rho);
   const a = prior + 1 / math.noise;
@@ -47,13 +49,8 @@ function estimateAbilities({ math, rw }: PerSection<SectionMeasure>) {
   const determinant = a * d - b * b;
   const variance = { math: d / determinant, rw: a / determinant };
   const covariance = -b / determinant;
-  const pullMath = math.value / math.noise;
-  const pullRw = rw.value / rw.noise;
   /** On the population's scale of mean 0 and variance 1. */
-  const theta = {
-    math: variance.math * pullMath + covariance * pullRw,
-    rw: covariance * pullMath + variance.rw * pullRw,
-  };
+  const theta = { math: math.ability, rw: rw.ability };
   return { theta, variance, covariance, distrust: { math: math.distrust, rw: rw.distrust } };
 }
 
@@ -65,40 +62,41 @@ export interface SectionMeasure {
   readonly knownWeight: number;
   /** Number of known skills, never fewer than have answers; one without a section counts half. */
   readonly knownSkills: number;
-  /** Mean mastery of the section's skills, answered or not, 0 to 1; one half without data. */
+  /** Mean mastery of the section's skills, answered or not, 0 to 1; without data what the other section suggests. */
   readonly mastery: number;
-  /** Ability that this mastery stands for, as measured, and its variance: infinite without data. */
-  readonly value: number;
+  /** Ability that this mastery stands for. */
+  readonly ability: number;
+  /** Variance of its measurement: infinite without data. */
   readonly noise: number;
   /** Variance of the error that all skills share: their parameters are unfitted, or do not fit this learner. */
   readonly distrust: number;
 }
 
+/** @param theta of the ability filter @param other sums of the other section, whose skills say something too */
 function measureSection(
   views: readonly SkillView[],
   section: Section,
-  { theta }: Ability,
+  theta: number,
+  sums: Sums,
+  other: Sums,
   totals: SectionTotals,
 ): SectionMeasure {
-  const sums = sumsOf(views, section, theta >= 0);
   const knownWeight = Math.max(totals.weight, sums.weight);
   const knownSkills = Math.max(totals.skills, sums.skills);
   const known = { answers: sums.answers, seenWeight: sums.weight, knownWeight, knownSkills };
-  if (sums.answers === 0) return { ...known, ...unmeasured };
-  const predicted = theta / (scoreModel.masteryLink * (1 + shrinkageOf(sums, knownWeight)));
+  const predicted = (theta * transferOf(theta, sums, other, totals.weight)) / scoreModel.masteryLink;
   const mastery = sigmoid(predicted) + correctionOf(views, section, predicted) / knownWeight;
-  const noise = noiseOf(sums, knownWeight);
+  const ability = abilityOf(mastery);
+  if (sums.answers === 0) return { ...known, mastery, ability, noise: Number.POSITIVE_INFINITY, distrust: 0 };
   const unfitted = (scoreModel.distrust * sums.untrusted) / sums.weight;
   return {
     ...known,
     mastery,
-    value: abilityOf(mastery) * (1 + noise),
-    noise,
-    distrust: unfitted + disagreement(abilityOf(mastery), scoreModel.masteryLink * predicted),
+    ability,
+    noise: noiseOf(sums, knownWeight),
+    distrust: unfitted + disagreement(ability, scoreModel.masteryLink * predicted),
   };
 }
-
-const unmeasured = { mastery: 0.5, value: 0, noise: Number.POSITIVE_INFINITY, distrust: 0 };
 
 /** Variance of not knowing which of the two is right: tracing knows mastered skills or not, the filter all degrees. */
 function disagreement(byMastery: number, byAbility: number): number {
@@ -117,13 +115,13 @@ export const trustOf = ({ model }: Pick<SkillView, 'model'>): number => scoreMod
 
 type Sums = ReturnType<typeof sumsOf>;
 
-/**
- * Sums over the skills with answers. Those that carry the ability have a right answer where it is high, a wrong one where
- * it is low; `against` counts wrong answers beside a high one.
- */
-function sumsOf(views: readonly SkillView[], section: Section, isHigh: boolean) {
-  let [skills, answers, squares, weights, untrusted, against] = [0, 0, 0, 0, 0, 0];
-  const carrying = { skills: 0, weight: 0 };
+/** Sums over a section's skills with answers; `right` and `wrong` are of those with a right, or a wrong answer. */
+function sumsOf(views: readonly SkillView[], section: Section) {
+  let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
+  const [right, wrong] = [
+    { skills: 0, weight: 0 },
+    { skills: 0, weight: 0 },
+  ];
   for (const view of views) {
     const share = shareOf(view.placement, section);
     const { attempts, correct } = view.state;
@@ -134,24 +132,42 @@ function sumsOf(views: readonly SkillView[], section: Section, isHigh: boolean) 
     squares += share * attempts * attempts;
     weights += weight;
     untrusted += weight * (1 - trustOf(view));
-    if (isHigh) against += share * (attempts - correct);
-    if ((isHigh ? correct : attempts - correct) === 0) continue;
-    carrying.skills += share;
-    carrying.weight += weight;
+    wrongAnswers += share * (attempts - correct);
+    if (correct > 0) {
+      right.skills += share;
+      right.weight += weight;
+    }
+    if (correct < attempts) {
+      wrong.skills += share;
+      wrong.weight += weight;
+    }
   }
-  return { skills, answers, squares, weight: weights, untrusted, carrying, against };
+  return { skills, answers, squares, weight: weights, untrusted, right, wrong, wrongAnswers };
 }
 
 /**
- * Variance of what the carrying skills say about the rest. Wrong answers beside a high ability show that it was learned on
- * these skills, which the others do not share; a low ability has no such cause.
+ * Share of the ability seen on some skills that holds for the whole section. A high one rests on the skills with a right
+ * answer and is shrunk: wrong answers beside it show that it was learned on these skills, which the others do not share. A
+ * low one has no such cause; two sections that agree on it make it more certain. A right answer never lowers the product
+ * of this share with the ability.
  */
-function shrinkageOf({ answers, carrying, against }: Sums, knownWeight: number): number {
-  const { uncovered, perWrong, mostWrong } = scoreModel.shrinkage;
-  if (carrying.skills === 0) return Number.POSITIVE_INFINITY;
-  const wrong = against * Math.min(1 / carrying.skills, mostWrong / answers);
-  return (uncovered * (1 - carrying.weight / knownWeight) * (1 + perWrong * wrong)) / carrying.skills;
+function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
+  const { uncoveredHigh, uncoveredLow, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
+  const kind = theta >= 0 ? 'right' : 'wrong';
+  const { skills: own, weight } = sums[kind];
+  const skills = own + otherSection * other[kind].skills;
+  if (skills === 0) return 0;
+  const untried = Math.max(0, 1 - weight / knownWeight);
+  if (theta < 0) {
+    const agreed = agreement * balanceOf(own, other.wrong.skills);
+    return (1 + agreed * untried) / (1 + (uncoveredLow * untried) / skills);
+  }
+  const wrong = sums.answers === 0 ? 0 : sums.wrongAnswers * Math.min(1 / own, mostWrong / sums.answers);
+  return 1 / (1 + (uncoveredHigh * untried * (1 + perWrong * wrong)) / skills);
 }
+
+/** 1 for equal numbers, 0 if one is 0. */
+const balanceOf = (a: number, b: number): number => (a === 0 || b === 0 ? 0 : (4 * a * b) / (a + b) ** 2);
 
 function correctionOf(views: readonly SkillView[], section: Section, predicted: number): number {
   const base = sigmoid(predicted);

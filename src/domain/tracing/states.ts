@@ -1,12 +1,13 @@
 import { type Answer, dayOf } from '../base/common.js';
 import { type BktParameters, lostBelow, masteredAt, modelVersion } from '../base/params.js';
-import { newAbility } from './ability.js';
+import { newAbilities } from './ability.js';
 import { newCalibration } from './calibration.js';
 import type { Asked } from './course.js';
 import { newActivity, newMomentum } from './daily.js';
 import { newPace, newRapid } from './pace.js';
 import { newPlateau, smoothedMastery } from './plateau.js';
 import { type ItemTrace, newItemTrace, newLearnerTrace, newSkillTrace, type Traces } from './traces.js';
+import { newTrend } from './trend.js';
 
 /** Redis keeps hashes of up to 128 small fields in its compact form. */
 const generationSize = 128;
@@ -42,13 +43,13 @@ export const newLearner = {
   attempts: 0,
   /** Version of the formulas by which the abilities were counted. */
   abilityVersion: modelVersion as number,
-  math: newAbility,
-  rw: newAbility,
+  abilities: newAbilities,
   /** Total score when the learner first had enough answers for one; null before. */
   baselineTotal: null as number | null,
   activity: newActivity,
   momentum: newMomentum,
   trace: newLearnerTrace,
+  trend: newTrend,
   items: newItemWindow,
 };
 

@@ -6,7 +6,6 @@
 import { sections } from '../../domain/base/common.js';
 import { activityModel, courseModel, defaultParameters } from '../../domain/base/params.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
-import type { Ability } from '../../domain/tracing/ability.js';
 import type { Course } from '../../domain/tracing/course.js';
 import {
   isReached,
@@ -20,10 +19,11 @@ import { hashItem } from '../models/item-store.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
-const learnerBytes = 298;
+const learnerBytes = 314;
 /** Where the figures of `course.ts` begin, which records of earlier versions lack. */
 const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
+const trendAt = courseEnd + 44;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
 const skillBytes = 118;
 const reachedAt = 116;
@@ -43,7 +43,7 @@ const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0)
 
 /** Fields are written one by one: a table of them took four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
-  const { activity, momentum, trace, items } = learner;
+  const { abilities, activity, momentum, trace, trend, items } = learner;
   const stored = emptyRecord(learnerBytes);
   const record = viewOf(stored);
   record.setUint8(0, format);
@@ -51,9 +51,12 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setUint32(4, learner.version, true);
   record.setUint32(8, learner.attempts, true);
   record.setUint16(12, learner.baselineTotal ?? 0, true);
-  writeAbility(record, 16, learner.math);
-  writeAbility(record, 40, learner.rw);
-  // 32 to 39 and 56 to 63 are free.
+  record.setFloat64(16, abilities.math, true);
+  record.setFloat64(24, abilities.mathVariance, true);
+  record.setFloat64(32, abilities.covariance, true);
+  record.setFloat64(40, abilities.rw, true);
+  record.setFloat64(48, abilities.rwVariance, true);
+  // 56 to 63 are free.
   record.setFloat64(64, trace.ability, true);
   record.setFloat64(72, trace.variance, true);
   record.setFloat64(80, trace.recent, true);
@@ -71,6 +74,10 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setFloat64(182, momentum.short, true);
   record.setFloat64(190, momentum.long, true);
   writeCourse(record, trace.course);
+  record.setFloat32(trendAt, trend.share, true);
+  record.setFloat32(trendAt + 4, trend.recent, true);
+  record.setFloat32(trendAt + 8, trend.past, true);
+  record.setFloat32(trendAt + 12, trend.bias, true);
   return stored;
 }
 
@@ -126,8 +133,13 @@ export function decodeLearner(stored: Buffer): LearnerState {
     version: record.getUint32(4, true),
     attempts: record.getUint32(8, true),
     abilityVersion: record.getUint16(2, true),
-    math: readAbility(record, 16),
-    rw: readAbility(record, 40),
+    abilities: {
+      math: record.getFloat64(16, true),
+      rw: record.getFloat64(40, true),
+      mathVariance: record.getFloat64(24, true),
+      rwVariance: record.getFloat64(48, true),
+      covariance: record.getFloat64(32, true),
+    },
     baselineTotal: record.getUint16(12, true) || null,
     activity: { day: readDay(record, 122), halves: readHalves(record) },
     momentum: {
@@ -145,6 +157,12 @@ export function decodeLearner(stored: Buffer): LearnerState {
       wrongRun: record.getUint32(104, true),
       lastRightAt: record.getFloat64(108, true),
       course: readCourse(record),
+    },
+    trend: {
+      share: record.getFloat32(trendAt, true),
+      recent: record.getFloat32(trendAt + 4, true),
+      past: record.getFloat32(trendAt + 8, true),
+      bias: record.getFloat32(trendAt + 12, true),
     },
     items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
   };
@@ -252,16 +270,6 @@ function grown(stored: Buffer, start: Buffer, leastBytes: number): Buffer {
   if (stored.length < leastBytes) throw new Error(`a record of ${stored.length} bytes is cut off`);
   return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
 }
-
-function writeAbility(record: DataView, at: number, { theta, variance }: Ability): void {
-  record.setFloat64(at, theta, true);
-  record.setFloat64(at + 8, variance, true);
-}
-
-const readAbility = (record: DataView, at: number): Ability => ({
-  theta: record.getFloat64(at, true),
-  variance: record.getFloat64(at + 8, true),
-});
 
 function readHalves(record: DataView): Uint16Array {
   const halves = new Uint16Array(activityCounts);

@@ -9,8 +9,9 @@ import {
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/common.js';
 import { accuracyConstants as constants } from '../../base/params.js';
-import type { AccuracyTrace, HorizonUnit } from '../../prediction/accuracy-model.js';
+import type { AccuracySubject, HorizonUnit } from '../../prediction/accuracy-model.js';
 import { columnOf, rowWidth } from '../../prediction/features.js';
+import { shareAfter } from '../../tracing/trend.js';
 import type { FeatureStore } from '../prediction/replay.js';
 
 /** A learner (index in the log) after so many answers, and the answers inside the horizon from then on. */
@@ -28,7 +29,7 @@ export interface AccuracyCase {
   readonly right: number;
 }
 
-export type TracedCase = AccuracyCase & { readonly trace: AccuracyTrace };
+export type TracedCase = AccuracyCase & AccuracySubject;
 export type Observation = AccuracyCase & { readonly expected: number };
 
 /** Days where any learner's answers differ in time, else answers. */
@@ -97,19 +98,20 @@ export function tracedCases(
   store: FeatureStore,
   before?: number,
 ): TracedCase[] {
-  const traces = new Map<number, AccuracyTrace>();
+  const subjects = new Map<number, AccuracySubject>();
   const [ability, recent, slow] = [columnOf('ability'), columnOf('recentAnswers'), columnOf('slowAnswers')];
-  const traceAt = (place: number, history: number): AccuracyTrace => {
+  const subjectAt = (place: number, history: number): AccuracySubject => {
     const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
-    const right = log.correct.subarray(place - history, place).reduce((sum, value) => sum + value, 0);
+    const answers = log.correct.subarray(place - history, place);
+    const right = answers.reduce((sum, value) => sum + value, 0);
     const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
-    return { ...averages, right, wrong: history - right };
+    return { trace: { ...averages, right, wrong: history - right }, trend: { share: shareAfter(answers) } };
   };
   return accuracyCases(log, unit, evenly(learners), before).map((one) => {
     const place = (log.starts[one.learner] as number) + one.history;
-    const trace = traces.get(place) ?? traceAt(place, one.history);
-    traces.set(place, trace);
-    return { ...one, trace };
+    const subject = subjects.get(place) ?? subjectAt(place, one.history);
+    subjects.set(place, subject);
+    return { ...one, ...subject };
   });
 }
 

@@ -87,7 +87,7 @@ function observe(
   return cases.map((one, i) => {
     const past = byPast.findLast(({ at }) => at <= one.at);
     const model = past?.model ?? (byPart[partOf[i] as number] as AccuracyModel);
-    return { ...one, expected: expectedShare(model, one.trace, one.span) };
+    return { ...one, expected: expectedShare(model, one, one.span) };
   });
 }
 
@@ -100,9 +100,10 @@ const judgedLevel = 0.8;
 export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
   let inside = 0;
-  for (const { trace, span, answers, right } of cases) {
+  for (const one of cases) {
+    const { span, answers, right } = one;
     const share = right / answers;
-    const forecast = forecastAccuracy(model, { trace }, span);
+    const forecast = forecastAccuracy(model, one, span);
     const { low, high } = accuracyInterval(model, forecast, answers, judgedLevel);
     loss += shareLogLoss(forecast.expected, share);
     if (low <= share && share <= high) inside++;

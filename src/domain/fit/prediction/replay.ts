@@ -82,6 +82,8 @@ export function replayLearners(
       place: nth,
       at: answer.occurredAt,
       difficulty: difficultyAt(log, place, model),
+      // Terms are fitted without it: it corrects what they leave.
+      bias: 0,
     });
     store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
     const offset = abilityOffset(offsets, skill, item, Math.fround(shiftAt(log, place, model)));
