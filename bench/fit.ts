@@ -6,7 +6,7 @@
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { type AnswerLog, everyone } from '../src/domain/base/answer-log.js';
-import { fitBounds, priorStrengths } from '../src/domain/base/params.js';
+import { priorStrengths } from '../src/domain/base/params.js';
 import type { SkillEstimate } from '../src/domain/fit/bkt/em.js';
 import {
   type BktFit,
@@ -18,7 +18,7 @@ import {
 } from '../src/domain/fit/bkt/fit.js';
 import { type AnswerTrees, growTrees } from '../src/domain/fit/bkt/trees.js';
 
-const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
+const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
 
 /** Learners with 20 attempts on each of five skills, who answer right more and more often; each its own pace. */

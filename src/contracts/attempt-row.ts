@@ -46,7 +46,8 @@ export const rowColumns = [
   ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
   ...(['occurred_at', 'received_at', 'learner_seq'] as const),
   ...(['mastery_before', 'mastery_after', 'p_correct', 'plateau_detected'] as const),
-  ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'parameters_version', 'model_version'] as const),
+  ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const),
+  ...(['parameters_version', 'model_version'] as const),
   ...(['parameters_source', 'difficulty_shift', 'ability_offset', 'item_difficulty'] as const),
   ...(['rapid_seconds', 'log_time_mean', 'log_time_sd'] as const),
   ...(['rapid', 'efficiency_index', 'recommendation_code'] as const),
@@ -63,12 +64,12 @@ export function encodeAttemptRow(
   figures: AttemptFigures,
   conditions: Conditions,
 ): string {
-  const { pInit, pLearn, pGuess, pSlip } = conditions.parameters;
+  const { pInit, pLearn, pGuess, pSlip, pForget } = conditions.parameters;
   const ids = `${event.tenant}\t${encodeText(event.userId)}\t${encodeText(event.skillId)}\t${encodeText(event.itemId)}\t${encodeText(event.eventId)}`;
   const answer = `${bit(event.isCorrect)}\t${orNull(event.timeSpentSeconds)}\t${orNull(event.confidenceScore)}\t${orNull(event.questionDifficulty)}`;
   const times = `${encodeTime(event.occurredAt)}\t${encodeTime(event.receivedAt)}\t${figures.learnerSeq}`;
   const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${conditions.pCorrect}\t${bit(figures.plateauDetected)}`;
-  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${conditions.version}\t${figures.modelVersion}`;
+  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${pForget}\t${conditions.version}\t${figures.modelVersion}`;
   const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
   const pace = `${conditions.rapidSeconds}\t${conditions.time.logMean}\t${conditions.time.logSd}`;
   const outcome = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
@@ -140,6 +141,7 @@ export function decodeAttemptRow(line: string): AttemptRow {
         pLearn: number('p_learn'),
         pGuess: number('p_guess'),
         pSlip: number('p_slip'),
+        pForget: number('p_forget'),
       },
       version: number('parameters_version'),
       source: text('parameters_source') as ParameterSource,

@@ -129,7 +129,7 @@ export const environmentSchema = Type.Object({
   SKILLS_FILE: optional(
     'SKILLS_FILE',
     'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
-      'p_init, p_learn, p_guess, p_slip',
+      'p_init, p_learn, p_guess, p_slip, p_forget',
   ),
   LOG_LEVEL: oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional('OTEL_EXPORTER_OTLP_ENDPOINT', 'http(s)://host:4318'),

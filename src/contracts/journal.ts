@@ -23,7 +23,7 @@ export const journalColumns = {
   goal: ['updated_at', 'tenant', 'user_id', 'target_score', 'target_date'],
   skill: [
     ...(['revision', 'updated_at', 'tenant', 'skill_id', 'name', 'section', 'weight'] as const),
-    ...(['p_init', 'p_learn', 'p_guess', 'p_slip'] as const),
+    ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const),
   ],
   forecast: [
     ...(['made_at', 'tenant', 'user_id'] as const),
@@ -66,7 +66,7 @@ export interface SkillChange extends SkillSetting {
 export const skillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
   row([
     ...[tenant, skillId, name, section ?? '', weight],
-    ...[parameters?.pInit, parameters?.pLearn, parameters?.pGuess, parameters?.pSlip],
+    ...[parameters?.pInit, parameters?.pLearn, parameters?.pGuess, parameters?.pSlip, parameters?.pForget],
   ]);
 
 /**

@@ -1,7 +1,7 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { accuracyConstants } from '../domain/base/params.js';
+import { accuracyConstants, type BktParameters } from '../domain/base/params.js';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
@@ -15,7 +15,7 @@ import type { Check } from './checked.js';
  * Grows when an older process could not read what a newer one writes, as with other features: it then keeps what it
  * has. A newer process reads every older format, or tenants would be without their model after an upgrade.
  */
-const format = 2;
+const format = 3;
 
 const Count = Type.Integer({ minimum: 0 });
 const Figure = Type.Number();
@@ -25,16 +25,23 @@ const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const Time = Type.Union([Type.String(), Type.Null()]);
 const figures = (count: number, figure = Figure) => Type.Array(figure, { minItems: count, maxItems: count });
 
-const Parameters = Type.Object({
+/** Texts of earlier versions have no `pForget`. */
+export const StoredParameters = Type.Object({
   pInit: Probability,
   pLearn: Probability,
   pGuess: Probability,
   pSlip: Probability,
+  pForget: Type.Optional(Type.Number({ minimum: 0, exclusiveMaximum: 1 })),
+});
+
+export const decodeParameters = (stored: Static<typeof StoredParameters>): BktParameters => ({
+  ...stored,
+  pForget: stored.pForget ?? 0,
 });
 
 const StoredSkill = Type.Object({
   skillId: Type.String(),
-  parameters: Parameters,
+  parameters: StoredParameters,
   source: Type.Enum(['default', 'prior', 'fitted', 'manual']),
   version: Count,
   fittedAt: Time,
@@ -79,12 +86,13 @@ const FactoredAccuracy = Type.Object({
 });
 
 const StoredModel = Type.Object({
-  format: Type.Union([Type.Literal(1), Type.Literal(format)]),
+  format: Type.Union([Type.Literal(1), Type.Literal(2), Type.Literal(format)]),
   version: Count,
   fittedAt: Time,
-  prior: Type.Union([Parameters, Type.Null()]),
+  prior: Type.Union([StoredParameters, Type.Null()]),
   difficultyScale: Figure,
-  bounds: Type.Enum(['narrow', 'wide']),
+  /** Up to format 2. */
+  bounds: Type.Optional(Type.Unknown()),
   prediction: Type.Object({
     bias: Figure,
     weights: figures(features.length),
@@ -140,8 +148,11 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const stored = JSON.parse(`${head}${emptyEnd}`);
   const upgrade = stored.format === 1 ? upgradeOfFirst : null;
   const checked = checkedBy(modelCheck, upgrade === null ? stored : upgrade.model(stored));
-  const { format: _, accuracy, ...rest } = checked;
-  const model = { ...rest, accuracy: 'surface' in accuracy ? accuracy : surfaceOf(accuracy) };
+  const { format: _, bounds: _bounds, prior, accuracy, ...rest } = checked;
+  const model = {
+    ...{ ...rest, prior: prior && decodeParameters(prior) },
+    accuracy: 'surface' in accuracy ? accuracy : surfaceOf(accuracy),
+  };
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
@@ -152,7 +163,7 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
       throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
     if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
       throw new Error(`the stored model cannot be read: the keys of skill ${skillId} are not in order`);
-    skills.set(skillId, skill);
+    skills.set(skillId, { ...skill, parameters: decodeParameters(skill.parameters) });
     yield;
   }
   throw new Error('the stored model cannot be read: its end is missing');

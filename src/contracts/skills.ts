@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { round4, sections } from '../domain/base/common.js';
-import { type BktParameters, manualBounds } from '../domain/base/params.js';
+import { type BktParameters, manualBounds, manualForget } from '../domain/base/params.js';
 import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
 import { invalid } from '../errors.js';
 import { checked, orNull } from './checked.js';
@@ -37,7 +37,16 @@ const skillBodyCheck = Compile(SkillBody);
 
 const Parameter = Type.Number({ minimum: manualBounds.low, maximum: manualBounds.high });
 export const ManualParameters = Type.Object({
-  parameters: Type.Object({ p_init: Parameter, p_learn: Parameter, p_guess: Parameter, p_slip: Parameter }),
+  parameters: Type.Object({
+    ...{ p_init: Parameter, p_learn: Parameter, p_guess: Parameter, p_slip: Parameter },
+    p_forget: Type.Optional(
+      Type.Number({
+        minimum: manualForget.low,
+        maximum: manualForget.high,
+        description: 'Chance of losing mastery at an answer; absent: 0',
+      }),
+    ),
+  }),
 });
 const manualCheck = Compile(ManualParameters);
 
@@ -78,4 +87,5 @@ const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParame
   pLearn: round4(sent.p_learn),
   pGuess: round4(sent.p_guess),
   pSlip: round4(sent.p_slip),
+  pForget: round4(sent.p_forget ?? 0),
 });

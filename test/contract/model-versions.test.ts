@@ -30,7 +30,7 @@ const rollBack = (body: object, by = operator): Promise<JsonAnswer> =>
   by.call({ path: '/api/v1/model/rollback', body: JSON.stringify(body) });
 
 const made = (pGuess: number, seed: number): object[] => {
-  const parameters = { pInit: 0.1, pLearn: 0.25, pGuess, pSlip: 0.05 };
+  const parameters = { pInit: 0.1, pLearn: 0.25, pGuess, pSlip: 0.05, pForget: 0 };
   const skill = (skillId: string, learners: number): MadeSkill => ({ skillId, learners, parameters });
   const answers = madeAnswers(tenant, [skill('a', 150), skill('b', 150), skill('few', 8)], 8, seed);
   return answers.map((row) => ({ ...row, user_id: `${(row as { user_id: string }).user_id}-${seed}` }));

@@ -143,8 +143,8 @@ test('a tenant sees its own skills alone', async () => {
 });
 
 const fittedAt = '2026-05-31T12:00:00.000Z';
-const prior = { pInit: 0.45, pLearn: 0.123456, pGuess: 0.25, pSlip: 0.08 };
-const fitted = { pInit: 0.61, pLearn: 0.05, pGuess: 0.3, pSlip: 0.12 };
+const prior = { pInit: 0.45, pLearn: 0.123456, pGuess: 0.25, pSlip: 0.08, pForget: 0 };
+const fitted = { pInit: 0.61, pLearn: 0.05, pGuess: 0.3, pSlip: 0.12, pForget: 0 };
 const seven: SkillModel = {
   ...skillModelOf(unfittedModel, 'any'),
   parameters: fitted,

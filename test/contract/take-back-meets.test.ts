@@ -101,7 +101,7 @@ const pInit = 0.45;
 async function publish(tenant: string): Promise<void> {
   const fitted: SkillModel = {
     ...skillModelOf(unfittedModel, 'any'),
-    parameters: { pInit, pLearn: 0.3, pGuess: 0.15, pSlip: 0.08 },
+    parameters: { pInit, pLearn: 0.3, pGuess: 0.15, pSlip: 0.08, pForget: 0 },
     source: 'fitted',
     version: 1,
     fittedAt: '2026-01-15T12:00:00.000Z',

@@ -29,7 +29,7 @@ import { redisOf, startBareRedis } from '../support/service.js';
 
 const tenant = 'school';
 const now = 1_800_000_000_000;
-const parameters = { pInit: 0.4, pLearn: 0.05, pGuess: 0.25, pSlip: 0.1 };
+const parameters = { pInit: 0.4, pLearn: 0.05, pGuess: 0.25, pSlip: 0.1, pForget: 0 };
 
 async function connect(t: TestContext): Promise<RedisClient> {
   const client = await redisOf(t, await startTestRedis(t));

@@ -119,7 +119,7 @@ test('the journal', { timeout: 600_000 }, async (t) => {
     await addGoal(redis, firstAt, { userId: 'deleted' });
     await addGoal(redis, firstAt + 1, { userId: 'deleted', targetScore: null });
     await addGoal(redis, firstAt, { tenant: 'other', userId: 'kept', targetScore: 600 });
-    const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05 };
+    const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0 };
     await addSkill(redis, 1, { section: 'math', weight: 2 });
     await addSkill(redis, 2, { skillId: 'reading', name: 'Reading\t"1"\n', section: 'rw', parameters });
     await addSkill(redis, 3, { name: 'Algebra' });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
-import { fitBounds } from '../../src/domain/base/params.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
 import { unrelated } from '../../src/domain/prediction/related.js';
@@ -20,13 +19,18 @@ const modelOf = (version: number): TenantModel => ({
   ...unfittedModel,
   version,
   fittedAt: '2026-01-15T12:00:00.000Z',
-  bounds: 'wide',
-  prior: { pInit: 0.4, pLearn: 0.2, pGuess: 0.15, pSlip: 0.05 + version / 1000 },
+  prior: { pInit: 0.4, pLearn: 0.2, pGuess: 0.15, pSlip: 0.05 + version / 1000, pForget: 0.01 },
   skills: new Map([
     [
       '__proto__ \u2028 ü',
       {
-        parameters: { pInit: 0.1 + 0.2, pLearn: 1 / 3, pGuess: 0.2, pSlip: fitBounds.wide.pSlip.low },
+        parameters: {
+          pInit: 0.1 + 0.2,
+          pLearn: 1 / 3,
+          pGuess: 0.2,
+          pSlip: 1 / 200,
+          pForget: 1 / 300,
+        },
         source: 'fitted',
         version,
         fittedAt: '2026-01-15T12:00:00.000Z',

@@ -146,6 +146,7 @@ function modelOf(version: number): TenantModel {
     pLearn: 0.05 + 0.2 * random(),
     pGuess: 0.05 + 0.25 * random(),
     pSlip: 0.02 + 0.15 * random(),
+    pForget: 0,
   });
   const fitted = skills.filter((_, i) => (i + version) % 2 === 0);
   return {
@@ -154,7 +155,6 @@ function modelOf(version: number): TenantModel {
     fittedAt: '2026-01-15T12:00:00.000Z',
     prior: parameters(),
     difficultyScale: random(),
-    bounds: 'wide',
     abilityOffset: random() - 0.5,
     prediction: { ...unfittedModel.prediction, bias: random() / 3 },
     skills: new Map(

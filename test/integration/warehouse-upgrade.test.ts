@@ -40,7 +40,7 @@ test('an upgrade of the warehouse', { timeout: 600_000 }, async (t) => {
 
 test('answers are read into columns', { timeout: 600_000 }, async (t) => {
   const { client } = await testDatabase(t, clickhouseUrl);
-  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 };
+  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1, pForget: 0 };
   const skills = ['a', 'ü\u2028'.repeat(60)].map((skillId) => ({ skillId, learners: 200, parameters }));
   const rows = madeAnswers('default', skills, 5, 9);
   await storeAnswers(client, rows);

@@ -38,14 +38,20 @@ export async function fitHere(
 export const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) => ({
   skillId: `skill-${i}`,
   learners: 400,
-  parameters: { pInit: 0.1 + 0.12 * i, pLearn: 0.02 + 0.03 * i, pGuess: 0.05, pSlip: 0.2 - 0.02 * i },
+  parameters: {
+    pInit: 0.1 + 0.12 * i,
+    pLearn: 0.02 + 0.03 * i,
+    pGuess: 0.05,
+    pSlip: 0.2 - 0.02 * i,
+    pForget: 0,
+  },
 }));
 
 /** Like the big ones on average, with too few learners for a fit. */
 const coldSkills: readonly MadeSkill[] = Array.from({ length: 8 }, (_, i) => ({
   skillId: `skill-cold-${i}`,
   learners: 15,
-  parameters: { pInit: 0.4, pLearn: 0.1, pGuess: 0.05, pSlip: 0.15 },
+  parameters: { pInit: 0.4, pLearn: 0.1, pGuess: 0.05, pSlip: 0.15, pForget: 0 },
 }));
 
 export const skills = [...bigSkills, ...coldSkills];

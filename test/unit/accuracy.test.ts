@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import { everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
 import { sigmoid } from '../../src/domain/base/common.js';
-import { defaultParameters, fitBounds } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
 import {
@@ -310,7 +310,6 @@ function storeOf(log: ReturnType<typeof steady>) {
   const model = {
     skills: [{ parameters: defaultParameters, difficultyMean: 0 }],
     difficultyScale: 0,
-    bounds: fitBounds.narrow,
   };
   replayLearners(log, 0, log.starts.length - 1, model, offsets, store);
   assert.equal(store.rows.length, rowWidth * log.correct.length);

@@ -5,7 +5,6 @@ import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/a
 import {
   type BktParameters,
   defaultParameters,
-  fitBounds,
   fitPriorMeans,
   priorStrengths,
 } from '../../src/domain/base/params.js';
@@ -23,7 +22,7 @@ import { mayPublish } from '../../src/domain/fit/parameters.js';
 import { syntheticLog } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 
-const options: FitOptions = { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 };
+const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 
 const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
   fitTrees(growTrees(log, everyone(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
@@ -37,13 +36,13 @@ function skillsOf(count: number, seed: number): BktParameters[] {
     pLearn: between(0.04, 0.2),
     pGuess: between(0.1, 0.32),
     pSlip: between(0.04, 0.18),
+    pForget: 0,
   }));
 }
 
 const model = (parameters: readonly BktParameters[]) => ({
   skills: parameters.map((one) => ({ parameters: one, difficultyMean: 0 })),
   difficultyScale: 0,
-  bounds: fitBounds.narrow,
 });
 
 function lossesOf(log: AnswerLog, candidate: readonly BktParameters[], current: readonly BktParameters[]) {
@@ -124,7 +123,7 @@ test('a warm start takes fewer iterations; a cold one beside it saves a fit from
   const warm = cold.skills.map(({ parameters }) => parameters);
   const iterations = ({ skills }: BktFit): number => skills.reduce((sum, skill) => sum + skill.iterations, 0);
   assert.ok(iterations(await fitBkt(log, { ...options, warm })) < iterations(cold));
-  const bad = warm.map(() => ({ pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.2 }));
+  const bad = warm.map(() => ({ pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.2, pForget: 0 }));
   const lossFrom = async (coldStart: boolean): Promise<number> => {
     const { skills } = await fitBkt(log, { ...options, warm: bad, coldStart });
     return lossesOf(
@@ -137,13 +136,13 @@ test('a warm start takes fewer iterations; a cold one beside it saves a fit from
 });
 
 test('options: few learners keep the strongest prior, many give the data more say', async () => {
-  const wide = skillsOf(8, 10).map((skill) => ({ ...skill, pGuess: 0.45, pSlip: 0.35, pLearn: 0.05 }));
+  const extreme = skillsOf(8, 10).map((skill, i) => ({ ...skill, pInit: i % 2 ? 0.05 : 0.85, pLearn: 0.01 }));
   const few = await chooseFitOptions(syntheticLog({ learners: 4, truth: skillsOf(8, 10), seed: 11 }));
-  assert.deepEqual(few.bounds, fitBounds.narrow);
-  const many = await chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }));
-  assert.deepEqual(many.bounds, fitBounds.wide);
+  assert.deepEqual(few.strengths, priorStrengths);
+  const many = await chooseFitOptions(syntheticLog({ learners: 500, truth: extreme, seed: 12 }));
+  assert.ok(many.strengths.pInit < priorStrengths.pInit);
   assert.equal(many.difficultyScale, 0);
-  const again = await chooseFitOptions(syntheticLog({ learners: 500, truth: wide, seed: 12 }));
+  const again = await chooseFitOptions(syntheticLog({ learners: 500, truth: extreme, seed: 12 }));
   assert.deepEqual(many, again);
 });
 
@@ -162,7 +161,7 @@ test('a fifth of the learners is held out, always the same ones', () => {
 test('parameters that foretell held-out answers worse may not be published, others may', () => {
   const truth = skillsOf(3, 15);
   const log = syntheticLog({ learners: 200, truth, seed: 16 });
-  const worse = [...truth.slice(0, 2), { pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.01 }];
+  const worse = [...truth.slice(0, 2), { pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.01, pForget: 0 }];
   const heldOut = learnersWhere(log, isHeldOut);
   const compared = heldOutLogLoss(log, heldOut, model(worse), model(truth));
   assert.deepEqual(compared.map(mayPublish), [true, true, false]);

@@ -8,6 +8,7 @@ import {
   fitBounds,
   fitPriorMeans,
   priorStrengths,
+  reachableMastery,
 } from '../../src/domain/base/params.js';
 import {
   type Expectations,
@@ -20,14 +21,20 @@ import {
   smoothBackward,
 } from '../../src/domain/fit/bkt/em.js';
 import { growTrees } from '../../src/domain/fit/bkt/trees.js';
-import { difficultyShift, effectiveMastery, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
+import {
+  difficultyShift,
+  effectiveMastery,
+  mostForget,
+  pStar,
+  traceAnswer,
+} from '../../src/domain/tracing/bkt.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
 
 const dayMs = 86_400_000;
-const written: FitRules = { bounds: fitBounds.narrow, strengths: priorStrengths };
+const written: FitRules = { strengths: priorStrengths };
 /** A pull of next to nothing, so that the data speak. */
-const weak = { pInit: 0.01, pLearn: 0.01, pGuess: 0.01, pSlip: 0.01 };
-const free: FitRules = { bounds: fitBounds.wide, strengths: weak };
+const weak = { pInit: 0.01, pLearn: 0.01, pGuess: 0.01, pSlip: 0.01, pForget: 0.01 };
+const free: FitRules = { strengths: weak };
 
 const near = (actual: number, expected: number, tolerance: number, what = ''): void =>
   assert.ok(Math.abs(actual - expected) <= tolerance, `${what}: ${actual} is not ${expected}`);
@@ -54,35 +61,33 @@ function fit(log: AnswerLog, rules: FitRules, start = defaultParameters, difficu
 /** Expected visits of one sequence by summing over every path of hidden states, and its likelihood. */
 function enumerate(pattern: string, p: BktParameters): { likelihood: number; sums: Expectations } {
   const sums = {
-    starts: 0,
-    startsKnown: 0,
-    learned: 0,
-    notLearned: 0,
-    known: 0,
-    knownRight: 0,
-    unknown: 0,
-    unknownRight: 0,
+    ...{ starts: 0, startsKnown: 0, learned: 0, notLearned: 0, forgotten: 0, notForgotten: 0 },
+    ...{ known: 0, knownRight: 0, unknown: 0, unknownRight: 0 },
   };
   let likelihood = 0;
-  // Without forgetting a path is the attempt from which on the skill is known; `length` is never.
-  for (let from = 0; from <= pattern.length; from++) {
-    let path = from === 0 ? p.pInit : 1 - p.pInit;
+  // Bit t of a path: mastered at attempt t.
+  for (let path = 0; path < 2 ** pattern.length; path++) {
+    const states = Array.from(pattern, (_, t) => ((path >> t) & 1) === 1);
+    let weight = states[0] ? p.pInit : 1 - p.pInit;
     for (const [t, answer] of [...pattern].entries()) {
-      const right = t >= from ? 1 - p.pSlip : p.pGuess;
-      path *= answer === '1' ? right : 1 - right;
-      if (t > 0 && t <= from) path *= t === from ? p.pLearn : 1 - p.pLearn;
+      const right = states[t] ? 1 - p.pSlip : p.pGuess;
+      weight *= answer === '1' ? right : 1 - right;
+      if (t === 0) continue;
+      const stays = states[t - 1] ? 1 - p.pForget : p.pLearn;
+      weight *= states[t] ? stays : 1 - stays;
     }
-    likelihood += path;
-    const rights = [...pattern].map((answer) => path * Number(answer));
-    const total = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0);
-    sums.starts += path;
-    sums.startsKnown += from === 0 ? path : 0;
-    sums.learned += from > 0 && from < pattern.length ? path : 0;
-    sums.notLearned += path * Math.max(0, from - 1);
-    sums.known += path * (pattern.length - from);
-    sums.unknown += path * from;
-    sums.knownRight += total(rights.slice(from));
-    sums.unknownRight += total(rights.slice(0, from));
+    likelihood += weight;
+    sums.starts += weight;
+    sums.startsKnown += states[0] ? weight : 0;
+    for (const [t, isKnown] of states.entries()) {
+      sums[isKnown ? 'known' : 'unknown'] += weight;
+      if (pattern[t] === '1') sums[isKnown ? 'knownRight' : 'unknownRight'] += weight;
+      if (t === 0) continue;
+      const kinds = states[t - 1]
+        ? (['notForgotten', 'forgotten'] as const)
+        : (['learned', 'notLearned'] as const);
+      sums[kinds[isKnown ? 0 : 1]] += weight;
+    }
   }
   return { likelihood, sums };
 }
@@ -96,6 +101,7 @@ const anyParameters: fc.Arbitrary<BktParameters> = fc.record({
   pLearn: probability(0.01, 0.9),
   pGuess: probability(0.02, 0.5),
   pSlip: probability(0.01, 0.45),
+  pForget: probability(0, 0.1),
 });
 
 /** Far enough from the extremes that 1 - p keeps its digits over seven answers. */
@@ -104,6 +110,7 @@ const mildParameters: fc.Arbitrary<BktParameters> = fc.record({
   pLearn: probability(0.01, 0.6),
   pGuess: probability(0.1, 0.5),
   pSlip: probability(0.05, 0.45),
+  pForget: probability(0, 0.1),
 });
 
 test('the smoother expects what a sum over all hidden paths gives, shared nodes and all', () => {
@@ -111,8 +118,8 @@ test('the smoother expects what a sum over all hidden paths gives, shared nodes 
     fc.property(fc.array(pattern, { minLength: 1, maxLength: 8 }), mildParameters, (patterns, parameters) => {
       const tree = treeOf(logOf(patterns));
       const work = newWorkspace(tree.size);
-      const logLikelihood = filterForward(tree, parameters, work, { bounds: fitBounds.wide, floor: 0 });
-      const found = smoothBackward(tree, parameters.pLearn, work);
+      const logLikelihood = filterForward(tree, parameters, work, 0);
+      const found = smoothBackward(tree, parameters, work);
       const exact = patterns.map((one) => enumerate(one, parameters));
       near(
         logLikelihood,
@@ -154,7 +161,7 @@ test('after a pause of more than 30 days the filter goes on from the decayed mas
     answerLog(1, [given.map((correct, i) => ({ skill: 0, correct, at: at[i] as number }))]),
   );
   const work = newWorkspace(tree.size);
-  filterForward(tree, defaultParameters, work, { bounds: fitBounds.narrow });
+  filterForward(tree, defaultParameters, work);
   const last = traceAnswer(defaultParameters, work.before[2] as number, false).masteryAfter;
   const state = { mastery: last, attempts: 3, correctDays: 1, lastAttemptAt: at[2] as number };
   near(work.before[3] as number, effectiveMastery(defaultParameters.pInit, state, at[3] as number), 1e-7);
@@ -165,7 +172,7 @@ test('after a pause of more than 30 days the filter goes on from the decayed mas
     traceAnswer(defaultParameters, work.before[4] as number, false).masteryAfter,
     1e-9,
   );
-  assert.equal(smoothBackward(tree, defaultParameters.pLearn, work).starts, 1);
+  assert.equal(smoothBackward(tree, defaultParameters, work).starts, 1);
 });
 
 test('with difficulty the filter is the served rule: centred, scaled and truncated alike', () => {
@@ -178,7 +185,7 @@ test('with difficulty the filter is the served rule: centred, scaled and truncat
   for (const scale of [0.25, 0.5, 1]) {
     const tree = treeOf(log, scale);
     const work = newWorkspace(tree.size);
-    filterForward(tree, defaultParameters, work, { bounds: fitBounds.narrow });
+    filterForward(tree, defaultParameters, work);
     let mastery = defaultParameters.pInit;
     for (const [i, b] of difficulties.entries()) {
       near(work.before[i] as number, mastery, 1e-6);
@@ -214,14 +221,13 @@ const degenerate = [
 
 function holds(log: AnswerLog, rules: FitRules, start: BktParameters, scale: number): void {
   const { parameters, objective } = fit(log, rules, start, scale);
-  const { pInit, pGuess, pSlip } = parameters;
   assert.ok(Number.isFinite(objective));
-  assert.ok(1 - pSlip - pGuess >= 0.05 - 1e-12);
-  assert.ok(pStar(parameters) <= 0.9 * pInit + 1e-12);
-  for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
-    const { low, high } = rules.bounds[name];
-    // Learning may have to be below its bound: P* comes first. So may guess and slip, for the margin.
-    const least = name === 'pLearn' ? 0 : low - 0.03;
+  assert.ok(pStar(parameters) <= 0.9 * parameters.pInit + 1e-12);
+  assert.ok(parameters.pForget <= mostForget(parameters, reachableMastery));
+  for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as const) {
+    const { low, high } = fitBounds[name];
+    // Learning may have to be below its bound: P* comes first.
+    const least = name === 'pLearn' ? 0 : low;
     assert.ok(parameters[name] >= least && parameters[name] <= high, `${name} ${parameters[name]}`);
   }
 }
@@ -238,7 +244,7 @@ test('constraints hold on any log, from any start', () => {
 });
 
 test('every iteration raises the penalised likelihood', () => {
-  const truth = { pInit: 0.4, pLearn: 0.15, pGuess: 0.25, pSlip: 0.1 };
+  const truth = { pInit: 0.4, pLearn: 0.15, pGuess: 0.25, pSlip: 0.1, pForget: 0 };
   const log = syntheticLog({ learners: 60, truth: [truth], seed: 5, difficultyScale: 0.5 });
   const start = { ...truth, pInit: 0.8 };
   const cases: [FitRules, scale: number][] = [
@@ -254,7 +260,7 @@ test('every iteration raises the penalised likelihood', () => {
 });
 
 test('where the truncation of difficulty moves with the parameters, the best fit is kept', () => {
-  const truth = { pInit: 0.4, pLearn: 0.15, pGuess: 0.25, pSlip: 0.1 };
+  const truth = { pInit: 0.4, pLearn: 0.15, pGuess: 0.25, pSlip: 0.1, pForget: 0 };
   const log = syntheticLog({ learners: 60, truth: [truth], seed: 5, difficultyScale: 0.5 });
   const after = (maxIterations: number) =>
     fit(log, { ...written, maxIterations, tolerance: 0 }, truth, 0.5).objective;
@@ -262,7 +268,7 @@ test('where the truncation of difficulty moves with the parameters, the best fit
 });
 
 test('parameters come back from many synthetic learners, with difficulty too', () => {
-  const truth = { pInit: 0.35, pLearn: 0.12, pGuess: 0.2, pSlip: 0.08 };
+  const truth = { pInit: 0.35, pLearn: 0.12, pGuess: 0.2, pSlip: 0.08, pForget: 0 };
   for (const scale of [0, 0.75]) {
     const log = syntheticLog({
       learners: 4000,
@@ -277,7 +283,7 @@ test('parameters come back from many synthetic learners, with difficulty too', (
 });
 
 test('a skill with few learners stays near the prior, one with many leaves it', () => {
-  const truth = { pInit: 0.8, pLearn: 0.05, pGuess: 0.35, pSlip: 0.2 };
+  const truth = { pInit: 0.8, pLearn: 0.05, pGuess: 0.35, pSlip: 0.2, pForget: 0 };
   const pull = (learners: number): number =>
     Math.abs(
       fit(syntheticLog({ learners, truth: [truth], seed: 3 }), written).parameters.pInit -

@@ -13,6 +13,7 @@ const legalParameters: fc.Arbitrary<BktParameters> = fc.record({
   pLearn: probability(0.005, 0.4),
   pGuess: probability(0.02, 0.45),
   pSlip: probability(0.01, 0.35),
+  pForget: fc.double({ min: 0, max: 0.1, noNaN: true }),
 });
 const answers: fc.Arbitrary<Answer[]> = fc.array(
   fc.record({

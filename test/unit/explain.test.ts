@@ -24,6 +24,7 @@ const parameters = fc
     pLearn: fc.double({ min: 0.001, max: 0.9, noNaN: true }),
     pGuess: fc.double({ min: 0.01, max: 0.5, noNaN: true }),
     pSlip: fc.double({ min: 0.005, max: 0.5, noNaN: true }),
+    pForget: fc.double({ min: 0, max: 0.1, noNaN: true }),
   })
   .filter(({ pGuess, pSlip }) => 1 - pSlip > pGuess + 0.05);
 

@@ -84,7 +84,7 @@ test('the same answers again give a model that is no worse', async () => {
 
 test('parameters set by hand stay, and skills without answers stay as they were', async () => {
   const log = makeLog(120, 6, 48, false);
-  const parameters = { pInit: 0.5, pLearn: 0.05, pGuess: 0.1, pSlip: 0.05 };
+  const parameters = { pInit: 0.5, pLearn: 0.05, pGuess: 0.1, pSlip: 0.05, pForget: 0 };
   const byHand: SkillModel = { ...skillModelOf(unfittedModel, ''), parameters, source: 'manual', version: 3 };
   const skills = new Map<string, SkillModel>([
     ['skill-0', byHand],

@@ -14,7 +14,7 @@ test('a goal and its deletion', () => {
 });
 
 test('an entry of the catalogue, with and without what may be absent', () => {
-  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05 };
+  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0 };
   assert.equal(
     skillRow({ tenant: 't', skillId: 's', name: 'Algebra', section: 'math', weight: 1.5, parameters }),
     't\ts\tAlgebra\tmath\t1.5\t0.3\t0.1\t0.2\t0.05',

@@ -3,12 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AnswerLog, everyone, type Learners, learnersWhere } from '../../src/domain/base/answer-log.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  fitBounds,
-  predictionModel,
-} from '../../src/domain/base/params.js';
+import { type BktParameters, defaultParameters, predictionModel } from '../../src/domain/base/params.js';
 import { newFitMemory } from '../../src/domain/fit/prediction/blocks.js';
 import { uncalibrated } from '../../src/domain/fit/prediction/cross-fit.js';
 import { type FittedPrediction, fittedPrediction } from '../../src/domain/fit/prediction/fitted.js';
@@ -82,7 +77,6 @@ function replayAll(log: AnswerLog, ranges: readonly (readonly [number, number])[
   const model = {
     skills: Array.from({ length: log.skills }, () => ({ parameters: defaultParameters, difficultyMean: 0 })),
     difficultyScale: 0,
-    bounds: fitBounds.narrow,
   };
   for (const [from, to] of ranges) replayLearners(log, from, to, model, offsets, store);
   return store;
@@ -410,6 +404,7 @@ test('before there is a fit, the first prediction is that of BKT', () => {
     pLearn: probability,
     pGuess: probability,
     pSlip: probability,
+    pForget: fc.double({ min: 0, max: 0.1, noNaN: true }),
   });
   fc.assert(
     fc.property(parameters, (own: BktParameters) => {

@@ -31,6 +31,7 @@ const anySkill = fc.record({
       pLearn: within(0.005, 0.4),
       pGuess: within(0.02, 0.4),
       pSlip: within(0.01, 0.4),
+      pForget: fc.double({ min: 0, max: 0.1, noNaN: true }),
     })
     .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess > 0.05),
 });

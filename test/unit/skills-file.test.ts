@@ -35,7 +35,7 @@ const algebra = {
   name: 'Algebra, "linear"',
   section: 'math',
   weight: 2,
-  parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 },
+  parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1, pForget: 0 },
 };
 const unset = { name: null, section: null, weight: 1, parameters: null };
 

@@ -13,6 +13,7 @@ import {
   effectiveMastery,
   halfLifeDays,
   itemGuessSlip,
+  mostForget,
   pStar,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
@@ -35,18 +36,15 @@ import {
   upTo,
 } from '../support/arbitraries.js';
 
-const within = ({ low, high }: { low: number; high: number }) => between(low, high);
-
-const { wide } = fitBounds;
 const parameters: fc.Arbitrary<BktParameters> = fc
   .record({
-    pInit: within(wide.pInit),
-    pLearn: within(wide.pLearn),
-    pGuess: within(wide.pGuess),
-    pSlip: within(wide.pSlip),
+    pInit: between(0.01, 0.98),
+    pLearn: between(0.001, 0.9),
+    pGuess: between(0.01, 0.5),
+    pSlip: between(0.005, 0.5),
+    pForget: between(0, 0.1),
   })
   .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess >= guessSlipMargin);
-const bounds = fc.constantFrom(fitBounds.narrow, fitBounds.wide);
 const scale = between(0, 1);
 const difficulty = between(-6, 6);
 const mastery = between(0, 1);
@@ -60,10 +58,9 @@ test('one answer: bounds, and a right answer never lowers mastery, a wrong one n
       fc.boolean(),
       difficulty,
       scale,
-      bounds,
       evidence,
-      (skill, before, isCorrect, b, k, itemBounds, rest) => {
-        const shift = difficultyShift(skill, b, k, itemBounds);
+      (skill, before, isCorrect, b, k, rest) => {
+        const shift = difficultyShift(skill, b, k);
         const { pCorrect, posterior, masteryAfter } = traceAnswer(
           skill,
           before,
@@ -84,18 +81,51 @@ test('one answer: bounds, and a right answer never lowers mastery, a wrong one n
 });
 
 test('guess and slip of 0 are evidence that cannot be outdone, not an error', () => {
-  const certain = { ...defaultParameters, pGuess: 0, pSlip: 0 };
+  const certain = { ...defaultParameters, pGuess: 0, pSlip: 0, pForget: 0 };
   assert.equal(traceAnswer(certain, 0.5, true).posterior, 1);
   assert.equal(traceAnswer(certain, 0.5, false).posterior, 0);
 });
 
-test('without the guard a wrong answer raises mastery below P*, and only there', () => {
+test('without the guard a wrong answer raises mastery below P*, and only there; forgetting lowers the limit', () => {
   fc.assert(
     fc.property(parameters, between(0.001, 0.999), (skill, before) => {
       fc.pre(Math.abs(before - pStar(skill)) > 1e-9);
-      const { masteryAfter } = traceAnswer(skill, before, false, 0, false);
-      if (before < pStar(skill)) assert.ok(masteryAfter >= before);
-      else assert.ok(masteryAfter <= before);
+      const after = (pForget: number) =>
+        traceAnswer({ ...skill, pForget }, before, false, 0, false).masteryAfter;
+      if (before < pStar(skill)) assert.ok(after(0) >= before);
+      else for (const pForget of [0, skill.pForget]) assert.ok(after(pForget) <= before);
+    }),
+  );
+});
+
+test('right answers lead to at least the mastery that mostForget was computed for, and to less beyond it', () => {
+  fc.assert(
+    fc.property(parameters, between(0.5, 0.99), (skill, mastery) => {
+      const most = mostForget(skill, mastery);
+      const leadTo = (pForget: number): number => {
+        let reached = skill.pInit;
+        for (let i = 0; i < 20_000; i++)
+          reached = traceAnswer({ ...skill, pForget }, reached, true, 0, false).masteryAfter;
+        return reached;
+      };
+      fc.pre(most + skill.pLearn < 0.99);
+      assert.ok(leadTo(Math.max(0, most - 1e-4)) >= mastery);
+      assert.ok(leadTo(most + 1e-4) <= mastery);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('the evidence weight applies to forgetting as to learning, and pForget 0 is the same bit for bit', () => {
+  fc.assert(
+    fc.property(parameters, mastery, fc.boolean(), between(0, 1), (skill, before, isCorrect, weight) => {
+      const step = traceAnswer(skill, before, isCorrect, 0, false, { weight });
+      const learned = (1 - step.posterior) * skill.pLearn * weight;
+      const expected = step.posterior - step.posterior * skill.pForget * weight + learned;
+      assert.ok(Math.abs(step.masteryAfter - Math.min(Math.max(expected, 0.001), 0.999)) <= rounding);
+      const { posterior, masteryAfter } = traceAnswer({ ...skill, pForget: 0 }, before, isCorrect, 0, false);
+      const plain = posterior + (1 - posterior) * skill.pLearn;
+      assert.equal(masteryAfter, Math.min(Math.max(plain, 0.001), 0.999));
     }),
   );
 });
@@ -124,10 +154,8 @@ test('the harder the question, the more mastery after any answer, and the lower 
       fc.boolean(),
       fc.tuple(difficulty, difficulty).map(ordered),
       scale,
-      bounds,
-      (skill, before, isCorrect, [easy, hard], k, itemBounds) => {
-        const on = (b: number) =>
-          traceAnswer(skill, before, isCorrect, difficultyShift(skill, b, k, itemBounds));
+      (skill, before, isCorrect, [easy, hard], k) => {
+        const on = (b: number) => traceAnswer(skill, before, isCorrect, difficultyShift(skill, b, k));
         assert.ok(on(easy).masteryAfter <= on(hard).masteryAfter + rounding);
         assert.ok(on(easy).pCorrect >= on(hard).pCorrect - rounding);
       },
@@ -138,14 +166,14 @@ test('the harder the question, the more mastery after any answer, and the lower 
 
 test('on any question 1 - slip > guess, inside the bounds in force where the skill is', () => {
   fc.assert(
-    fc.property(parameters, difficulty, scale, bounds, (skill, b, k, itemBounds) => {
-      const shift = difficultyShift(skill, b, k, itemBounds);
+    fc.property(parameters, difficulty, scale, (skill, b, k) => {
+      const shift = difficultyShift(skill, b, k);
       assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
       const { pGuess, pSlip } = itemGuessSlip(skill, shift);
       assert.ok(1 - pSlip > pGuess);
       for (const [value, own, { low, high }] of [
-        [pGuess, skill.pGuess, itemBounds.itemGuess],
-        [pSlip, skill.pSlip, itemBounds.itemSlip],
+        [pGuess, skill.pGuess, fitBounds.itemGuess],
+        [pSlip, skill.pSlip, fitBounds.itemSlip],
       ] as const) {
         assert.ok(value >= Math.min(low, own) - rounding && value <= Math.max(high, own) + rounding);
       }

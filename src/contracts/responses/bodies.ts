@@ -51,7 +51,7 @@ export const BatchResult = Type.Object({
 });
 
 export const Parameters = Type.Object({
-  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip'),
+  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
   source: Type.Enum(['default', 'fitted', 'manual']),
   version: Count,
   fitted_at: nullable(Time),

@@ -56,7 +56,7 @@ const VersionSkill = Type.Object({
   skill_id: Id,
   published: Type.Boolean(),
   parameters_version: Count,
-  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip'),
+  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
   ...each(Count, 'answers', 'learners'),
   ...logLosses,
   reason: Type.String({ description: 'Why its parameters are those that were fitted, or why not' }),

@@ -1,5 +1,5 @@
 import { type Answer, onceFor, type Section } from '../base/common.js';
-import { type BktParameters, fitBounds } from '../base/params.js';
+import type { BktParameters } from '../base/params.js';
 import { placementOf } from '../catalogue/catalogue.js';
 import {
   type ItemModel,
@@ -96,12 +96,7 @@ const scratch = new Float64Array(rowWidth);
 const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>
   questionDifficulty === null
     ? 0
-    : difficultyShift(
-        skill.parameters,
-        questionDifficulty - skill.difficultyMean,
-        model.difficultyScale,
-        fitBounds[model.bounds],
-      );
+    : difficultyShift(skill.parameters, questionDifficulty - skill.difficultyMean, model.difficultyScale);
 
 export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: ItemModel | null): Terms => ({
   skill: skill.terms,

@@ -3,7 +3,7 @@
  * without a source; "simulated" and "tuned" are explained in docs/model.md.
  */
 
-export const modelVersion = 4;
+export const modelVersion = 5;
 
 export interface Range {
   readonly low: number;
@@ -11,17 +11,24 @@ export interface Range {
 }
 
 /**
- * The four probabilities of Bayesian Knowledge Tracing for one skill: of mastery before the first attempt, of learning
- * the skill at an attempt, of a right answer without mastery, of a wrong answer with it.
+ * The probabilities of Bayesian Knowledge Tracing for one skill: of mastery before the first attempt, of learning
+ * the skill at an attempt, of a right answer without mastery, of a wrong answer with it, of losing mastery at an attempt.
  */
 export interface BktParameters {
   readonly pInit: number;
   readonly pLearn: number;
   readonly pGuess: number;
   readonly pSlip: number;
+  readonly pForget: number;
 }
 
-export const defaultParameters: BktParameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1 };
+export const defaultParameters: BktParameters = {
+  pInit: 0.3,
+  pLearn: 0.1,
+  pGuess: 0.2,
+  pSlip: 0.1,
+  pForget: 0,
+};
 
 /** Version of a skill's parameters that were never fitted nor set. */
 export const defaultParametersVersion = 0;
@@ -138,46 +145,45 @@ export const goalModel = {
   alertMargin: 20,
 } as const;
 
-/** What fitted parameters may be: per skill, and per question once its difficulty has shifted guess and slip. */
-export type FitBounds = Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>>;
-
 /**
- * Bounds of fits: `narrow` by an option of four, `wide` guess, slip < .5 (Baker, Corbett & Aleven 2008). A fit chooses
- * between the two by held-out log loss.
+ * Ranges of fitted parameters. They keep the states readable: at least 85 % right with mastery (Baker, Corbett & Aleven
+ * 2008: slip and guess below .5), and no single answer that decides. `itemGuess` and `itemSlip` limit guess and slip of one
+ * question after the shift by its difficulty.
  */
-export const fitBounds: Readonly<Record<'narrow' | 'wide', FitBounds>> = {
-  narrow: {
-    pInit: { low: 0.02, high: 0.9 },
-    pLearn: { low: 0.005, high: 0.4 },
-    pGuess: { low: 0.02, high: 0.35 },
-    pSlip: { low: 0.01, high: 0.2 },
-    itemGuess: { low: 0.02, high: 0.45 },
-    itemSlip: { low: 0.01, high: 0.35 },
-  },
-  wide: {
-    pInit: { low: 0.01, high: 0.98 },
-    pLearn: { low: 0.001, high: 0.9 },
-    pGuess: { low: 0.01, high: 0.5 },
-    pSlip: { low: 0.005, high: 0.5 },
-    itemGuess: { low: 0.01, high: 0.6 },
-    itemSlip: { low: 0.005, high: 0.6 },
-  },
+export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>> = {
+  pInit: { low: 0.02, high: 0.9 },
+  pLearn: { low: 0.001, high: 0.16 },
+  pGuess: { low: 0.2, high: 0.4 },
+  pSlip: { low: 0.02, high: 0.15 },
+  pForget: { low: 0.01, high: 0.03 },
+  itemGuess: { low: 0.02, high: 0.45 },
+  itemSlip: { low: 0.01, high: 0.35 },
 };
 
-/** Hard whatever the bounds: 1 - slip > guess by this margin, else a right answer would lower mastery. */
+/** Right answers alone must lead a fitted skill to at least this mastery, so that they pass `masteredAt.mastery`. */
+export const reachableMastery = 0.96;
+
+/** Parameters set by hand: 1 - slip > guess by this margin, else a right answer would lower mastery. */
 export const guessSlipMargin = 0.05;
 
-/** Each parameter that is set by hand; wider than any fit, for people know of skills that nobody has answered. */
+/** Each parameter that is set by hand, and pForget; wider than any fit, for people know of skills that nobody has answered. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
+export const manualForget: Range = { low: 0, high: 0.1 };
 
 /** P* (`pStar`) stays below this share of pInit, so that the first wrong answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
 /** How strongly a fit is drawn to its prior means, in learners (pInit) or expected visits of the state (simulated). */
-export const priorStrengths: BktParameters = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60 };
+export const priorStrengths: BktParameters = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60, pForget: 60 };
 
 /** Prior means while a tenant has no large skills to take them from; never served. */
-export const fitPriorMeans: BktParameters = { pInit: 0.35, pLearn: 0.12, pGuess: 0.2, pSlip: 0.1 };
+export const fitPriorMeans: BktParameters = {
+  pInit: 0.35,
+  pLearn: 0.12,
+  pGuess: 0.2,
+  pSlip: 0.1,
+  pForget: 0.015,
+};
 
 export const fitModel = {
   /** First attempts of a learner on a skill that a fit reads; a longer pause than so many days starts a new sequence. */

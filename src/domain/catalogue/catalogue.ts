@@ -1,6 +1,12 @@
 import { type PerSection, perSection, type Section, sections } from '../base/common.js';
-import { type BktParameters, guessSlipMargin, scoreModel, wrongAnswerShare } from '../base/params.js';
-import { pStar } from '../tracing/bkt.js';
+import {
+  type BktParameters,
+  guessSlipMargin,
+  masteredAt,
+  scoreModel,
+  wrongAnswerShare,
+} from '../base/params.js';
+import { mostForget, pStar } from '../tracing/bkt.js';
 
 /** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
 
@@ -77,22 +83,28 @@ export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: n
 /** Sums of decimals are off by less. */
 const tolerance = 1e-9;
 
-/** Why parameters cannot be served together, or null: a right answer must speak for mastery, a wrong one against it. */
+/**
+ * Why parameters cannot be served together, or null: a right answer must speak for mastery, a
+ * wrong one against it, and right answers must lead to mastery.
+ */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {
-  const { pInit, pGuess, pSlip } = parameters;
+  const { pInit, pGuess, pSlip, pForget } = parameters;
   const most = 1 - guessSlipMargin;
   if (pGuess + pSlip > most + tolerance) {
     return { parameter: 'pSlip', message: `must be at most ${decimal(most - pGuess)}, ${most} less p_guess` };
   }
   const limit = wrongAnswerShare * pInit;
-  if (pStar(parameters) < limit) return null;
-  const below = (limit * (1 - pSlip - pGuess)) / (1 - pGuess);
-  return {
-    parameter: 'pLearn',
-    message: `must be below ${decimal(below)}, ${wrongAnswerShare} * p_init * (1 - p_slip - p_guess) / (1 - p_guess)`,
-  };
+  if (pStar(parameters) >= limit) {
+    const below = (limit * (1 - pSlip - pGuess)) / (1 - pGuess);
+    const formula = `${wrongAnswerShare} * p_init * (1 - p_slip - p_guess) / (1 - p_guess)`;
+    return { parameter: 'pLearn', message: `must be below ${decimal(below)}, ${formula}` };
+  }
+  const forget = mostForget(parameters, masteredAt.mastery);
+  if (pForget <= forget) return null;
+  const reason = `with more, right answers do not lead to a mastery of ${masteredAt.mastery}`;
+  return { parameter: 'pForget', message: `must be at most ${decimal(forget)}: ${reason}` };
 }
 
 /** Cut to 4 decimals, so that the bound in the message is allowed. */

@@ -4,7 +4,6 @@ import {
   defaultParameters,
   defaultParametersVersion,
   difficultyModel,
-  type fitBounds,
 } from '../base/params.js';
 import { type AccuracyModel, startAccuracy } from '../prediction/accuracy-model.js';
 import {
@@ -68,8 +67,6 @@ export interface TenantModel {
   readonly prior: BktParameters | null;
   /** k of the logit shift by question difficulty. */
   readonly difficultyScale: number;
-  /** Which of `fitBounds` the parameters were fitted within; those of single questions follow from it. */
-  readonly bounds: keyof typeof fitBounds;
   readonly skills: ReadonlyMap<string, SkillModel>;
   readonly prediction: PredictionModel;
   /** Log-odds of a right answer of a new learner on a mean skill, for the ability filter. */
@@ -85,7 +82,6 @@ export const unfittedModel: TenantModel = {
   fittedAt: null,
   prior: null,
   difficultyScale: difficultyModel.scale,
-  bounds: 'narrow',
   skills: new Map(),
   prediction: startModel,
   abilityOffset: firstLogOdds(defaultParameters),

@@ -1,6 +1,6 @@
 /** The BKT part of a fit: solution times, options, parameters, and which of them may replace those in force. */
 
-import { type BktParameters, defaultParameters, fitBounds, fitModel } from '../base/params.js';
+import { type BktParameters, defaultParameters, fitModel } from '../base/params.js';
 import {
   defaultSkillParameters,
   type SkillModel,
@@ -54,13 +54,13 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,
-  { difficultyScale, bounds }: FitOptions,
+  { difficultyScale }: FitOptions,
   times: readonly SkillTimes[],
 ) {
   const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
   const compare = (candidate: TracedModel, before: TracedModel): Promise<Comparison[]> =>
     stages.run('heldOutLogLoss', log, heldOut, candidate, before);
-  const candidate = { skills: fit.skills, difficultyScale, bounds };
+  const candidate = { skills: fit.skills, difficultyScale };
   const before = tracedBy(current, skillIds);
   const losses = await compare(candidate, before);
   // Every skill with the new prior against every skill with what cold ones have now.
@@ -87,7 +87,6 @@ async function judgeParameters(
     fittedAt,
     prior: hasPrior ? (isBetter ? fit.prior.parameters : current.prior) : null,
     difficultyScale,
-    bounds: bounds.pGuess.high === fitBounds.narrow.pGuess.high ? 'narrow' : 'wide',
     skills: skillsWith(skills),
   };
   const reports = skills.map(({ skillId, reason }, k) => ({
@@ -108,7 +107,6 @@ export const tracedBy = (model: TenantModel, skillIds: readonly string[]): Trace
     return { parameters, difficultyMean };
   }),
   difficultyScale: model.difficultyScale,
-  bounds: fitBounds[model.bounds],
 });
 
 function poolLosses(losses: readonly Comparison[]): Comparison {

@@ -43,7 +43,7 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
     after,
     forgetting: start === null ? null : round4(before - start),
     evidence: posterior === null ? null : round4(posterior - before),
-    /** What the attempt taught, less what the guard of wrong answers and the bounds cut off. */
+    /** Learning less forgetting at the attempt, less what the guard and the bounds cut off. */
     learning: posterior === null ? null : round4(after - posterior),
   };
 }

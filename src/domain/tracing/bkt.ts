@@ -3,7 +3,6 @@ import {
   type BktParameters,
   confidenceRatios,
   difficultyModel,
-  type FitBounds,
   fitBounds,
   forgettingModel,
   masteryBounds,
@@ -14,7 +13,7 @@ type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
 /** Options that are off: rapid answers are only flagged, and reports of oneself are easy to game and differ by culture. */
 interface Evidence {
-  /** Share of the evidence and of the learning that counts, 0 to 1. */
+  /** Share of the evidence, of the learning and of the forgetting that counts, 0 to 1. */
   readonly weight?: number;
   /** Reported confidence, 1 to 5; with right answers only, for a confident wrong one may be a slip or a misconception. */
   readonly confidence?: number | null;
@@ -25,7 +24,8 @@ const fullEvidence: Evidence = {};
 /**
  * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery, within `masteryBounds`.
  * @param shift of guess (down) and slip (up) in logits, by the question's difficulty (`difficultyShift`)
- * @param guard a wrong answer never raises mastery, as the plain formula does below `pStar`
+ * @param guard a wrong answer never raises mastery, as the plain formula does below `pStar`; a right one never lowers it,
+ *   as the formula does above the mastery that right answers lead to
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -40,13 +40,14 @@ export function traceAnswer(
   const factor = bayesFactor(item, isCorrect, confidence);
   const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
   const posterior = 1 / (1 + 1 / odds); // holds for odds of 0 and infinity too: guess or slip may be 0
-  const learned = posterior + (1 - posterior) * parameters.pLearn * weight;
-  const guarded = guard && !isCorrect ? Math.min(learned, before) : learned;
+  const kept = posterior * (1 - parameters.pForget * weight);
+  const learned = kept + (1 - posterior) * parameters.pLearn * weight;
+  const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
-    /** Mastery given the answer, before learning from the attempt. */
+    /** Mastery given the answer, before learning and forgetting at the attempt. */
     posterior,
-    masteryAfter: clamp(guarded, masteryBounds.low, masteryBounds.high),
+    masteryAfter: clamp(guard ? guarded : learned, masteryBounds.low, masteryBounds.high),
   };
 }
 
@@ -81,12 +82,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
  * itself would let a right answer on a harder question count less. 0 stays 0.
  * @param difficulty in logits, minus the mean of the skill's supplied difficulties
  */
-export function difficultyShift(
-  { pGuess, pSlip }: BktParameters,
-  difficulty: number,
-  scale: number,
-  { itemGuess, itemSlip }: Pick<FitBounds, 'itemGuess' | 'itemSlip'> = fitBounds.narrow,
-): number {
+export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
+  const { itemGuess, itemSlip } = fitBounds;
   const harder = difficulty > 0;
   const guessRoom = logit(pGuess) - logit(harder ? itemGuess.low : itemGuess.high);
   const slipRoom = logit(harder ? itemSlip.high : itemSlip.low) - logit(pSlip);
@@ -96,9 +93,22 @@ export function difficultyShift(
     : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0: never -0, which prints otherwise
 }
 
-/** Below P* the plain formula lets a wrong answer raise mastery (Shchepakin, Sankaranarayanan & Zimmaro 2024). */
+/**
+ * Below P* the plain formula lets a wrong answer raise mastery (Shchepakin, Sankaranarayanan & Zimmaro 2024). That is
+ * without forgetting, which lowers the true limit: above P* a wrong answer lowers mastery in any case.
+ */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
+
+/**
+ * Largest pForget with which right answers lead to this mastery. They lead to the fixed point of the update, which rises
+ * from 0 and is concave: the fixed point is at least `mastery` if one right answer at `mastery` does not lower it.
+ */
+export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
+  const known = mastery * (1 - pSlip);
+  const posterior = known / (known + (1 - mastery) * pGuess);
+  return (posterior + (1 - posterior) * pLearn - mastery) / posterior;
+}
 
 /** Days after which half of what mastery has above its prior is gone (Settles & Meeder 2016). */
 export function halfLifeDays(correctDays: number): number {

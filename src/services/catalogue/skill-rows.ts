@@ -1,12 +1,12 @@
 /** What a row of a file of skills must be: the bounds of the API, with a file's looser spelling. */
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
-import { manualBounds } from '../../domain/base/params.js';
+import { manualBounds, manualForget } from '../../domain/base/params.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
 import { isAbsent, numberOf, shown } from '../import/rows.js';
 
-const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip'] as const;
+const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
 /** Columns that mean something; all others are ignored. */
 export const skillColumns = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
@@ -18,7 +18,7 @@ type SkillField = (typeof skillFields)[number];
 /** A row as it was read: texts from CSV, values from JSON. A field that is not there at all is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 
-const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, all four or none`;
+const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, the first four or none`;
 
 const allowed: Readonly<Record<SkillField | 'source', string>> = {
   tenant: '1 to 128 of A-Za-z0-9._~-',
@@ -30,6 +30,7 @@ const allowed: Readonly<Record<SkillField | 'source', string>> = {
   p_learn: oneProbability,
   p_guess: oneProbability,
   p_slip: oneProbability,
+  p_forget: `a number from ${manualForget.low} to ${manualForget.high}, or nothing`,
   parameters: `an object of ${parameterFields.join(', ')} and, as wanted, source, or nothing`,
   source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };

@@ -90,6 +90,7 @@ export const describeParameters = ({ parameters, source, version, fittedAt }: Sk
   p_learn: round4(parameters.pLearn),
   p_guess: round4(parameters.pGuess),
   p_slip: round4(parameters.pSlip),
+  p_forget: round4(parameters.pForget),
   source: source === 'prior' ? 'default' : source,
   version,
   fitted_at: fittedAt,

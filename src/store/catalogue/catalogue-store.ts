@@ -2,6 +2,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { skillRow } from '../../contracts/journal.js';
+import { decodeParameters, StoredParameters } from '../../contracts/model.js';
 import {
   type Catalogue,
   catalogueOf,
@@ -40,7 +41,6 @@ export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
 
-const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const storedCheck = Compile(
   Type.Object({
     v: Type.Literal(1),
@@ -49,10 +49,7 @@ const storedCheck = Compile(
     name: Type.Union([Type.String(), Type.Null()]),
     section: Type.Union([Type.Literal('math'), Type.Literal('rw'), Type.Null()]),
     weight: Type.Number({ exclusiveMinimum: 0 }),
-    parameters: Type.Union([
-      Type.Object({ pInit: Probability, pLearn: Probability, pGuess: Probability, pSlip: Probability }),
-      Type.Null(),
-    ]),
+    parameters: Type.Union([StoredParameters, Type.Null()]),
   }),
 );
 
@@ -61,8 +58,8 @@ function decodeEntry(value: string): SkillEntry {
   const stored: unknown = JSON.parse(value);
   if (!storedCheck.Check(stored))
     throw new Error('a stored entry of a catalogue is not known to this version');
-  const { v: _, ...entry } = stored;
-  return entry;
+  const { v: _, parameters, ...entry } = stored;
+  return { ...entry, parameters: parameters && decodeParameters(parameters) };
 }
 
 /** What follows revision and time, which the script decides. */

@@ -135,6 +135,19 @@ const createTable = ({ columns, indexes = [], partitionBy, settings, ...table }:
     `COMMENT ${quote(table.comment)}`,
   ].join('\n');
 
+/** Adds a declared column to a table of an earlier version, where it stands after another. On a cluster in this order. */
+export function addColumn(
+  { name, columns }: Table,
+  column: string,
+  after: string,
+  cluster: Cluster,
+): string[] {
+  const declared = columns.filter((one) => one.name === column).map(declare);
+  return [...new Set([storedName(name, cluster), name])].map(
+    (one) => `ALTER TABLE ${everywhere(one, cluster)} ADD COLUMN IF NOT EXISTS ${declared} AFTER ${after}`,
+  );
+}
+
 /** Takes the place of one of an earlier version. */
 export const createView = ({ name, comment, columns, query }: View): string =>
   `CREATE OR REPLACE VIEW ${name}${columns ? inLines(columns.map(declare)) : ''} AS\n${query}\nCOMMENT ${quote(comment)}`;

@@ -65,6 +65,7 @@ function skillRows({ tenant, version, model, report }: RecordedChange): object[]
       p_learn: skill.parameters.pLearn,
       p_guess: skill.parameters.pGuess,
       p_slip: skill.parameters.pSlip,
+      p_forget: skill.parameters.pForget,
       learners: skill.learners,
       answers: skill.answers,
       old_log_loss: found?.oldLogLoss ?? null,

@@ -37,8 +37,8 @@ ORDER BY change DESC LIMIT {atMost:UInt32}`;
 const selectSkills = `
 SELECT
   p.skill_id AS skill_id, toBool(p.published) AS published, p.parameters_version AS parameters_version,
-  p.p_init AS p_init, p.p_learn AS p_learn, p.p_guess AS p_guess, p.p_slip AS p_slip, p.answers AS answers,
-  p.learners AS learners, p.old_log_loss AS old_log_loss, p.new_log_loss AS new_log_loss, r.reason AS reason
+  p.p_init AS p_init, p.p_learn AS p_learn, p.p_guess AS p_guess, p.p_slip AS p_slip, p.p_forget AS p_forget,
+  p.answers AS answers, p.learners AS learners, p.old_log_loss AS old_log_loss, p.new_log_loss AS new_log_loss, r.reason AS reason
 FROM ${skillParameters.name} AS p
 LEFT JOIN (
   SELECT s.skillId AS skill_id, s.reason AS reason FROM ${modelVersions.name}

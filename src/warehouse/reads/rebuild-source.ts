@@ -48,7 +48,8 @@ ORDER BY tenant, user_id LIMIT ${learnersTogether} WITH TIES`;
 
 const selectCatalogue = `SELECT tenant, skill_id AS skillId, revision,
   toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name, nullIf(toString(section), '') AS section, weight,
-  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip
+  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip,
+  ifNull(p_forget, 0) AS pForget
 FROM skill_catalogue ORDER BY tenant, skill_id`;
 
 const selectWebhooks = `SELECT tenant, webhook_id AS id, url, splitByChar(' ', event_types) AS eventTypes, description,
@@ -62,6 +63,7 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   readonly pLearn: number;
   readonly pGuess: number;
   readonly pSlip: number;
+  readonly pForget: number;
 }
 
 /** Answers whose items are counted in one query, about. */
@@ -174,10 +176,12 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     /** Event ids of retracted answers that arrived at this Unix second or later. */
     retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),
     catalogue: async (): Promise<CatalogueRecord[]> =>
-      (await select<CatalogueRow>(selectCatalogue)).map(({ pInit, pLearn, pGuess, pSlip, ...entry }) => ({
-        ...entry,
-        parameters: pInit === null ? null : { pInit, pLearn, pGuess, pSlip },
-      })),
+      (await select<CatalogueRow>(selectCatalogue)).map(
+        ({ pInit, pLearn, pGuess, pSlip, pForget, ...entry }) => ({
+          ...entry,
+          parameters: pInit === null ? null : { pInit, pLearn, pGuess, pSlip, pForget },
+        }),
+      ),
     webhooks: () => select<WebhookRecord>(selectWebhooks),
     /** Of all tenants, each one's newest first. */
     modelChanges: () => select<ModelChange>(selectModelChanges),

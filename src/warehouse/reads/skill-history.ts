@@ -52,7 +52,7 @@ SELECT
   toBool(is_correct) AS isCorrect, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurredAt,
   learner_seq AS learnerSeq, question_difficulty AS questionDifficulty, difficulty_shift AS difficultyShift,
   mastery_before AS masteryBefore, mastery_after AS masteryAfter, p_correct AS pCorrect,
-  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip,
+  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip, p_forget AS pForget,
   parameters_version AS parametersVersion, missing_before AS missingBefore, toUInt32(count() OVER ()) AS stored
 FROM (
   SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
@@ -73,9 +73,9 @@ WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:Strin
 
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
-const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, ...row }: Row): StoredAttempt => ({
+const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Row): StoredAttempt => ({
   ...row,
-  parameters: { pInit, pLearn, pGuess, pSlip },
+  parameters: { pInit, pLearn, pGuess, pSlip, pForget },
 });
 
 interface DaysQuery {

@@ -7,6 +7,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../lifecycle.js';
 import { callersTime, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import {
+  addColumn,
   type Cluster,
   createTables,
   createView,
@@ -100,6 +101,16 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
       createTables(tables.xapiMappings, cluster),
       // Parts of before are indexed when they are merged.
       [addIndex(tables.eventIdIndex, cluster)],
+    ],
+  },
+  {
+    version: 10,
+    name: 'probability of losing mastery at an answer',
+    steps: [
+      [tables.attempts, tables.skillParameters, tables.skillChanges].flatMap((table) =>
+        addColumn(table, 'p_forget', 'p_slip', cluster),
+      ),
+      ...createViews(cluster),
     ],
   },
 ];

@@ -39,10 +39,11 @@ export const attempts = defineTable(
     p_learn Float64 zstd -- Probability of learning at one answer, as in force, 0 to 1
     p_guess Float64 zstd -- Probability of a correct answer without mastery, as in force, 0 to 1
     p_slip Float64 zstd -- Probability of a wrong answer with mastery, as in force, 0 to 1
-    parameters_version UInt32 -- Version of the skill's four parameters
+    p_forget Float64 DEFAULT 0 zstd -- Probability of losing mastery at one answer, as in force, 0 to 1
+    parameters_version UInt32 -- Version of the skill's parameters
     model_version UInt32 -- Version of the tracing rules
     parameters_source LowCardinality(String) DEFAULT 'default'
-      -- Where the four parameters come from: default, prior (mean of fitted skills), fitted or manual
+      -- Where the parameters come from: default, prior (mean of fitted skills), fitted or manual
     difficulty_shift Float64 zstd -- Shift of guess and slip by the question difficulty, in logits; 0: none
     ability_offset Float64 zstd -- Offset that the ability filter took for skill and item, in logits
     item_difficulty Float64 zstd -- Difficulty of the question learned from answers, in logits; 0: unknown
@@ -101,6 +102,7 @@ export const catalogueColumns = columnsOf(`
   p_learn Nullable(Float64) -- Probability of learning at one answer, ${byHand}
   p_guess Nullable(Float64) -- Probability of a correct answer without mastery, ${byHand}
   p_slip Nullable(Float64) -- Probability of a wrong answer with mastery, ${byHand}
+  p_forget Nullable(Float64) -- Probability of losing mastery at one answer, ${byHand}
 `);
 
 export const skillChanges = defineTable(
@@ -276,6 +278,7 @@ export const skillParameters = defineTable(
     p_learn Float64 -- Probability of learning at one answer, 0 to 1
     p_guess Float64 -- Probability of a correct answer without mastery, 0 to 1
     p_slip Float64 -- Probability of a wrong answer with mastery, 0 to 1
+    p_forget Float64 DEFAULT 0 -- Probability of losing mastery at one answer, 0 to 1
     learners UInt32 -- Learners that the fit of the skill rested on
     answers UInt32 -- Answers that the fit of the skill rested on
     old_log_loss Nullable(Float64)

@@ -98,7 +98,7 @@ function answerOf(
     masteryBefore: before,
     masteryAfter: after,
     pCorrect: 0.25 + 0.6 * before,
-    parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2 + place / 50, pSlip: 0.1 },
+    parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2 + place / 50, pSlip: 0.1, pForget: 0 },
     version: versionOf(skillId, occurredAt),
     section: sectionOf(skillId),
   });

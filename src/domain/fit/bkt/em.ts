@@ -4,13 +4,13 @@ import { clamp, logit, sigmoid } from '../../base/common.js';
 import {
   type BktParameters,
   difficultyModel,
-  type FitBounds,
+  fitBounds,
   fitModel,
-  guessSlipMargin,
   type Range,
+  reachableMastery,
   wrongAnswerShare,
 } from '../../base/params.js';
-import { faded } from '../../tracing/bkt.js';
+import { faded, mostForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 
 export const newWorkspace = (nodes: number) => ({
@@ -39,23 +39,16 @@ function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array
 }
 
 /** Bounds of e^(k b) for guess and slip together, so that the evidence of an answer stays monotone in the difficulty. */
-function oddsRange({ pGuess, pSlip }: BktParameters, bounds: FitBounds): Range {
+function oddsRange({ pGuess, pSlip }: BktParameters): Range {
+  const { itemGuess, itemSlip } = fitBounds;
   const guess = odds(pGuess);
   const slip = odds(pSlip);
-  const low = Math.max(guess / odds(bounds.itemGuess.high), odds(bounds.itemSlip.low) / slip);
-  const high = Math.min(guess / odds(bounds.itemGuess.low), odds(bounds.itemSlip.high) / slip);
+  const low = Math.max(guess / odds(itemGuess.high), odds(itemSlip.low) / slip);
+  const high = Math.min(guess / odds(itemGuess.low), odds(itemSlip.high) / slip);
   return { low: Math.min(low, 1), high: Math.max(high, 1) };
 }
 
 const odds = (p: number): number => p / (1 - p);
-
-interface FilterOptions {
-  readonly bounds: FitBounds;
-  /** Probabilities of mastery stay this far from 0 and 1. */
-  readonly floor?: number;
-  /** Probability of losing mastery at an attempt; the served rule and the fits have 0. */
-  readonly forget?: number;
-}
 
 /** Far enough from the smallest number for another probability. */
 const smallProduct = 1e-200;
@@ -63,17 +56,18 @@ const smallProduct = 1e-200;
 /**
  * Forward filter of Bayesian Knowledge Tracing (Corbett & Anderson 1995) over all sequences of a skill, in the
  * scaled form: each node holds probabilities given the answers so far. Fills `before` and `after`.
+ * @param floor probabilities of mastery stay this far from 0 and 1
  * @returns log likelihood of all answers
  */
 export function filterForward(
   tree: SkillTree,
   parameters: BktParameters,
   { before, after }: Workspace,
-  { bounds, floor = 1e-9, forget = 0 }: FilterOptions,
+  floor = 1e-9,
 ): number {
   const { size, parent, correct, through, kept, odds: shifts } = tree;
-  const { pInit, pLearn } = parameters;
-  const range = oddsRange(parameters, bounds);
+  const { pInit, pLearn, pForget } = parameters;
+  const range = oddsRange(parameters);
   const guessOdds = odds(parameters.pGuess);
   const slipOdds = odds(parameters.pSlip);
   let guess = parameters.pGuess;
@@ -85,9 +79,9 @@ export function filterForward(
     const from = parent[node] as number;
     let reached = pInit;
     if (from >= 0) {
-      // Learning, then what a long pause leaves of it.
+      // Learning and forgetting at the attempt, then what a long pause leaves of it.
       const last = after[from] as number;
-      reached = faded(last * (1 - forget) + (1 - last) * pLearn, pInit, kept[node] as number);
+      reached = faded(last * (1 - pForget) + (1 - last) * pLearn, pInit, kept[node] as number);
     }
     const known = Math.min(Math.max(reached, floor), 1 - floor);
     if (shifts !== null) {
@@ -120,13 +114,15 @@ export function filterForward(
  * number of sequences that are mastered at the node. With gamma the smoothed and p the filtered probability of
  * mastery at the next attempt, its message back is gamma / p and (1 - gamma) / (1 - p), summed over the branch.
  */
-export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace) {
+export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
   const { parent, correct, through, ending, kept } = tree;
   // Sequences, and those expected to start with mastery.
   let [starts, startsKnown] = [0, 0];
   // Attempts without mastery that another attempt follows, by what came of them.
   let [learned, notLearned] = [0, 0];
+  // The same of attempts with mastery.
+  let [forgotten, notForgotten] = [0, 0];
   // Attempts with and without mastery, and the right answers among them.
   let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
@@ -134,11 +130,15 @@ export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace)
     const ends = ending[node] as number;
     const toKnown = (1 - last) * pLearn * (backKnown[node] as number);
     const toUnknown = (1 - last) * (1 - pLearn) * (backUnknown[node] as number);
-    const mastered = last * (ends + (backKnown[node] as number));
+    const stays = last * (1 - pForget) * (backKnown[node] as number);
+    const leaves = last * pForget * (backUnknown[node] as number);
+    const mastered = last * ends + stays + leaves;
     const others = (1 - last) * ends + toKnown + toUnknown;
     backKnown[node] = backUnknown[node] = 0;
     learned += toKnown;
     notLearned += toUnknown;
+    forgotten += leaves;
+    notForgotten += stays;
     known += mastered;
     unknown += others;
     if (correct[node] === 1) {
@@ -156,40 +156,36 @@ export function smoothBackward(tree: SkillTree, pLearn: number, work: Workspace)
     }
     before[node] = mastered;
   }
-  return { starts, startsKnown, learned, notLearned, known, knownRight, unknown, unknownRight };
+  const visits = { known, knownRight, unknown, unknownRight };
+  return { starts, startsKnown, learned, notLearned, forgotten, notForgotten, ...visits };
 }
 
 export type Expectations = ReturnType<typeof smoothBackward>;
 
-/** What a fit is held by: hard bounds, and the strengths of the pull to the prior means, each above 0. */
 export interface FitRules {
-  readonly bounds: FitBounds;
+  /** Of the pull to the prior means, each above 0. */
   readonly strengths: BktParameters;
   /** Relative gain of the penalised log likelihood at which a fit stops, and the most iterations. */
   readonly tolerance?: number;
   readonly maxIterations?: number;
 }
 
-export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters => ({
-  pInit: of('pInit'),
-  pLearn: of('pLearn'),
-  pGuess: of('pGuess'),
-  pSlip: of('pSlip'),
-});
+const parameterNames = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as const;
 
-/** Within the bounds, and nowhere degenerate: 1 - slip > guess by the margin, P* below its share of pInit. */
-export function constrain(wanted: BktParameters, bounds: FitBounds): BktParameters {
-  const guess = within(wanted.pGuess, bounds.pGuess);
-  const slip = within(wanted.pSlip, bounds.pSlip);
-  const excess = Math.max(0, guess + slip - (1 - guessSlipMargin)) / 2;
-  const pGuess = guess - excess;
-  const pSlip = slip - excess;
-  const pInit = within(wanted.pInit, bounds.pInit);
+export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters =>
+  Object.fromEntries(parameterNames.map((name) => [name, of(name)])) as Record<keyof BktParameters, number>;
+
+/**
+ * Within the bounds, P* at most its share of pInit, and `reachableMastery` within reach: the bounds of guess and slip leave
+ * it there for a pForget of .02.
+ */
+export function constrain(wanted: BktParameters): BktParameters {
+  const inside = parametersBy((name) => clamp(wanted[name], fitBounds[name].low, fitBounds[name].high));
+  const { pInit, pGuess, pSlip } = inside;
   const most = (wrongAnswerShare * pInit * (1 - pSlip - pGuess)) / (1 - pGuess);
-  return { pInit, pLearn: Math.min(within(wanted.pLearn, bounds.pLearn), most), pGuess, pSlip };
+  const learning = { ...inside, pLearn: Math.min(inside.pLearn, most) };
+  return { ...learning, pForget: Math.min(inside.pForget, mostForget(learning, reachableMastery)) };
 }
-
-const within = (x: number, { low, high }: Range): number => clamp(x, low, high);
 
 /**
  * Maximum a posteriori estimate of one skill's parameters, from one start. Keeps the best it has seen: a step may lead
@@ -198,11 +194,11 @@ const within = (x: number, { low, high }: Range): number => clamp(x, low, high);
  */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
-  const { bounds, strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
+  const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
   /** Log likelihood plus the log density of the prior, up to a constant. */
   const objectiveOf = (parameters: BktParameters): number => {
-    let sum = filterForward(tree, parameters, work, { bounds });
-    for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip'] as const) {
+    let sum = filterForward(tree, parameters, work);
+    for (const name of parameterNames) {
       const [p, mean] = [parameters[name], means[name]];
       sum += strengths[name] * (mean * Math.log(p) + (1 - mean) * Math.log(1 - p));
     }
@@ -210,7 +206,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
   };
   /** One E-step and one M-step. The filter has run with these parameters, and its results are in the workspace. */
   const improve = (parameters: BktParameters): BktParameters => {
-    const sums = smoothBackward(tree, parameters.pLearn, work);
+    const sums = smoothBackward(tree, parameters, work);
     const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
       (hits + means[name] * strengths[name]) / (all + strengths[name]);
     const emissions =
@@ -222,9 +218,10 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
         : shiftedEmissions(tree, tree.odds, parameters, means, rules, work.before);
     const pInit = pooled('pInit', sums.startsKnown, sums.starts);
     const pLearn = pooled('pLearn', sums.learned, sums.learned + sums.notLearned);
-    return constrain({ pInit, pLearn, ...emissions }, bounds);
+    const pForget = pooled('pForget', sums.forgotten, sums.forgotten + sums.notForgotten);
+    return constrain({ pInit, pLearn, ...emissions, pForget });
   };
-  let best = constrain(start, bounds);
+  let best = constrain(start);
   let objective = objectiveOf(best);
   let iterations = 0;
   while (iterations < maxIterations) {
@@ -252,10 +249,10 @@ function shiftedEmissions(
   shifts: Float64Array,
   parameters: BktParameters,
   means: BktParameters,
-  { bounds, strengths }: FitRules,
+  { strengths }: FitRules,
   mastered: Float64Array,
 ): { pGuess: number; pSlip: number } {
-  const range = oddsRange(parameters, bounds);
+  const range = oddsRange(parameters);
   let { pGuess, pSlip } = parameters;
   for (let step = 0; step < 2; step++) {
     const [guessOdds, slipOdds] = [odds(pGuess), odds(pSlip)];

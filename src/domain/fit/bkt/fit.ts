@@ -1,6 +1,6 @@
 /**
  * Fits of all skills of a tenant: drawn to the mean of its large skills, which each round refreshes (empirical Bayes).
- * Bounds, strength of the priors and scale of the difficulty are chosen on learners that the fit has not seen.
+ * Strength of the priors and scale of the difficulty are chosen on learners that the fit has not seen.
  */
 
 import {
@@ -14,7 +14,6 @@ import {
   type BktParameters,
   defaultParameters,
   difficultyModel,
-  fitBounds,
   fitModel,
   fitPriorMeans,
   priorStrengths,
@@ -103,14 +102,14 @@ function fitOf(
   trees: AnswerTrees,
   estimates: readonly SkillEstimate[],
   iterations: Uint32Array,
-  { means, bounds }: FitRound,
+  { means }: FitRound,
 ) {
   const fitted = estimates.filter((_, skill) => isFitted(trees, skill));
   // What skills without a fit of their own are served: the mean of the fitted ones; with too few of them, the defaults.
   const prior: { readonly parameters: BktParameters; readonly source: ParameterSource } =
     fitted.length < fitModel.minFittedSkills
       ? { parameters: defaultParameters, source: 'default' }
-      : { parameters: constrain(meanOf(fitted), bounds), source: 'prior' };
+      : { parameters: constrain(meanOf(fitted)), source: 'prior' };
   const skills = estimates.map(({ parameters }, skill) => ({
     ...(isFitted(trees, skill) ? { parameters, source: 'fitted' as const } : prior),
     learners: trees.learners[skill] as number,
@@ -122,21 +121,17 @@ function fitOf(
 }
 
 /** From the strongest to the weakest hold on a fit. */
-const ruleCandidates: readonly FitOptions[] = [
-  { bounds: fitBounds.narrow, strengths: priorStrengths, difficultyScale: 0 },
-  ...[1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
-    bounds: fitBounds.wide,
-    strengths: parametersBy((name) => share * priorStrengths[name]),
-    difficultyScale: 0,
-  })),
-];
+const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
+  strengths: parametersBy((name) => share * priorStrengths[name]),
+  difficultyScale: 0,
+}));
 
 /** The default comes first: to leave it takes evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
 /**
  * Chooses how to fit: every candidate is fitted on four fifths of the learners and predicts the answers of the
- * others. First the bounds and strengths, then, where difficulties are supplied, their scale.
+ * others. First the strengths, then, where difficulties are supplied, their scale.
  */
 export async function chooseFitOptions(
   log: AnswerLog,

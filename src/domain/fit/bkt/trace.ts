@@ -3,13 +3,12 @@
 import { type AnswerLog, hasDifficulty, type Learners, placesByLearner } from '../../base/answer-log.js';
 import { dayOf } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
-import type { BktParameters, FitBounds } from '../../base/params.js';
+import type { BktParameters } from '../../base/params.js';
 import { difficultyShift, effectiveMastery, traceAnswer } from '../../tracing/bkt.js';
 
 export interface TracedModel {
   readonly skills: readonly { readonly parameters: BktParameters; readonly difficultyMean: number }[];
   readonly difficultyScale: number;
-  readonly bounds: FitBounds;
 }
 
 const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel) =>
@@ -26,7 +25,7 @@ export function shiftAt(log: AnswerLog, place: number, model: TracedModel): numb
   const difficulty = difficultyAt(log, place, model);
   if (model.difficultyScale === 0 || difficulty === null) return 0;
   const { parameters } = skillAt(log, place, model);
-  return difficultyShift(parameters, difficulty, model.difficultyScale, model.bounds);
+  return difficultyShift(parameters, difficulty, model.difficultyScale);
 }
 
 /** The shifts of all answers, by place; null in a log without difficulties. */
