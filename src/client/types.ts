@@ -34,6 +34,8 @@ export type SkillSetting = {
         readonly p_learn?: number | undefined;
         readonly p_guess?: number | undefined;
         readonly p_slip?: number | undefined;
+        /** Chance of losing mastery at an answer; absent: 0 */
+        readonly p_forget?: number | undefined;
         readonly source?: 'default' | 'fitted' | 'manual' | undefined;
       }
     | null
@@ -482,6 +484,7 @@ export type SkillMastery = {
       readonly p_learn: number;
       readonly p_guess: number;
       readonly p_slip: number;
+      readonly p_forget: number;
       readonly source: 'default' | 'fitted' | 'manual';
       readonly version: number;
       /** RFC 3339, UTC */
@@ -586,6 +589,7 @@ export type Skill = {
     readonly p_learn: number;
     readonly p_guess: number;
     readonly p_slip: number;
+    readonly p_forget: number;
     readonly source: 'default' | 'fitted' | 'manual';
     readonly version: number;
     /** RFC 3339, UTC */
@@ -613,6 +617,7 @@ export type SkillPage = {
       readonly p_learn: number;
       readonly p_guess: number;
       readonly p_slip: number;
+      readonly p_forget: number;
       readonly source: 'default' | 'fitted' | 'manual';
       readonly version: number;
       /** RFC 3339, UTC */
@@ -1174,6 +1179,7 @@ export type ModelVersion = {
     readonly p_learn: number;
     readonly p_guess: number;
     readonly p_slip: number;
+    readonly p_forget: number;
     readonly answers: number;
     readonly learners: number;
     readonly old_log_loss: number | null;

@@ -30,8 +30,8 @@ async function put(
 const get = (skillId: string, by = caller): Promise<JsonAnswer> => by.get(path(skillId));
 const told = ({ status, json }: JsonAnswer): [number, string] => [status, json.error?.code];
 
-const manual = { p_init: 0.4, p_learn: 0.05, p_guess: 0.25, p_slip: 0.1 };
-const defaults = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1, source: 'default' };
+const manual = { p_init: 0.4, p_learn: 0.05, p_guess: 0.25, p_slip: 0.1, p_forget: 0.02 };
+const defaults = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1, p_forget: 0, source: 'default' };
 
 test('an entry is replaced as a whole', async () => {
   assert.deepEqual(told(await get('a/b')), [404, 'SKILL_NOT_FOUND']);
@@ -104,6 +104,9 @@ const bad: readonly (readonly [unknown, string, RegExp])[] = [
   [withParameters({ p_init: 1 }), 'parameters/p_init', /<= 0\.999/],
   [withParameters({ p_guess: 0.6, p_slip: 0.36 }), 'parameters/p_slip', /at most 0\.35/],
   [withParameters({ p_init: 0.05 }), 'parameters/p_learn', /below 0\.039/],
+  [withParameters({ p_forget: 0.05 }), 'parameters/p_forget', /at most 0\.0368: .* mastery of 0\.95/],
+  [withParameters({ p_forget: 0.11 }), 'parameters/p_forget', /<= 0\.1/],
+  [withParameters({ p_forget: -0.01 }), 'parameters/p_forget', />= 0/],
   [[], '', /object/],
   [7, '', /object/],
 ];
@@ -123,8 +126,8 @@ test('bounds', async () => {
   for (const body of [
     { name: '😀'.repeat(200), weight: 1000 },
     { weight: 0.000001 },
-    withParameters({ p_init: 0.999, p_learn: 0.001, p_guess: 0.001, p_slip: 0.949 }),
-    withParameters({ p_init: 0.999, p_learn: 0.08, p_guess: 0.45, p_slip: 0.45 }),
+    withParameters({ p_init: 0.999, p_learn: 0.001, p_guess: 0.001, p_slip: 0.949, p_forget: 0.03 }),
+    withParameters({ p_init: 0.999, p_learn: 0.08, p_guess: 0.45, p_slip: 0.45, p_forget: 0 }),
     {},
   ]) {
     const answer = await put('bounds', body);

@@ -132,6 +132,7 @@ test('the rest of the explanation: parameters, forgetting until now, the next an
     p_learn: 0.1,
     p_guess: 0.2,
     p_slip: 0.1,
+    p_forget: 0,
     source: 'default',
     version: 0,
     fitted_at: null,

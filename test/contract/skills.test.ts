@@ -55,6 +55,7 @@ test('a skill: its fields, the same in the list and alone', async () => {
       p_learn: 0.1,
       p_guess: 0.2,
       p_slip: 0.1,
+      p_forget: 0,
       source: 'default',
       version: 0,
       fitted_at: null,
@@ -144,7 +145,7 @@ test('a tenant sees its own skills alone', async () => {
 
 const fittedAt = '2026-05-31T12:00:00.000Z';
 const prior = { pInit: 0.45, pLearn: 0.123456, pGuess: 0.25, pSlip: 0.08, pForget: 0 };
-const fitted = { pInit: 0.61, pLearn: 0.05, pGuess: 0.3, pSlip: 0.12, pForget: 0 };
+const fitted = { pInit: 0.61, pLearn: 0.05, pGuess: 0.3, pSlip: 0.12, pForget: 0.02 };
 const seven: SkillModel = {
   ...skillModelOf(unfittedModel, 'any'),
   parameters: fitted,
@@ -198,6 +199,7 @@ test('a fitted tenant: what is in force for each skill, and where it came from',
     p_learn: 0.05,
     p_guess: 0.3,
     p_slip: 0.12,
+    p_forget: 0.02,
     source: 'fitted',
     version: 7,
     fitted_at: fittedAt,

@@ -49,6 +49,7 @@ interface StoredSkill {
   p_learn: number;
   p_guess: number;
   p_slip: number;
+  p_forget: number;
 }
 
 const storedSkills = ({ clickhouse }: Servers): Promise<StoredSkill[]> =>
@@ -82,6 +83,7 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
         ['pLearn', skill?.p_learn],
         ['pGuess', skill?.p_guess],
         ['pSlip', skill?.p_slip],
+        ['pForget', skill?.p_forget],
       ] as const)
         assert.ok(Math.abs(parameters[name] - (found ?? 0)) < 0.1, `${name} of ${i}: ${found}`);
     }

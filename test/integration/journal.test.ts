@@ -119,7 +119,7 @@ test('the journal', { timeout: 600_000 }, async (t) => {
     await addGoal(redis, firstAt, { userId: 'deleted' });
     await addGoal(redis, firstAt + 1, { userId: 'deleted', targetScore: null });
     await addGoal(redis, firstAt, { tenant: 'other', userId: 'kept', targetScore: 600 });
-    const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0 };
+    const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0.02 };
     await addSkill(redis, 1, { section: 'math', weight: 2 });
     await addSkill(redis, 2, { skillId: 'reading', name: 'Reading\t"1"\n', section: 'rw', parameters });
     await addSkill(redis, 3, { name: 'Algebra' });
@@ -143,8 +143,8 @@ test('the journal', { timeout: 600_000 }, async (t) => {
       client,
       'SELECT * EXCEPT (tenant, updated_at) FROM skill_catalogue ORDER BY skill_id',
     );
-    const none = { p_init: null, p_learn: null, p_guess: null, p_slip: null };
-    const manual = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.05 };
+    const none = { p_init: null, p_learn: null, p_guess: null, p_slip: null, p_forget: null };
+    const manual = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.05, p_forget: 0.02 };
     assert.deepEqual(catalogue, [
       { skill_id: 'algebra', revision: 3, name: 'Algebra', section: '', weight: 1, ...none },
       { skill_id: 'reading', revision: 2, name: 'Reading\t"1"\n', section: 'rw', weight: 1, ...manual },

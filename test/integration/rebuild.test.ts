@@ -80,7 +80,7 @@ async function setGoals(): Promise<void> {
 }
 
 async function setSkills(): Promise<void> {
-  const parameters = { p_init: 0.2, p_learn: 0.15, p_guess: 0.25, p_slip: 0.05 };
+  const parameters = { p_init: 0.2, p_learn: 0.15, p_guess: 0.25, p_slip: 0.05, p_forget: 0.02 };
   for (let i = 0; i < 12; i++) {
     const path = `/api/v1/skills/skill%20${i % 7}`;
     const entry = { section: oneOf(['math', 'rw', null]), weight: 0.5 + random(), name: `Name "${i}"` };

@@ -146,7 +146,7 @@ function modelOf(version: number): TenantModel {
     pLearn: 0.05 + 0.2 * random(),
     pGuess: 0.05 + 0.25 * random(),
     pSlip: 0.02 + 0.15 * random(),
-    pForget: 0,
+    pForget: 0.03 * random(),
   });
   const fitted = skills.filter((_, i) => (i + version) % 2 === 0);
   return {
@@ -217,7 +217,7 @@ async function publish(): Promise<number> {
 
 /** A third of the skills in each section, with weights, one with parameters set by hand. */
 async function catalogue(): Promise<void> {
-  const parameters = { p_init: 0.2, p_learn: 0.15, p_guess: 0.25, p_slip: 0.05 };
+  const parameters = { p_init: 0.2, p_learn: 0.15, p_guess: 0.25, p_slip: 0.05, p_forget: 0.02 };
   const placed = skills.map((_, i) => ({
     section: oneOf(['math', 'rw', null]),
     weight: 0.5 + random(),

@@ -48,7 +48,7 @@ export interface SyntheticPlan {
   readonly difficultyScale?: number;
 }
 
-/** Answers of learners who learn just as Bayesian Knowledge Tracing says. */
+/** Answers of learners who learn and forget just as Bayesian Knowledge Tracing says. */
 export function syntheticLog(plan: SyntheticPlan): AnswerLog {
   const random = seeded(plan.seed);
   const learners = Array.from({ length: plan.learners }, () =>
@@ -69,7 +69,8 @@ function practise(
     const difficulty = difficultyScale === undefined ? {} : { difficulty: 4 * random() - 2 };
     const { pGuess, pSlip } = itemGuessSlip(truth, (difficultyScale ?? 0) * (difficulty.difficulty ?? 0));
     const correct = random() < (known ? 1 - pSlip : pGuess);
-    known ||= random() < truth.pLearn;
+    if (!known) known = random() < truth.pLearn;
+    else if (truth.pForget > 0) known = random() >= truth.pForget;
     return { skill, correct, ...difficulty };
   });
 }

@@ -40,9 +40,9 @@ export const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) 
   learners: 400,
   parameters: {
     pInit: 0.1 + 0.12 * i,
-    pLearn: 0.02 + 0.03 * i,
-    pGuess: 0.05,
-    pSlip: 0.2 - 0.02 * i,
+    pLearn: 0.02 + 0.025 * i,
+    pGuess: 0.38,
+    pSlip: 0.14 - 0.02 * i,
     pForget: 0,
   },
 }));

@@ -27,16 +27,16 @@ const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
   fitTrees(growTrees(log, everyone(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
-/** Skills as a tenant might have them, about the prior means. */
+/** Skills as a tenant might have them, within the bounds of fits. */
 function skillsOf(count: number, seed: number): BktParameters[] {
   const random = seeded(seed);
   const between = (low: number, high: number): number => low + (high - low) * random();
   return Array.from({ length: count }, () => ({
     pInit: between(0.15, 0.6),
-    pLearn: between(0.04, 0.2),
-    pGuess: between(0.1, 0.32),
-    pSlip: between(0.04, 0.18),
-    pForget: 0,
+    pLearn: between(0.04, 0.15),
+    pGuess: between(0.2, 0.38),
+    pSlip: between(0.04, 0.14),
+    pForget: between(0.01, 0.03),
   }));
 }
 
@@ -136,18 +136,21 @@ test('a warm start takes fewer iterations; a cold one beside it saves a fit from
 });
 
 test('options: few learners keep the strongest prior, many give the data more say', async () => {
-  const extreme = skillsOf(8, 10).map((skill, i) => ({ ...skill, pInit: i % 2 ? 0.05 : 0.85, pLearn: 0.01 }));
+  const easy = { pInit: 0.89, pLearn: 0.005, pGuess: 0.4, pSlip: 0.15, pForget: 0.03 };
+  const hard = { pInit: 0.03, pLearn: 0.15, pGuess: 0.2, pSlip: 0.03, pForget: 0.01 };
+  const unlike = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? easy : hard));
+  const plan = { learners: 60, truth: unlike, seed: 12, attempts: [2, 6] } as const;
   const few = await chooseFitOptions(syntheticLog({ learners: 4, truth: skillsOf(8, 10), seed: 11 }));
   assert.deepEqual(few.strengths, priorStrengths);
-  const many = await chooseFitOptions(syntheticLog({ learners: 500, truth: extreme, seed: 12 }));
+  const many = await chooseFitOptions(syntheticLog(plan));
   assert.ok(many.strengths.pInit < priorStrengths.pInit);
   assert.equal(many.difficultyScale, 0);
-  const again = await chooseFitOptions(syntheticLog({ learners: 500, truth: extreme, seed: 12 }));
+  const again = await chooseFitOptions(syntheticLog(plan));
   assert.deepEqual(many, again);
 });
 
 test('options: the scale of the difficulty is found where difficulties are supplied', async () => {
-  for (const difficultyScale of [0, 0.5, 1]) {
+  for (const difficultyScale of [0, 0.5, 0.75]) {
     const log = syntheticLog({ learners: 250, truth: skillsOf(6, 13), seed: 14, difficultyScale });
     assert.equal((await chooseFitOptions(log)).difficultyScale, difficultyScale);
   }

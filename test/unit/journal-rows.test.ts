@@ -14,14 +14,14 @@ test('a goal and its deletion', () => {
 });
 
 test('an entry of the catalogue, with and without what may be absent', () => {
-  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0 };
+  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0.02 };
   assert.equal(
     skillRow({ tenant: 't', skillId: 's', name: 'Algebra', section: 'math', weight: 1.5, parameters }),
-    't\ts\tAlgebra\tmath\t1.5\t0.3\t0.1\t0.2\t0.05',
+    't\ts\tAlgebra\tmath\t1.5\t0.3\t0.1\t0.2\t0.05\t0.02',
   );
   assert.equal(
     skillRow({ tenant: 't', skillId: 's', name: null, section: null, weight: 1, parameters: null }),
-    't\ts\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N',
+    't\ts\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N\t\\N',
   );
 });
 
@@ -84,7 +84,7 @@ test('whatever a text holds, it stays in its field', () => {
       const skill = fieldsOf(
         skillRow({ tenant: 't', skillId: userId, name, section: 'rw', weight: 1, parameters: null }),
       );
-      assert.deepEqual([goal.length, skill.length], [4, 9]);
+      assert.deepEqual([goal.length, skill.length], [4, 10]);
       for (const field of [...goal, ...skill]) assert.doesNotMatch(field, /[\n\r\0\b\f]/);
       assert.notEqual(skill[2], '\\N', 'a name is never taken for none');
     }),

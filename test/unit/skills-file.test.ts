@@ -35,17 +35,17 @@ const algebra = {
   name: 'Algebra, "linear"',
   section: 'math',
   weight: 2,
-  parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1, pForget: 0 },
+  parameters: { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1, pForget: 0.02 },
 };
 const unset = { name: null, section: null, weight: 1, parameters: null };
 
 test('a CSV with all columns, in any order', async (t) => {
   const text = [
-    '\uFEFFsection, skill_id ,name,weight,p_init,p_learn,p_guess,p_slip,tenant,other',
-    'math,algebra,"Algebra, ""linear""",2,.3,1e-1,0.20,0.1,,x',
+    '\uFEFFsection, skill_id ,name,weight,p_init,p_learn,p_guess,p_slip,p_forget,tenant,other',
+    'math,algebra,"Algebra, ""linear""",2,.3,1e-1,0.20,0.1,.02,,x',
     '',
-    ' rw ,comma,,, , , , ,school,',
-    ',😀,,,,,,,school,',
+    ' rw ,comma,,, , , , ,,school,',
+    ',😀,,,,,,,,school,',
   ];
   for (const lineEnd of ['\n', '\r\n']) {
     assert.deepEqual(await read(t, text.join(lineEnd)), [
@@ -90,13 +90,14 @@ test('what has no column or field is not told, what is empty is told to be unset
 test('a JSON with all fields', async (t) => {
   const skill = {
     ...{ skill_id: 'algebra', name: algebra.name, section: 'math', weight: '2' },
-    ...{ p_init: 0.3, p_learn: '.1', p_guess: 0.2, p_slip: 0.1, tenant: null, unknown: {} },
+    ...{ p_init: 0.3, p_learn: '.1', p_guess: 0.2, p_slip: 0.1, p_forget: '.02', tenant: null, unknown: {} },
   };
   assert.deepEqual(await read(t, JSON.stringify([skill])), [['default', [['algebra', algebra]]]]);
 });
 
 test('a JSON of rows as the API shows them', async (t) => {
-  const parameters = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1, version: 7, fitted_at: null };
+  const chances = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1, p_forget: 0.02 };
+  const parameters = { ...chances, version: 7, fitted_at: null };
   const row = (skill_id: string, source: string) => ({
     ...{ skill_id, name: algebra.name, section: 'math', weight: 2, parameters: { ...parameters, source } },
     ...{ origin: 'fit', learners: 3, answers: 50, typical_seconds: null, updated_at: null },
@@ -121,7 +122,8 @@ test('a JSON of rows as the API shows them', async (t) => {
 });
 
 const head = 'skill_id,section,weight,p_init,p_learn,p_guess,p_slip,name,tenant';
-const number = 'a number from 0.001 to 0.999, all four or none';
+const number = 'a number from 0.001 to 0.999, the first four or none';
+const forget = 'a number from 0 to 0.1, or nothing';
 
 const badRows: readonly (readonly [string, string])[] = [
   [',math,1,,,,,,', 'skill_id "" is not allowed; allowed: 1 to 128 characters without control characters'],
@@ -166,13 +168,21 @@ test('each bad row is told with its line, field, value and what is allowed', asy
 });
 
 const nested = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.1 };
-const shape = 'an object of p_init, p_learn, p_guess, p_slip and, as wanted, source, or nothing';
+const shape = 'an object of p_init, p_learn, p_guess, p_slip, p_forget and, as wanted, source, or nothing';
 
 const badParameters: readonly (readonly [object, string])[] = [
   [{ parameters: 'manual' }, `parameters "manual" is not allowed (must be object); allowed: ${shape}`],
   [
     { parameters: { ...nested, p_slip: 0.9 } },
     `parameters/p_slip 0.9 is not allowed (must be at most 0.75, 0.95 less p_guess); allowed: ${number}`,
+  ],
+  [
+    { parameters: { ...nested, p_forget: 0.09 } },
+    `parameters/p_forget 0.09 is not allowed (must be at most 0.04: with more, right answers do not lead to a mastery of 0.95); allowed: ${forget}`,
+  ],
+  [
+    { parameters: { ...nested, p_forget: 0.2 } },
+    `parameters/p_forget 0.2 is not allowed (must be <= 0.1); allowed: ${forget}`,
   ],
   [
     { parameters: { ...nested, p_init: '0.3' } },
@@ -185,7 +195,7 @@ const badParameters: readonly (readonly [object, string])[] = [
   ],
   [
     { parameters: nested, p_guess: null },
-    'p_guess is not allowed (parameters are there too); allowed: either parameters or p_init, p_learn, p_guess, p_slip',
+    'p_guess is not allowed (parameters are there too); allowed: either parameters or p_init, p_learn, p_guess, p_slip, p_forget',
   ],
 ];
 

@@ -138,7 +138,7 @@ const sources = {
 function Parameters({ of }: { readonly of: SkillMastery }) {
   const parameters = of.explanation?.parameters;
   if (parameters === undefined) return null;
-  const { p_init, p_learn, p_guess, p_slip, source, version, fitted_at } = parameters;
+  const { p_init, p_learn, p_guess, p_slip, p_forget, source, version, fitted_at } = parameters;
   return (
     <section class="inner">
       <h3>Parameters in force</h3>
@@ -151,6 +151,8 @@ function Parameters({ of }: { readonly of: SkillMastery }) {
         <dd>{percent(p_guess)}</dd>
         <dt>Wrong in spite of knowing it (slip)</dt>
         <dd>{percent(p_slip)}</dd>
+        <dt>Lost at an answer (forget)</dt>
+        <dd>{percent(p_forget)}</dd>
         <dt>Where they come from</dt>
         <dd>
           <Badge look="soft">{source}</Badge> {sources[source]}

@@ -13,13 +13,14 @@ import { type Column, Table } from '../../parts/table.jsx';
 type Skill = ModelVersion['skills'][number];
 type Parameter = (typeof parameters)[number];
 
-const parameters = ['p_init', 'p_learn', 'p_guess', 'p_slip'] as const;
+const parameters = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
 const titles: Readonly<Record<Parameter, string>> = {
   p_init: 'known before',
   p_learn: 'learned at an answer',
   p_guess: 'right without knowing',
   p_slip: 'wrong with knowing',
+  p_forget: 'lost at an answer',
 };
 
 const parameterOf = (text: string | undefined): Parameter =>

@@ -29,7 +29,7 @@ export const origins: Readonly<
 
 export const ParametersPart = ({ skill }: { skill: Skill }) => {
   const { parameters } = skill;
-  const { p_init, p_learn, p_guess, p_slip, version, fitted_at } = parameters;
+  const { p_init, p_learn, p_guess, p_slip, p_forget, version, fitted_at } = parameters;
   return (
     <Panel title="Parameters in force" about={origins[skill.origin].long(skill)}>
       <Stats>
@@ -45,6 +45,9 @@ export const ParametersPart = ({ skill }: { skill: Skill }) => {
         </Stat>
         <Stat label="Slipped" value={percent(p_slip)} note="p_slip">
           Probability of a wrong answer of somebody who knows it.
+        </Stat>
+        <Stat label="Forget" value={percent(p_forget)} note="p_forget">
+          Probability that a learner with mastery loses it at an answer.
         </Stat>
       </Stats>
       <p class="soft">
