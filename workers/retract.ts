@@ -110,5 +110,5 @@ function encodeRewritten(rewritten: RewrittenRow<AttemptRow>): string {
   const { row, conditions, effect, advice, learnerSeq, learnerVersion, baselineTotal } = rewritten;
   const { eventFingerprint } = row.figures;
   const place = { learnerSeq, baselineTotal, eventFingerprint, learnerVersion };
-  return encodeAttemptRow(row.event, rowFigures(effect, advice, place), conditions);
+  return encodeAttemptRow(row.event, rowFigures(effect, conditions, advice, place), conditions);
 }

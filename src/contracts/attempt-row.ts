@@ -24,7 +24,7 @@ export interface AttemptFigures {
   readonly masteryAfter: number;
   readonly plateauDetected: boolean;
   readonly isRapid: boolean;
-  /** 0 to 100; null while there are too few times. */
+  /** 0 to 100; null for too few times or many rapid answers. */
   readonly efficiencyIndex: number | null;
   /** Empty where nothing was recommended. */
   readonly recommendationCode: string;
@@ -49,7 +49,7 @@ export const rowColumns = [
   ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const),
   ...(['parameters_version', 'model_version'] as const),
   ...(['parameters_source', 'difficulty_shift', 'ability_offset', 'item_difficulty'] as const),
-  ...(['rapid_seconds', 'log_time_mean', 'log_time_sd'] as const),
+  ...(['rapid_seconds', 'log_time_mean', 'log_time_sd', 'accuracy_norm'] as const),
   ...(['rapid', 'efficiency_index', 'recommendation_code'] as const),
   ...(['section', 'weight', 'closed_mastery', 'baseline_total'] as const),
   ...(['event_fingerprint', 'learner_version'] as const),
@@ -71,7 +71,7 @@ export function encodeAttemptRow(
   const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${conditions.pCorrect}\t${bit(figures.plateauDetected)}`;
   const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${pForget}\t${conditions.version}\t${figures.modelVersion}`;
   const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
-  const pace = `${conditions.rapidSeconds}\t${conditions.time.logMean}\t${conditions.time.logSd}`;
+  const pace = `${conditions.rapidSeconds}\t${conditions.norm.logMean}\t${conditions.norm.logSd}\t${conditions.norm.accuracy}`;
   const outcome = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
   const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
   const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}`;
@@ -149,7 +149,11 @@ export function decodeAttemptRow(line: string): AttemptRow {
       abilityOffset: number('ability_offset'),
       itemDifficulty: number('item_difficulty'),
       rapidSeconds: number('rapid_seconds'),
-      time: { logMean: number('log_time_mean'), logSd: number('log_time_sd') },
+      norm: {
+        logMean: number('log_time_mean'),
+        logSd: number('log_time_sd'),
+        accuracy: number('accuracy_norm'),
+      },
       pCorrect: number('p_correct'),
       section: sections.find((section) => section === field('section')) ?? null,
       weight: number('weight'),

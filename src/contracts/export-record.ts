@@ -22,12 +22,12 @@ export const snakeCase = (name: string): string =>
 export function attemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
   const { occurredAt, receivedAt, ...answer } = row.event;
   const { isRapid: rapid, ...counted } = row.figures;
-  const { parameters, version, source, time, ...terms } = row.conditions;
+  const { parameters, version, source, norm, ...terms } = row.conditions;
   return {
     ...{ type: 'attempt', place, ...answer },
     occurredAt: new Date(occurredAt).toISOString(),
     receivedAt: new Date(receivedAt).toISOString(),
     ...{ ...counted, rapid, ...parameters, parametersVersion: version, parametersSource: source, ...terms },
-    ...{ logTimeMean: time.logMean, logTimeSd: time.logSd },
+    ...{ logTimeMean: norm.logMean, logTimeSd: norm.logSd, accuracyNorm: norm.accuracy },
   };
 }

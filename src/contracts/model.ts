@@ -1,7 +1,7 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { accuracyConstants, type BktParameters } from '../domain/base/params.js';
+import { accuracyConstants, type BktParameters, paceModel } from '../domain/base/params.js';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
@@ -48,7 +48,10 @@ const StoredSkill = Type.Object({
   learners: Count,
   answers: Count,
   difficultyMean: Figure,
-  times: Type.Object({ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure }),
+  times: Type.Object({
+    ...{ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure },
+    correct: Type.Optional(NotNegative),
+  }),
   terms: figures(skillTermCount),
   related: Type.Object({ keys: Type.Array(Count), terms: Type.Array(Figure) }),
   abilityOffset: Figure,
@@ -163,7 +166,10 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
       throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
     if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
       throw new Error(`the stored model cannot be read: the keys of skill ${skillId} are not in order`);
-    skills.set(skillId, { ...skill, parameters: decodeParameters(skill.parameters) });
+    // Earlier versions did not count the correct ones among the timed answers.
+    const correct = skill.times.correct ?? paceModel.prior.accuracy * skill.times.answers;
+    const parameters = decodeParameters(skill.parameters);
+    skills.set(skillId, { ...skill, parameters, times: { ...skill.times, correct } });
     yield;
   }
   throw new Error('the stored model cannot be read: its end is missing');

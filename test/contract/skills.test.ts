@@ -155,7 +155,7 @@ const seven: SkillModel = {
   learners: 230,
   answers: 4100,
   difficultyMean: 0,
-  times: { answers: 4000, meanSeconds: 60, logMean: Math.log(50), logM2: 900 },
+  times: { answers: 4000, meanSeconds: 60, logMean: Math.log(50), logM2: 900, correct: 3000 },
 };
 
 /** Brings a model of three skills into force. */

@@ -108,7 +108,7 @@ async function publish(tenant: string): Promise<void> {
     learners: 230,
     answers: 4100,
     difficultyMean: 0,
-    times: { answers: 4000, meanSeconds: 60, logMean: Math.log(50), logM2: 900 },
+    times: { answers: 4000, meanSeconds: 60, logMean: Math.log(50), logM2: 900, correct: 3000 },
   };
   const skills = new Map([0, 1].map((i) => [`skill ${i}`, fitted]));
   const model = encodeModel({ ...unfittedModel, version: 1, fittedAt: fitted.fittedAt, skills });

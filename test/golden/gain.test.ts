@@ -38,7 +38,10 @@ test('gain per hour of practice', () => {
 
 test("an hour holds as many answers as the learner's own pace allows", () => {
   const gain = (seconds: number) =>
-    practiceGain(one({ mastery: 0.7, pace: { timed: 4, timedCorrect: 2, seconds, efficiency: 0 } }), sums);
+    practiceGain(
+      one({ mastery: 0.7, pace: { timed: 4, timedCorrect: 2, seconds, slowness: 0, accuracy: 0.5 } }),
+      sums,
+    );
   close(gain(300), 2.738324);
   assert.ok(gain(200) > gain(300) && gain(300) > gain(400));
 });

@@ -8,8 +8,9 @@ import {
   correctPerMinute,
   efficiencyIndex,
   newPace,
+  newRapid,
   rapidThreshold,
-  timeNorm,
+  skillNorm,
   updatePace,
 } from '../../src/domain/tracing/pace.js';
 import {
@@ -68,34 +69,27 @@ test('plateau: steady progress of .01 per attempt', () => {
   }
 });
 
-test('efficiency of each answer, as the first of its learner', () => {
-  for (const { y, p_exp, sec, e } of vectors.efficiency_sample) {
-    close(updatePace(newPace, y === 1, p_exp, sec, timeNorm(null), false).efficiency, e);
-  }
-});
+type Times = (typeof vectors.efficiency)[number]['norm'];
+const normOf = ({ n, correct, mean_ln, m2 }: Times) =>
+  skillNorm({ answers: n, correct, logMean: mean_ln, logM2: m2 });
 
-test('efficiency over all the answers', () => {
-  let state = newPace;
-  for (const { y, p_exp, sec } of vectors.efficiency_sample) {
-    state = updatePace(state, y === 1, p_exp, sec, timeNorm(null), false);
-  }
-  close(state.efficiency, vectors.efficiency_ewma.E, 'E');
-  // The reference index comes from the listed efficiencies, which have six decimals: on its scale that shows.
-  const listed = vectors.efficiency_sample.reduce((sum, { e }) => sum + e, 0) / state.timed;
-  const index = efficiencyIndex({ ...state, efficiency: listed });
-  close(index ?? Number.NaN, vectors.efficiency_ewma.index, 'index');
-  close(
-    correctPerMinute(state) ?? Number.NaN,
-    vectors.efficiency_ewma.rcs_per_min,
-    'right answers per minute',
-  );
-});
+for (const { case: name, norm, answers, ...expected } of vectors.efficiency) {
+  test(`efficiency: ${name}`, () => {
+    let state = newPace;
+    for (const [y, seconds] of answers) state = updatePace(state, y === 1, seconds, normOf(norm), false);
+    close(state.slowness, expected.slowness, 'slowness');
+    close(state.accuracy, expected.accuracy, 'accuracy');
+    close(efficiencyIndex(state, newRapid, normOf(norm)) ?? Number.NaN, expected.index, 'index');
+    close(correctPerMinute(state) ?? Number.NaN, expected.correct_per_minute, 'correct answers per minute');
+  });
+}
 
-test('time norm', () => {
-  const { n, mean_ln, m2, mu, sd } = vectors.time_norm;
-  const norm = timeNorm({ answers: n, logMean: mean_ln, logM2: m2 });
+test('skill norm', () => {
+  const { mu, sd, accuracy } = vectors.skill_norm;
+  const norm = normOf(vectors.skill_norm);
   close(norm.logMean, mu, 'mean');
-  close(norm.logSd, sd, 'sd');
+  close(norm.logSd, sd, 'standard deviation');
+  close(norm.accuracy, accuracy, 'accuracy');
 });
 
 test('calibration', () => {

@@ -57,6 +57,13 @@ interface PlateauVector {
   plateau: boolean;
 }
 
+interface TimesVector {
+  n: number;
+  correct: number;
+  mean_ln: number;
+  m2: number;
+}
+
 interface Vectors {
   tolerance: number;
   bkt_plain: BktVector[][];
@@ -73,9 +80,16 @@ interface Vectors {
     learner: PlateauVector[];
     linear_input: { slope_flag: [slope: number | null, plateau: boolean][] };
   };
-  efficiency_sample: { y: 0 | 1; p_exp: number; sec: number; zP: number; zT: number; e: number }[];
-  efficiency_ewma: { E: number; index: number; rcs_per_min: number };
-  time_norm: { n: number; mean_ln: number; m2: number; mu: number; sd: number };
+  efficiency: {
+    case: string;
+    norm: TimesVector;
+    answers: [y: 0 | 1, seconds: number][];
+    slowness: number;
+    accuracy: number;
+    index: number;
+    correct_per_minute: number;
+  }[];
+  skill_norm: TimesVector & { mu: number; sd: number; accuracy: number };
   calibration: { conf_correct: [confidence: number, y: 0 | 1][]; brier: number; bias: number };
   ekf: {
     y: 0 | 1;

@@ -37,7 +37,7 @@ const modelOf = (version: number): TenantModel => ({
         learners: 100,
         answers: 1000,
         difficultyMean: -0.125,
-        times: { answers: 10, meanSeconds: 31.5, logMean: 3.2, logM2: 0.7 },
+        times: { answers: 10, meanSeconds: 31.5, logMean: 3.2, logM2: 0.7, correct: 7 },
         terms: Array.from({ length: skillTermCount }, (_, i) => i / 3),
         related: { keys: [7, 4_000_000_000], terms: [0.1, -0.2, 0.3, 1 / 3, 0, -1.5] },
         abilityOffset: -0.7,

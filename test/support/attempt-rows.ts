@@ -39,7 +39,7 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
     abilityOffset: 0,
     itemDifficulty: 0,
     rapidSeconds: 3,
-    time: { logMean: 4.3, logSd: 0.6 },
+    norm: { logMean: 4.3, logSd: 0.6, accuracy: 0.75 },
     section: null,
     weight: 1,
     closedMastery: null,

@@ -122,11 +122,15 @@ test('a model of the first format is read, and predicts as it did', async () => 
   for (const name of ['streaks', 'patterns', 'itemScale']) delete old.prediction[name];
   const oldLines = lines.slice(0, -1).map((line) => {
     const { related: _, ...skill } = JSON.parse(line.replace(/,$/, ''));
+    skill.times = { ...skill.times, answers: 8, correct: undefined };
     return JSON.stringify({ ...skill, terms: skill.terms.slice(0, 11) });
   });
   const read = decodeModel(`${JSON.stringify(old).slice(0, -2)}\n${oldLines.join(',\n')}\n]}`);
   assert.equal(read.prediction.weights.length, features.length);
-  const { terms, related } = read.skills.get('skill 1') as NonNullable<ReturnType<typeof read.skills.get>>;
+  const { terms, related, times } = read.skills.get('skill 1') as NonNullable<
+    ReturnType<typeof read.skills.get>
+  >;
+  assert.deepEqual([times.answers, times.correct], [8, 6]);
   assert.equal(terms.length, skillTermCount);
   const row = new Float64Array(60).fill(0.1, 0, first);
   const p = predict(

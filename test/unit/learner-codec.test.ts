@@ -87,6 +87,13 @@ test('a record of an earlier version is read with start values for what it lacks
   assert.deepEqual(decodeSkill(encodeSkill(skill).subarray(0, 32)), skill);
 });
 
+test('a record from before accuracy was stored has the share of correct timed answers, and the usual slowness', () => {
+  const pace = { timed: 4, timedCorrect: 3, seconds: 90, slowness: -0.5, accuracy: 0.25 };
+  const record = encodeSkill({ ...newSkill(defaultParameters), pace });
+  assert.deepEqual(decodeSkill(record).pace, pace);
+  assert.deepEqual(decodeSkill(record.subarray(0, 118)).pace, { ...pace, slowness: 0, accuracy: 0.75 });
+});
+
 test('a record from before mastery could be reached is completed so that nobody is notified of what holds', () => {
   const reachedIn = (mastery: number): boolean =>
     decodeSkill(encodeSkill({ ...newSkill(defaultParameters), mastery }).subarray(0, 116)).reached;

@@ -10,7 +10,7 @@ import {
   newRapid,
   rapidFlag,
   rapidThreshold,
-  timeNorm,
+  skillNorm,
   updatePace,
   updateRapid,
 } from '../../src/domain/tracing/pace.js';
@@ -49,7 +49,6 @@ test('the rapid threshold is 3 s below 30 timed answers, then between 1 and 10 s
 
 const pacedAnswer = fc.record({
   isCorrect: fc.boolean(),
-  pCorrect: between(0, 1),
   time: reportedSeconds,
   rapid: fc.boolean(),
 });
@@ -59,17 +58,18 @@ test('pace: bounds, and what is not timed or rapid changes nothing', () => {
     fc.property(upTo(40, pacedAnswer), (answers) => {
       let state = newPace;
       let timed = 0;
-      for (const { isCorrect, pCorrect, time, rapid } of answers) {
-        const next = updatePace(state, isCorrect, pCorrect, time, timeNorm(null), rapid);
+      for (const { isCorrect, time, rapid } of answers) {
+        const next = updatePace(state, isCorrect, time, skillNorm(null), rapid);
         const counts = !rapid && time !== null && time > 0 && time <= 3600;
         if (counts) timed++;
         else assert.equal(next, state);
         state = next;
       }
       assert.equal(state.timed, timed);
-      assert.ok(Math.abs(state.efficiency) <= 3 * Math.SQRT2 + rounding);
-      const index = efficiencyIndex(state);
-      assert.equal(index === null, timed < 3 || state.timedCorrect === 0);
+      assert.ok(Math.abs(state.slowness) <= 1.5 + rounding);
+      assert.ok(state.accuracy >= 0 && state.accuracy <= 1 + rounding);
+      const index = efficiencyIndex(state, newRapid, skillNorm(null));
+      assert.equal(index === null, timed < 3);
       if (index !== null) assert.ok(index >= 0 && index <= 100);
       const pace = correctPerMinute(state);
       assert.equal(pace === null, timed === 0);
@@ -78,21 +78,23 @@ test('pace: bounds, and what is not timed or rapid changes nothing', () => {
   );
 });
 
-test('a time norm lies between the prior and what was measured, its sd never below .2', () => {
+test('a norm lies between the prior and what was measured, the sd of time never below .2', () => {
   const times = fc.record({
     answers: fc.integer({ min: 0, max: 1e6 }),
     logMean: between(0, 8),
     logM2: between(0, 1e5),
+    share: between(0, 1),
   });
   fc.assert(
-    fc.property(times, (measured) => {
-      const { logMean, logSd } = timeNorm(measured);
+    fc.property(times, ({ share, ...measured }) => {
+      const { logMean, logSd, accuracy } = skillNorm({ ...measured, correct: share * measured.answers });
       const [low, high] = ordered([Math.log(75), measured.logMean]);
       assert.ok(logMean >= low - rounding && logMean <= high + rounding);
       assert.ok(logSd >= 0.2);
+      assert.ok(accuracy >= Math.min(0.75, share) - rounding && accuracy <= Math.max(0.75, share) + rounding);
     }),
   );
-  assert.deepEqual(timeNorm(null), { logMean: Math.log(75), logSd: 0.6 });
+  assert.deepEqual(skillNorm(null), { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75 });
 });
 
 const told = fc.record({ confidence: reportedConfidence, isCorrect: fc.boolean() });

@@ -31,7 +31,8 @@ const troubledState: fc.Arbitrary<SkillState> = fc
     recent: fc.constantFrom(0, 0, 0b11_1111),
     timed: fc.integer({ min: 0, max: 20 }),
     seconds: between(1, 3600),
-    efficiency: between(-3, 3),
+    slowness: between(-1.5, 1.5),
+    accuracy: between(0, 1),
   })
   .map((any) => ({
     ...practised,
@@ -47,7 +48,13 @@ const troubledState: fc.Arbitrary<SkillState> = fc
     },
     calibration: { answers: 10, biasTenths: any.bias, squaredHundredths: 300 },
     rapid: { answers: 9, recent: any.recent, recentTimed: 20 },
-    pace: { timed: any.timed, timedCorrect: 0, seconds: any.timed * any.seconds, efficiency: any.efficiency },
+    pace: {
+      timed: any.timed,
+      timedCorrect: 0,
+      seconds: any.timed * any.seconds,
+      slowness: any.slowness,
+      accuracy: any.accuracy,
+    },
   }));
 
 const calmState: fc.Arbitrary<SkillState> = fc

@@ -10,7 +10,7 @@ const over = { calibration: { answers: 10, biasTenths: 46, squaredHundredths: 30
 const under = { calibration: { answers: 10, biasTenths: -46, squaredHundredths: 300 } };
 const rapid = { rapid: { answers: 9, recent: 0b11_1111, recentTimed: 20 } };
 const faded = { mastery: 0.9, lastAttemptAt: now - 60 * dayMs };
-const slow = { pace: { timed: 10, timedCorrect: 8, seconds: 2000, efficiency: -0.9 } };
+const slow = { pace: { timed: 10, timedCorrect: 8, seconds: 2000, slowness: 1, accuracy: 0.6 } };
 const weak = { mastery: 0.4 };
 
 type Part = Partial<Omit<Parameters<typeof studyContext>[0], 'views'>>;
@@ -56,7 +56,8 @@ test('conditions end where they should', () => {
     { rapid: { ...rapid.rapid, recent: 0b1_1111 } },
     { mastery: 0.79, lastAttemptAt: now - 60 * dayMs, attempts: 4 },
     { pace: { ...slow.pace, timed: 9 } },
-    { pace: { ...slow.pace, efficiency: -0.8 } },
+    { pace: { ...slow.pace, slowness: 0.99 } },
+    { pace: { ...slow.pace, accuracy: 0.59 } },
     { ...slow, mastery: 0.69 },
     { mastery: 0.6 },
     { ...weak, attempts: 4 },

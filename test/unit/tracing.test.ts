@@ -22,7 +22,7 @@ import {
   isRapid,
   newPace,
   newRapid,
-  timeNorm,
+  skillNorm,
   updatePace,
   updateRapid,
 } from '../../src/domain/tracing/pace.js';
@@ -248,7 +248,7 @@ function trace(
   const now = state.lastAttemptAt + idleDays * dayMs;
   const before = effectiveMastery(defaultParameters.pInit, state, now);
   const shift = difficultyShift(defaultParameters, b, 0.5);
-  const { pCorrect, masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, shift);
+  const { masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, shift);
   return {
     mastery: masteryAfter,
     attempts: state.attempts + 1,
@@ -256,7 +256,7 @@ function trace(
     lastAttemptAt: Math.max(state.lastAttemptAt, now),
     plateau: updatePlateau(state.plateau, masteryAfter, idleDays),
     rapid: updateRapid(state.rapid, time, 3),
-    pace: updatePace(state.pace, isCorrect, pCorrect, time, timeNorm(null), isRapid(time, 3)),
+    pace: updatePace(state.pace, isCorrect, time, skillNorm(null), isRapid(time, 3)),
     calibration: updateCalibration(state.calibration, confidence, isCorrect),
   };
 }

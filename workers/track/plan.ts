@@ -177,7 +177,7 @@ class Draft {
       eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
       learnerVersion: this.learner.version + 1,
     };
-    this.rows.push(encodeAttemptRow(event, rowFigures(effect, advice, place), conditions));
+    this.rows.push(encodeAttemptRow(event, rowFigures(effect, conditions, advice, place), conditions));
     this.arrivalDays.push(dayOf(event.receivedAt));
     if (itemId !== null && isFirstOfDay(before, event))
       this.itemAnswers.push(itemAnswer(itemId, event.isCorrect, conditions));

@@ -8,6 +8,7 @@ import {
 } from '../../src/contracts/tasks.js';
 import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
+import type { Conditions } from '../../src/domain/answer/conditions.js';
 import { round4 } from '../../src/domain/base/common.js';
 import { modelVersion } from '../../src/domain/base/params.js';
 import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
@@ -48,6 +49,7 @@ function recommendationOf(advice: Advice | null, skillId: string): string {
  */
 export const rowFigures = (
   { skill, masteryBefore, isRapid }: AnswerEffect,
+  { norm }: Conditions,
   advice: Advice | null,
   place: Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>,
 ): AttemptFigures => ({
@@ -56,7 +58,7 @@ export const rowFigures = (
   masteryAfter: skill.mastery,
   plateauDetected: isPlateau(skill.plateau),
   isRapid,
-  efficiencyIndex: efficiencyIndex(skill.pace),
+  efficiencyIndex: efficiencyIndex(skill.pace, skill.rapid, norm),
   recommendationCode: advice?.code ?? '',
   modelVersion,
   baselineTotal: place.baselineTotal,

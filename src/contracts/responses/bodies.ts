@@ -82,6 +82,7 @@ const skill = {
   ...each(Type.Boolean(), 'mastered', 'plateau_detected'),
   ...each(Count, 'total_attempts', 'correct_attempts'),
   efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
+  efficiency_reason: nullable(Type.Enum(['too_few_times', 'rapid_answers'])),
   correct_per_minute: nullable(Amount),
   confidence_bias: nullable(Change),
   last_attempt_at: Time,

@@ -8,7 +8,7 @@ import { daysUntil, isOver } from '../score/goal.js';
 import type { GoalOutlook } from '../score/learner-forecast.js';
 import { type Standing, trustOf } from '../score/score.js';
 import { calibration } from '../tracing/calibration.js';
-import { efficiencyIndex, rapidFlag, rapidThreshold } from '../tracing/pace.js';
+import { rapidFlag, rapidThreshold } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { isMastered, type SkillState } from '../tracing/states.js';
 import { isFalling } from '../tracing/trend.js';
@@ -117,9 +117,8 @@ function codeOf(state: SkillState, mastery: number): StateCode | null {
 
 function isSlow({ pace }: SkillState, mastery: number): boolean {
   const { slow } = studyModel;
-  if (pace.timed < slow.timed || mastery < slow.mastery) return false;
-  const index = efficiencyIndex(pace);
-  return index !== null && index <= slow.index;
+  const isAccurate = mastery >= slow.mastery && pace.accuracy >= slow.accuracy;
+  return isAccurate && pace.timed >= slow.timed && pace.slowness >= slow.slowness;
 }
 
 const highest = (judged: readonly Judged[]): Judged | null =>

@@ -77,7 +77,7 @@ function traceSkill(
     correctDays: skill.correctDays + (newDay ? 1 : 0),
     lastCorrectDay: newDay ? day : skill.lastCorrectDay,
     plateau: updatePlateau(skill.plateau, masteryAfter, idleDays),
-    pace: updatePace(skill.pace, isCorrect, conditions.pCorrect, timeSpentSeconds, conditions.time, rapid),
+    pace: updatePace(skill.pace, isCorrect, timeSpentSeconds, conditions.norm, rapid),
     rapid: updateRapid(skill.rapid, timeSpentSeconds, conditions.rapidSeconds),
     calibration: updateCalibration(skill.calibration, answer.confidenceScore, isCorrect),
     trace,

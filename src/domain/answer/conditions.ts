@@ -12,7 +12,7 @@ import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features
 import { itemDifficulty, predict, type Terms } from '../prediction/model.js';
 import { unrelated } from '../prediction/related.js';
 import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from '../tracing/bkt.js';
-import { rapidThreshold, type SkillTimes, type TimeNorm, timeNorm } from '../tracing/pace.js';
+import { rapidThreshold, type SkillNorm, type SkillTimes, skillNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
 /** Every number that the update takes from outside the learner. All of it stands in the attempt row (ADR 9). */
@@ -28,7 +28,7 @@ export interface Conditions {
   /** The item's own term in the log-odds of `pCorrect`, learned online; 0 where it is not known. */
   readonly itemDifficulty: number;
   readonly rapidSeconds: number;
-  readonly time: TimeNorm;
+  readonly norm: SkillNorm;
   readonly pCorrect: number;
   /** Of the skill; null: counts half in each. */
   readonly section: Section | null;
@@ -62,7 +62,7 @@ export function conditionsFor(
     abilityOffset: model.abilityOffset + skill.abilityOffset + (item?.abilityOffset ?? 0) - shift,
     itemDifficulty: terms.itemDifficulty,
     rapidSeconds: norms.rapidSeconds,
-    time: norms.time,
+    norm: norms.norm,
     pCorrect: predict(model.prediction, terms, row),
     section,
     weight,
@@ -87,7 +87,7 @@ export function predictAgain(
 /** Times stay the same objects from one version of a model to the next. */
 const normsOf = onceFor((times: SkillTimes) => ({
   rapidSeconds: rapidThreshold(times),
-  time: timeNorm(times),
+  norm: skillNorm(times),
 }));
 
 /** One row for all predictions of a thread: each is read before the next is written. */

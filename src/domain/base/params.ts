@@ -243,16 +243,21 @@ export const rapidModel = {
 /** Likelihood ratios of confidence 1 to 5 with a right answer, where it counts as evidence (decided here). */
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];
 
-/** Time-based efficiency: all decided here, of the customary size. Standardised accuracy and time are cut at `maxScore`. */
+/** Efficiency (docs/model.md). The constants are decided here. The views in warehouse/schema/views.ts repeat them. */
 export const paceModel = {
-  /** Prior of a skill's ln seconds: 75 s, and how many answers it weighs. */
-  prior: { logMean: Math.log(75), logSd: 0.6, answers: 20 },
+  /** Prior norm of a skill: ln 75 s, the target accuracy of `nextItemsModel`, and how many answers the prior weighs. */
+  prior: { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75, answers: 20 },
   minVariance: 0.04,
-  maxScore: 3,
-  /** Floor of p (1 - p), else a slip at p near 1 would outweigh all others. */
-  minAnswerVariance: 0.04,
+  /** Limit of the standardised ln time of an answer, in both directions. */
+  maxSlowness: 1.5,
+  /** Chance of a correct guess, for the correction for guessing. */
+  chance: 0.2,
+  /** Unit of corrected accuracy: about the standard deviation of one answer. */
+  accuracySd: 0.5,
+  /** Weight of time. Accuracy has weight 1, because a test counts correct answers. */
+  timeWeight: 0.6,
   /** Weight of the newest answer once there are more than 1 / minStep of them. */
-  minStep: 0.1,
+  minStep: 0.05,
   minTimed: 3,
 } as const;
 
@@ -281,8 +286,8 @@ export const gainModel = {
 /** Advice that comes with a forecast: decided here; faded skills are those of `adviceModel`. */
 export const studyModel = {
   maxEntries: 5,
-  /** Efficiency index at most, timed answers and mastery at least. */
-  slow: { index: 20, timed: 10, mastery: 0.7 },
+  /** Minimum values. One unit of slowness is one standard deviation of ln seconds. */
+  slow: { timed: 10, mastery: 0.7, accuracy: 0.6, slowness: 1 },
   /** Mastery below, attempts at least. */
   weak: { mastery: 0.6, attempts: 5 },
   /** A section is explored once this share of its known weight was answered. */

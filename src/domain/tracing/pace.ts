@@ -3,39 +3,44 @@ import { clamp } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
 import { paceModel, rapidModel } from '../base/params.js';
 
-/** Solution times of one skill, rapid answers left out; all zero where none was measured. */
+/** Timed answers of one skill without rapid ones; all zero if none was measured. */
 export const noTimes = {
   answers: 0,
   meanSeconds: 0,
   /** Mean of ln seconds, and the sum of squared deviations from it. */
   logMean: 0,
   logM2: 0,
+  /** Correct answers. A model of an earlier version has an estimate, with a fraction. */
+  correct: 0,
 };
 
 export type SkillTimes = Readonly<typeof noTimes>;
 
-/** The skill's log-normal time norm (van der Linden 2006), drawn to a general prior while few times are known. */
-export function timeNorm(times: Pick<SkillTimes, 'answers' | 'logMean' | 'logM2'> | null) {
+/** Usual accuracy and log-normal time (van der Linden 2006) of a skill, shrunk to a general prior while times are few. */
+export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
   const { prior, minVariance } = paceModel;
-  const { answers, logMean, logM2 } = times ?? noTimes;
+  const { answers, correct, logMean, logM2 } = times ?? noTimes;
   const total = prior.answers + answers;
   const between = ((prior.answers * answers) / total) * (logMean - prior.logMean) ** 2;
   const variance = (prior.answers * prior.logSd ** 2 + logM2 + between) / total;
   return {
     logMean: (prior.answers * prior.logMean + answers * logMean) / total,
     logSd: Math.sqrt(Math.max(variance, minVariance)),
+    accuracy: (prior.answers * prior.accuracy + correct) / total,
   };
 }
 
-export type TimeNorm = Readonly<ReturnType<typeof timeNorm>>;
+export type SkillNorm = Readonly<ReturnType<typeof skillNorm>>;
 
 /** Pace of one learner on one skill, over answers that were timed and not rapid. */
 export const newPace = {
   timed: 0,
   timedCorrect: 0,
   seconds: 0,
-  /** Running mean of (accuracy - time) / sqrt 2, both standardised; 0 is as expected for the skill. */
-  efficiency: 0,
+  /** Running mean of ln seconds, standardised by the skill's norm; above 0 is slower than usual. */
+  slowness: 0,
+  /** Running share of correct answers, a 32-bit float. */
+  accuracy: 0,
 };
 
 export type PaceState = Readonly<typeof newPace>;
@@ -44,35 +49,39 @@ export type PaceState = Readonly<typeof newPace>;
 export function updatePace(
   state: PaceState,
   isCorrect: boolean,
-  pCorrect: number,
   seconds: number | null,
-  norm: TimeNorm,
+  norm: SkillNorm,
   rapid: boolean,
 ): PaceState {
   if (rapid || seconds === null || seconds === 0 || seconds > rapidModel.awaySeconds) return state;
   const timed = state.timed + 1;
-  const step = Math.max(1 / timed, paceModel.minStep);
+  const { minStep, maxSlowness } = paceModel;
+  const step = Math.max(1 / timed, minStep);
+  const slowness = (Math.log(Math.max(seconds, 1)) - norm.logMean) / norm.logSd;
   return {
     timed,
     timedCorrect: state.timedCorrect + (isCorrect ? 1 : 0),
     seconds: state.seconds + seconds,
-    efficiency:
-      state.efficiency + step * (relativeEfficiency(isCorrect, pCorrect, seconds, norm) - state.efficiency),
+    slowness: state.slowness + step * (clamp(slowness, -maxSlowness, maxSlowness) - state.slowness),
+    accuracy: Math.fround(state.accuracy + step * ((isCorrect ? 1 : 0) - state.accuracy)),
   };
 }
 
-/** Balanced integration score (Liesefeld & Janczyk 2019) as relative efficiency (Paas & van Merrienboer 1993). */
-function relativeEfficiency(isCorrect: boolean, pCorrect: number, seconds: number, norm: TimeNorm): number {
-  const { maxScore, minAnswerVariance } = paceModel;
-  const spread = Math.sqrt(Math.max(pCorrect * (1 - pCorrect), minAnswerVariance));
-  const accuracy = clamp(((isCorrect ? 1 : 0) - pCorrect) / spread, -maxScore, maxScore);
-  const time = clamp((Math.log(Math.max(seconds, 1)) - norm.logMean) / norm.logSd, -maxScore, maxScore);
-  return (accuracy - time) * Math.SQRT1_2;
+/** Why there is no index; null if there is one. */
+export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
+  rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
+
+/** Accuracy and time against the norm (Paas & van Merrienboer 1993), 0 to 100. Time counts in proportion to accuracy. */
+export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
+  if (efficiencyReason(pace, rapid) !== null) return null;
+  const { accuracySd, timeWeight } = paceModel;
+  const known = correctForGuessing(pace.accuracy);
+  const accuracy = (known - correctForGuessing(norm.accuracy)) / accuracySd;
+  return 100 * normalCdf((accuracy - timeWeight * known * pace.slowness) / Math.sqrt(1 + timeWeight ** 2));
 }
 
-/** 0 to 100, 50 as expected of this learner; null before the third timed answer, and while none of them is right. */
-export const efficiencyIndex = ({ timed, timedCorrect, efficiency }: PaceState): number | null =>
-  timed < paceModel.minTimed || timedCorrect === 0 ? null : 100 * normalCdf(efficiency);
+const correctForGuessing = (share: number): number =>
+  Math.max(0, (share - paceModel.chance) / (1 - paceModel.chance));
 
 /** Right answers per minute of timed work (rate-correct score; Woltz & Was 2006); null without a time. */
 export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
@@ -131,12 +140,14 @@ export function measureTimes(log: AnswerLog): SkillTimes[] {
 }
 
 /** Welford's running moments of ln seconds, at least 1. 0 is no time, nor is one so long that the learner had left. */
-function gather({ skill, seconds, skills }: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
+function gather(answers: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
+  const { skill, correct, skills } = answers;
   const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));
-  for (const [place, value] of seconds.entries()) {
+  for (const [place, value] of answers.seconds.entries()) {
     const { times, from } = own[skill[place] as number] as (typeof own)[number];
     if (!(value > 0 && value <= rapidModel.awaySeconds) || value < from) continue;
     times.answers++;
+    times.correct += correct[place] as number;
     times.meanSeconds += (value - times.meanSeconds) / times.answers;
     const log = Math.log(Math.max(value, 1));
     const deviation = log - times.logMean;

@@ -6,7 +6,7 @@ import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { explainPrediction, nextMastery, partsOf } from '../../domain/learner/explain.js';
 import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
 import { calibration } from '../../domain/tracing/calibration.js';
-import { correctPerMinute, efficiencyIndex } from '../../domain/tracing/pace.js';
+import { correctPerMinute, efficiencyIndex, efficiencyReason, skillNorm } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
@@ -120,7 +120,7 @@ export async function readSkillMastery(
 }
 
 /** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
-export const describeSkill = ({ skillId, state, placement, mastery }: SkillView): object => ({
+export const describeSkill = ({ skillId, state, model, placement, mastery }: SkillView): object => ({
   skill_id: skillId,
   section: placement.section,
   mastery: round4(mastery),
@@ -129,7 +129,8 @@ export const describeSkill = ({ skillId, state, placement, mastery }: SkillView)
   total_attempts: state.attempts,
   correct_attempts: state.correct,
   plateau_detected: isPlateau(state.plateau),
-  efficiency_index: roundKnown(efficiencyIndex(state.pace), round1),
+  efficiency_index: roundKnown(efficiencyIndex(state.pace, state.rapid, skillNorm(model.times)), round1),
+  efficiency_reason: efficiencyReason(state.pace, state.rapid),
   correct_per_minute: roundKnown(correctPerMinute(state.pace)),
   confidence_bias: roundKnown(calibration(state.calibration)?.bias ?? null),
   last_attempt_at: new Date(state.lastAttemptAt).toISOString(),

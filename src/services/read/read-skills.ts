@@ -2,7 +2,7 @@ import type { Tagged } from '../../contracts/preconditions.js';
 import { round1, round4 } from '../../domain/base/common.js';
 import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { rapidThreshold, type SkillTimes, timeNorm } from '../../domain/tracing/pace.js';
+import { rapidThreshold, type SkillTimes, skillNorm } from '../../domain/tracing/pace.js';
 import { ApiError } from '../../errors.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
@@ -98,4 +98,4 @@ export const describeParameters = ({ parameters, source, version, fittedAt }: Sk
 
 /** Median of the log-normal time norm; null where no time was measured. */
 const typicalSeconds = (times: SkillTimes): number | null =>
-  times.answers === 0 ? null : round1(Math.exp(timeNorm(times).logMean));
+  times.answers === 0 ? null : round1(Math.exp(skillNorm(times).logMean));

@@ -7,6 +7,7 @@ import { sections } from '../../domain/base/common.js';
 import { activityModel, courseModel, defaultParameters } from '../../domain/base/params.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Course } from '../../domain/tracing/course.js';
+import type { PaceState } from '../../domain/tracing/pace.js';
 import {
   isReached,
   type LearnerState,
@@ -25,9 +26,12 @@ const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
 const trendAt = courseEnd + 44;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
-const skillBytes = 118;
+const skillBytes = 122;
 const reachedAt = 116;
 const streakAt = 117;
+const accuracyAt = 118;
+/** Slowness. In records that end before `accuracyAt`: efficiency by an earlier formula. */
+const slownessAt = 64;
 const itemBytes = 11;
 /**
  * An item's last four answers stand above the 28 bits of `elsewhere`. A process of an earlier version reads a lag of 0 there,
@@ -185,7 +189,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setFloat64(40, plateau.timeSum, true);
   record.setFloat64(48, plateau.squareSum, true);
   record.setFloat64(56, pace.seconds, true);
-  record.setFloat64(64, pace.efficiency, true);
+  record.setFloat64(slownessAt, pace.slowness, true);
   writeCount(record, pace.timed, 72);
   writeCount(record, pace.timedCorrect, 75);
   writeCount(record, rapid.answers, 78);
@@ -200,6 +204,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setUint32(112, trace.lastRightAt, true);
   record.setUint8(reachedAt, skill.reached ? 1 : 0);
   record.setInt8(streakAt, trace.streak);
+  record.setFloat32(accuracyAt, pace.accuracy, true);
   return stored;
 }
 
@@ -220,12 +225,7 @@ export function decodeSkill(stored: Buffer): SkillState {
       squareSum: record.getFloat64(48, true),
       run: record.getUint8(1),
     },
-    pace: {
-      timed: readCount(record, 72),
-      timedCorrect: readCount(record, 75),
-      seconds: record.getFloat64(56, true),
-      efficiency: record.getFloat64(64, true),
-    },
+    pace: readPace(record, stored.length > accuracyAt),
     rapid: {
       answers: readCount(record, 78),
       recent: readCount(record, 81),
@@ -248,6 +248,18 @@ export function decodeSkill(stored: Buffer): SkillState {
       stored.length > reachedAt
         ? record.getUint8(reachedAt) === 1
         : isReached(record.getFloat64(16, true), false),
+  };
+}
+
+/** A record of an earlier version has neither: slowness starts as usual, accuracy as the share of all timed answers. */
+function readPace(record: DataView, hasAccuracy: boolean): PaceState {
+  const [timed, timedCorrect] = [readCount(record, 72), readCount(record, 75)];
+  return {
+    timed,
+    timedCorrect,
+    seconds: record.getFloat64(56, true),
+    slowness: hasAccuracy ? record.getFloat64(slownessAt, true) : 0,
+    accuracy: hasAccuracy ? record.getFloat32(accuracyAt, true) : Math.fround(timedCorrect / (timed || 1)),
   };
 }
 
@@ -326,7 +338,8 @@ export const isWhole = ({ attempts, trace: { course } }: LearnerState): boolean 
 /** The part of a field's value that rows alone decide, where an earlier version began the learner's records. */
 export function decidedByRows(field: string, value: Buffer): Buffer {
   if (field === learnerField) return value.subarray(0, courseAt);
-  return field.startsWith(skillField('')) ? value.subarray(0, reachedAt) : value;
+  if (!field.startsWith(skillField(''))) return value;
+  return Buffer.concat([value.subarray(0, slownessAt), value.subarray(slownessAt + 8, reachedAt)]);
 }
 
 /** The same of an item's record: its last answers are not. */

@@ -135,17 +135,12 @@ const createTable = ({ columns, indexes = [], partitionBy, settings, ...table }:
     `COMMENT ${quote(table.comment)}`,
   ].join('\n');
 
-/** Adds a declared column to a table of an earlier version, where it stands after another. On a cluster in this order. */
-export function addColumn(
-  { name, columns }: Table,
-  column: string,
-  after: string,
-  cluster: Cluster,
-): string[] {
-  const declared = columns.filter((one) => one.name === column).map(declare);
-  return [...new Set([storedName(name, cluster), name])].map(
-    (one) => `ALTER TABLE ${everywhere(one, cluster)} ADD COLUMN IF NOT EXISTS ${declared} AFTER ${after}`,
-  );
+/** Adds a column to the table of an earlier version, in the place that its definition has now. */
+export function addColumn({ name, columns }: Table, column: string, cluster: Cluster): string[] {
+  const at = columns.findIndex((one) => one.name === column);
+  const added = `ADD COLUMN IF NOT EXISTS ${declare(columns[at] as Column)} AFTER ${columns[at - 1]?.name}`;
+  const tables = cluster === null ? [name] : [storedName(name, cluster), name];
+  return tables.map((table) => `ALTER TABLE ${everywhere(table, cluster)} ${added}`);
 }
 
 /** Takes the place of one of an earlier version. */

@@ -105,11 +105,12 @@ export const migrationsFor = (cluster: Cluster): readonly [Migration, ...Migrati
   },
   {
     version: 10,
-    name: 'probability of losing mastery at an answer',
+    name: 'forgetting per answer, and norms of efficiency',
     steps: [
       [tables.attempts, tables.skillParameters, tables.skillChanges].flatMap((table) =>
-        addColumn(table, 'p_forget', 'p_slip', cluster),
+        addColumn(table, 'p_forget', cluster),
       ),
+      addColumn(tables.attempts, 'accuracy_norm', cluster),
       ...createViews(cluster),
     ],
   },

@@ -50,9 +50,10 @@ export const attempts = defineTable(
     rapid_seconds Float64 zstd -- Answers faster than this were rapid, in seconds; 0: not measured yet
     log_time_mean Float64 zstd -- Mean of ln(seconds) that the solution time was compared with
     log_time_sd Float64 zstd -- Standard deviation of ln(seconds), likewise; 0: not measured yet
+    accuracy_norm Float64 DEFAULT 0.75 zstd -- Share of correct answers that the accuracy was compared with
     rapid UInt8 -- 1 when the answer came too fast to be a solution, else 0
     efficiency_index Nullable(Float64) zstd
-      -- Time-based efficiency on the skill after the answer, 0 to 100; NULL: too few times
+      -- Accuracy and time on the skill after the answer, 0 to 100; NULL: too few times, or many rapid answers
     recommendation_code LowCardinality(String) -- What the answer was told to do next; empty: nothing
     section LowCardinality(String) -- Section of the skill, math or rw, as in force; empty: none, it counts half in each
     weight Float64 DEFAULT 1 zstd -- Weight of the skill within its section, as in force
