@@ -56,24 +56,27 @@ export const forecasts: View = {
 SETTINGS do_not_merge_across_partitions_select_final = 1`,
 };
 
-/** What is usual for a skill: by how much answers differ from what was predicted, and ln seconds. */
-const norms = `SELECT tenant, skill_id,
-    (sum(r.correct) - sum(r.predicted_correct)) / sum(r.attempts) AS surprise,
-    sqrt(greatest(sum(r.squared_error) / sum(r.attempts), 0.04)) AS surprise_sd,
-    sum(r.log_seconds) / sum(r.timed_attempts) AS log_mean,
-    sqrt(greatest(sum(r.log_seconds_squared) / sum(r.timed_attempts) - pow(log_mean, 2), 0.04)) AS log_sd
+/** Share of correct answers, corrected for guessing with a chance of 0.2. */
+const correctForGuessing = (share: string): string => `greatest(0, ((${share}) - 0.2) / 0.8)`;
+
+/** Norms of a skill. The prior weighs 20 answers: 75 % correct, ln 75 s = 4.317488 with a standard deviation of 0.6. */
+const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
+    ${correctForGuessing('(20 * 0.75 + sum(r.timed_correct)) / weight')} AS known,
+    (20 * 4.317488 + sum(r.log_seconds)) / weight AS log_mean,
+    sqrt(greatest((20 * (0.36 + pow(4.317488, 2)) + sum(r.log_seconds_squared)) / weight - pow(log_mean, 2), 0.04)) AS log_sd
   FROM daily_skill AS r GROUP BY tenant, skill_id`;
 
 /**
- * Right answers beyond the predicted ones against ln time, both standardised by the skill's norms, as a percentage
- * of the normal distribution of their difference over sqrt 2: 50 is as all learners of the skill together. It is
- * what learners get answer by answer (src/domain/tracing/pace.ts), of means. NULL below three times.
+ * The index of src/domain/tracing/pace.ts with its constants, from sums: of all timed answers, rapid ones included, and the
+ * mean of ln seconds is limited, not each answer's. NULL below three times.
  * @param of alias of the sums
  */
-const efficiency = (of: string): string =>
-  `if(${of}.timed_attempts < 3, NULL, 50 * (1 + erf(0.5 * (
-    ((${of}.correct - ${of}.predicted_correct) / ${of}.attempts - n.surprise) / n.surprise_sd
-    - (${of}.log_seconds / ${of}.timed_attempts - n.log_mean) / n.log_sd))))`;
+const efficiency = (of: string): string => {
+  const known = correctForGuessing(`${of}.timed_correct / ${of}.timed_attempts`);
+  const slowness = `greatest(-1.5, least(1.5, (${of}.log_seconds / ${of}.timed_attempts - n.log_mean) / n.log_sd))`;
+  return `if(${of}.timed_attempts < 3, NULL, 50 * (1 + erf(
+    ((${known} - n.known) / 0.5 - 0.6 * ${known} * ${slowness}) / sqrt(2 * (1 + 0.6 * 0.6)))))`;
+};
 
 export const cohortSkillWeekly: View = {
   name: 'cohort_skill_weekly',
@@ -94,7 +97,7 @@ export const cohortSkillWeekly: View = {
     mean_mastery Float64 -- Mean over those days of mastery after the learner's last answer of the day
     correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
     efficiency_index Nullable(Float64)
-      -- Accuracy beyond the prediction against time, 0 to 100; 50: as all learners of the skill; NULL: too few times
+      -- Accuracy and time against the norms of the skill, 0 to 100; 50: usual for the skill; NULL: too few times
   `),
   // Days are added up without sums by learner and week in between: there are nearly as many of those.
   query: `SELECT w.tenant AS tenant, w.cohort AS cohort, w.skill_id AS skill_id, w.week AS week, w.learners AS learners,
@@ -129,7 +132,7 @@ const quartiles = (name: string, type: string, what: string): string => `
     ${name}_q3 ${type} -- Third quartile over the learners of ${what}`;
 
 const efficiencyMeaning =
-  'accuracy beyond the prediction against time, 0 to 100, 50: as all learners of the skill; three times needed';
+  'accuracy and time against the norms of the skill, 0 to 100, 50: usual for the skill; three times needed';
 
 /** @param isNull where nobody has the figure */
 const selectQuartiles = (name: string, isNull?: string): string =>
