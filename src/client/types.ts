@@ -424,6 +424,7 @@ export type Mastery = {
     readonly total_attempts: number;
     readonly correct_attempts: number;
     readonly efficiency_index: number | null;
+    readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
     readonly correct_per_minute: number | null;
     readonly confidence_bias: number | null;
     /** RFC 3339, UTC */
@@ -474,6 +475,7 @@ export type SkillMastery = {
   readonly total_attempts: number;
   readonly correct_attempts: number;
   readonly efficiency_index: number | null;
+  readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
   readonly correct_per_minute: number | null;
   readonly confidence_bias: number | null;
   /** RFC 3339, UTC */
@@ -781,6 +783,7 @@ export type TakenBack = {
     readonly total_attempts: number;
     readonly correct_attempts: number;
     readonly efficiency_index: number | null;
+    readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
     readonly correct_per_minute: number | null;
     readonly confidence_bias: number | null;
     /** RFC 3339, UTC */

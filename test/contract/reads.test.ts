@@ -201,8 +201,9 @@ test('mastery: every skill by skill_id, as the last answers told', async () => {
   assert.equal(mastery_at_last_attempt, last.json.data.mastery_after);
   assert.deepEqual([skill.total_attempts, skill.correct_attempts], [2, 1]);
   assert.equal(skill.last_attempt_at, occurred_at);
-  const { section, mastered, plateau_detected, efficiency_index } = skill;
-  assert.deepEqual([section, mastered, plateau_detected, efficiency_index], [null, false, false, null]);
+  const { section, mastered, plateau_detected, efficiency_index, efficiency_reason } = skill;
+  assert.deepEqual([section, mastered, plateau_detected], [null, false, false]);
+  assert.deepEqual([efficiency_index, efficiency_reason], [null, 'too_few_times']);
   assert.deepEqual([skill.correct_per_minute, skill.confidence_bias], [null, null]);
   assert.ok(skill.mastery <= mastery_at_last_attempt);
 });
@@ -247,6 +248,16 @@ test('mastery: pace, efficiency and calibration, only from answers that tell the
   assert.equal(more.confidence_bias, 0.2333);
   assert.ok(more.efficiency_index > 0 && more.efficiency_index < 100);
   assert.equal(Math.round(more.efficiency_index * 10) / 10, more.efficiency_index);
+  assert.deepEqual([two.efficiency_reason, more.efficiency_reason], ['too_few_times', null]);
+});
+
+test('mastery: a low efficiency without a correct answer, none with many rapid answers', async () => {
+  const wrong = { is_correct: false, time_spent_seconds: 40 };
+  const low = await entryAfter('wrong', [wrong, wrong, wrong]);
+  assert.ok(low.efficiency_index < 20);
+  const rapid = Array.from({ length: 10 }, (_, i) => ({ time_spent_seconds: i < 3 ? 1 : 40 }));
+  const { efficiency_index, efficiency_reason } = await entryAfter('rapid', rapid);
+  assert.deepEqual([efficiency_index, efficiency_reason], [null, 'rapid_answers']);
 });
 
 test('mastery: a plateau shows once the test held three times', async () => {

@@ -1,12 +1,12 @@
 /** What is told of skills over all learners, against figures reckoned here from the answers that were posted. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { normalCdf } from '../../src/domain/base/normal.js';
 import { groupedBy, sumOf } from '../../src/lists.js';
 import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf, type JsonAnswer } from '../support/http.js';
 import { seeded } from '../support/random.js';
 import { keysOf, sharedService } from '../support/service.js';
+import { timedSums, viewEfficiency } from '../support/view-efficiency.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();
@@ -113,19 +113,8 @@ const near = (actual: number, expected: number, tolerance = 2e-4): void =>
 
 const gainOf = (answers: readonly Counted[]): number =>
   mean(answers.map(({ masteryBefore, masteryAfter }) => masteryAfter - masteryBefore));
-const surpriseOf = (answers: readonly Counted[]): number =>
-  meanOf('is_correct', answers) - meanOf('pCorrect', answers);
-const logsOf = (answers: readonly Counted[]): number[] =>
-  answers.map(({ time_spent_seconds: seconds }) => Math.log(seconds));
-
-/** science.md 5, of means. */
-function efficiencyOf(answers: readonly Counted[], all: readonly Counted[]): number {
-  const logs = logsOf(all);
-  const squares = mean(all.map(({ is_correct, pCorrect }) => (Number(is_correct) - pCorrect) ** 2));
-  const surprise = (surpriseOf(answers) - surpriseOf(all)) / Math.sqrt(squares);
-  const spread = Math.sqrt(Math.max(mean(logs.map((log) => log ** 2)) - mean(logs) ** 2, 0.04));
-  return 100 * normalCdf((surprise - (mean(logsOf(answers)) - mean(logs)) / spread) / Math.SQRT2);
-}
+const sumsOf = (answers: readonly Counted[]) =>
+  timedSums(answers.map((one) => ({ correct: one.is_correct, seconds: one.time_spent_seconds })));
 
 /** Whether the learner answered on a plateau on the last day with answers. */
 const onPlateau = (answers: readonly Counted[]): boolean =>
@@ -157,7 +146,7 @@ test('the list has what each learner did on each skill, and nothing of other ten
     const all = onSkill(skill);
     assertSums(told[i], skill);
     near(told[i].velocity_per_attempt, quantile(byLearner(all).map(gainOf), 0.5));
-    const efficiency = byLearner(all).map((one) => efficiencyOf(one, all));
+    const efficiency = byLearner(all).map((one) => viewEfficiency(sumsOf(one), sumsOf(all)) ?? assert.fail());
     near(told[i].efficiency_index, quantile(efficiency, 0.5), 0.1);
     const minutes = sumOf(all.map(({ time_spent_seconds }) => time_spent_seconds)) / 60;
     near(told[i].correct_per_minute, sumOf(all.map(({ is_correct }) => Number(is_correct))) / minutes);

@@ -1,12 +1,13 @@
 /** The analyst views on cohorts and skills, checked against figures computed by hand. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { normalCdf } from '../../src/domain/base/normal.js';
+import { indices } from '../../src/lists.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { freshDatabase } from '../support/embedded.js';
+import { timedSums, viewEfficiency } from '../support/view-efficiency.js';
 import { testDatabase } from '../support/warehouse.js';
 
 /** A Monday. */
@@ -73,21 +74,16 @@ function assertRow(row: Row | undefined, expected: Row): void {
   }
 }
 
-/** Norms of algebra: 9 answers, 6 right, 4 predicted; 7 times. */
-const surprise = (6 - 4) / 9;
-const brier = (7 * 0.25 + 0.25 ** 2 + 0.75 ** 2) / 9;
-const logs = [20, 20, 40, 20, 80, 80, 160].map(Math.log);
-const mean = (values: readonly number[]): number =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
-const logMean = mean(logs);
-const logSd = Math.sqrt(mean(logs.map((value) => (value - logMean) ** 2)));
+/** Timed answers on algebra. @param who none: of all learners */
+const timedOf = (who?: string, lastDay = 30) =>
+  timedSums(
+    answers
+      .filter(({ user, tenant, day }) => (who ?? user) === user && tenant === undefined && day <= lastDay)
+      .flatMap(({ right, seconds }) => (seconds ? [{ correct: right, seconds }] : [])),
+  );
 
-/** @param beyond right answers beyond the predicted ones, per answer */
-function efficiency(beyond: number, seconds: readonly number[]): number {
-  const accuracy = (beyond - surprise) / Math.sqrt(brier);
-  const time = (mean(seconds.map(Math.log)) - logMean) / logSd;
-  return 100 * normalCdf((accuracy - time) / Math.SQRT2);
-}
+const efficiency = (user: string, lastDay?: number): number =>
+  viewEfficiency(timedOf(user, lastDay), timedOf()) ?? assert.fail('fewer than three times');
 
 test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl, analystUrl } = await freshDatabase();
@@ -127,7 +123,7 @@ test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
       velocity_per_active_day: 0.2,
       mean_mastery: 0.6,
       correct_per_minute: (60 * 2) / 80,
-      efficiency_index: efficiency((2 - 1.5) / 3, [20, 20, 40]),
+      efficiency_index: efficiency('ann', 2),
     });
     assertRow(rows[1], {
       learners: 2,
@@ -147,7 +143,7 @@ test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
       velocity_per_active_day: 0.25,
       mean_mastery: 0.5,
       correct_per_minute: (60 * 2) / 320,
-      efficiency_index: efficiency((2 - 1) / 3, [80, 80, 160]),
+      efficiency_index: efficiency('cem'),
     });
   });
 
@@ -158,8 +154,8 @@ test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
     );
     assert.equal(rows.length, 2);
     // Per attempt: ann .6 / 4, bob .2 / 2, cem .5 / 3. Per active day: ann .6 / 3, bob .2 / 2, cem .5 / 2.
-    const ann = efficiency((3 - 2) / 4, [20, 20, 40, 20]);
-    const cem = efficiency((2 - 1) / 3, [80, 80, 160]);
+    const ann = efficiency('ann');
+    const cem = efficiency('cem');
     assert.ok(ann > 50 && cem < 50);
     assertRow(rows[0], {
       learners: 3,
@@ -214,4 +210,27 @@ test('views of cohorts and skills', { timeout: 600_000 }, async (t) => {
     );
     assert.deepEqual(bare, []);
   });
+});
+
+test('a cohort that answers fast and wrong is less efficient than one that is slow and right', {
+  timeout: 600_000,
+}, async (t) => {
+  const { clickhouseUrl } = await freshDatabase();
+  const { client } = await testDatabase(t, clickhouseUrl);
+  const cohort = (name: string, week: number, correctOfFive: number, seconds: number): Answered[] =>
+    indices(60).map((i) => ({
+      ...{ user: `${name} ${i % 4}`, day: 7 * week, from: 0.3, to: 0.3, p: correctOfFive / 5 },
+      ...{ right: i % 5 < correctOfFive, seconds: seconds + (i % 7) },
+    }));
+  const cohorts = [cohort('fast and wrong', 0, 2, 15), cohort('usual', 1, 4, 40), cohort('slow', 2, 4, 90)];
+  const rows = cohorts.flat().map(rowOf);
+  await createAttemptWarehouse(client).insert([encodedRows(rows)], 'cohorts');
+  const found = await selectRows<{ index: number }>(
+    client,
+    'SELECT efficiency_index AS index FROM cohort_skill_weekly ORDER BY cohort',
+  );
+  const [wrong = 100, usual = 0, slow = 0] = found.map(({ index }) => index);
+  assert.ok(wrong < 40 && wrong < slow - 10 && slow < usual && usual > 55, JSON.stringify(found));
+  const [skill] = await selectRows<Row>(client, 'SELECT efficiency_index_q1 AS low FROM skill_velocity');
+  assert.ok(Number(skill?.low) < 40);
 });

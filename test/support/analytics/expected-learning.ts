@@ -1,6 +1,6 @@
 /** Right results of the queries on learning. */
-import { normalCdf } from '../../../src/domain/base/normal.js';
 import { distinct, groupedBy, indices } from '../../../src/lists.js';
+import { viewEfficiency } from '../view-efficiency.js';
 import {
   avg,
   byLearnerSkill,
@@ -148,25 +148,19 @@ const weekByWeek: Reckoned = ({ answers }) =>
     ];
   });
 
-/** The efficiency index of a group's sums, by the norms of the skill. */
-function efficiencyOf(days: readonly LearnerDay[], norm: ReturnType<typeof sumsOf>): number | null {
-  const timed = sum(days, (d) => d.timed);
-  if (timed < 3) return null;
-  const beyond = (sum(days, (d) => d.correct) - sum(days, (d) => d.predicted)) / sum(days, (d) => d.answers);
-  const usual = (norm.correct - norm.predicted) / norm.answers;
-  const spread = Math.sqrt(Math.max(norm.squaredError / norm.answers, 0.04));
-  const logMean = norm.logSeconds / norm.timed;
-  const logSd = Math.sqrt(Math.max(norm.logSecondsSquared / norm.timed - logMean ** 2, 0.04));
-  const pace = (sum(days, (d) => d.logSeconds) / timed - logMean) / logSd;
-  return 100 * normalCdf(((beyond - usual) / spread - pace) / Math.SQRT2);
-}
-
 const besideEachOther: Reckoned = ({ answers }) => {
   const norm = sumsOf(answers.filter(({ skillId }) => skillId === skill));
   const rows = cohortWeeks(answers)
     .filter(({ week, learners }) => week < 4 && learners >= 3)
     .map(({ cohort, week, learners, mastery, velocity, days }): Cell[] => {
-      const efficiency = efficiencyOf(days, norm);
+      const efficiency = viewEfficiency(
+        {
+          timed: sum(days, (d) => d.timed),
+          timedCorrect: sum(days, (d) => d.timedCorrect),
+          logSeconds: sum(days, (d) => d.logSeconds),
+        },
+        norm,
+      );
       const figures = [round(mastery, 3), round(velocity, 3)];
       return [dateOf(cohort), week, learners, ...figures, efficiency === null ? null : round(efficiency, 1)];
     });

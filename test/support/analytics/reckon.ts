@@ -76,7 +76,6 @@ export function sumsOf(answers: readonly SchoolAnswer[]) {
     correct: sum(answers, ({ isCorrect }) => isCorrect),
     predicted: sum(answers, ({ pCorrect }) => pCorrect),
     gain: sum(answers, ({ masteryBefore, masteryAfter }) => masteryAfter - masteryBefore),
-    squaredError: sum(answers, ({ pCorrect, isCorrect }) => (pCorrect - Number(isCorrect)) ** 2),
     timed: timed.length,
     timedCorrect: sum(timed, ({ isCorrect }) => isCorrect),
     seconds: sumOf(seconds),

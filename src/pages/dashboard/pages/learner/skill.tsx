@@ -11,7 +11,7 @@ import { confidenceText } from './confidence.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
-import { States } from './skills.jsx';
+import { efficiencyNote, States } from './skills.jsx';
 import { NextAnswer, Steps } from './steps.jsx';
 
 interface SkillDetailProps {
@@ -113,10 +113,10 @@ function SkillTiles({ skill, expected }: SkillTilesProps) {
       <Stat
         label="Efficiency"
         value={decimal(0)(skill.efficiency_index)}
-        note={`of 100; ${decimal(1)(skill.correct_per_minute)} right a minute`}
+        note={`${efficiencyNote(skill) ?? 'of 100'}; ${decimal(1)(skill.correct_per_minute)} right a minute`}
       >
-        Right answers beyond those expected of this learner against the time they took, 50 being as expected.
-        It is about time alone: nobody asked how hard it was. A dash: no timed answer was right.
+        Accuracy, corrected for guessing, and time, compared with all learners of the skill; 50 is usual. Time
+        counts only as far as answers are right, so fast wrong answers do not help.
       </Stat>
       <Stat
         label="Confidence"

@@ -59,6 +59,15 @@ export const States = ({ skill }: { readonly skill: LearnerSkill }) => (
   </>
 );
 
+const efficiencyReasons = {
+  too_few_times: 'Fewer than 3 timed answers',
+  rapid_answers: 'Too many rapid answers',
+} as const;
+
+/** Why the skill has no efficiency index; null if it has one. */
+export const efficiencyNote = ({ efficiency_reason }: LearnerSkill): string | null =>
+  efficiency_reason === null ? null : efficiencyReasons[efficiency_reason];
+
 const sectionTexts = { math: 'Math', rw: 'Reading' } as const;
 
 const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<LearnerSkill>[] => [
@@ -113,10 +122,10 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
   {
     title: 'Efficiency',
     value: ({ efficiency_index }) => efficiency_index,
-    show: ({ efficiency_index }) => decimal(0)(efficiency_index),
+    show: (skill) => efficiencyNote(skill) ?? decimal(0)(skill.efficiency_index),
     align: 'end',
     about:
-      '0 to 100: right answers beyond the expected ones against the time they took; 50 is as expected. Whoever answers very fast is high here with few right: look at both. A dash: too few timed answers',
+      '0 to 100: accuracy and time compared with all learners of the skill; 50 is usual. Time counts only as far as answers are right',
   },
   {
     title: 'Confidence',
