@@ -3,11 +3,11 @@ import { type JudgedCandidate, judgeQuestions } from '../../src/domain/advice/ne
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { type ItemModel, skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
+import { isMastered } from '../../src/domain/learner/expected.js';
 import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
 import { standingOf } from '../../src/domain/score/score.js';
 import { askedOf } from '../../src/domain/tracing/course.js';
 import {
-  isMastered,
   type LearnerState,
   newLearner,
   newSkill,
@@ -38,8 +38,7 @@ export function createEngine({ model, itemOf }: Served) {
   return {
     /** By skill: what the engine takes for its mastery, and whether it calls it mastered. */
     masteriesAt: (now: number): number[] => viewsAt(now).map(({ mastery }) => mastery),
-    masteredAt: (now: number): boolean[] =>
-      viewsAt(now).map(({ state, mastery }) => isMastered(state, mastery)),
+    masteredAt: (now: number): boolean[] => viewsAt(now).map((view) => isMastered(view, learner, model, now)),
     /** As the call judges them. */
     candidatesAt(questions: readonly Item[], now: number): JudgedCandidate[] {
       const views = viewsAt(now).filter(({ state }) => state.attempts > 0);

@@ -417,6 +417,9 @@ export type Mastery = {
   readonly skills: readonly {
     readonly skill_id: Id;
     readonly section: 'math' | 'rw' | null;
+    readonly expected_accuracy: number;
+    readonly expected_low: number;
+    readonly expected_high: number;
     readonly mastery: number;
     readonly mastery_at_last_attempt: number;
     readonly mastered: boolean;
@@ -450,6 +453,10 @@ export type ClassMastery = {
           readonly last_attempt_at: string | null;
           readonly plateaus: readonly Id[];
           /** By skill_id */
+          readonly expected_accuracy: {
+            readonly [field: string]: number;
+          };
+          /** By skill_id */
           readonly mastery: {
             readonly [field: string]: number;
           };
@@ -468,6 +475,9 @@ export type SkillMastery = {
   readonly user_id: Id;
   readonly skill_id: Id;
   readonly section: 'math' | 'rw' | null;
+  readonly expected_accuracy: number;
+  readonly expected_low: number;
+  readonly expected_high: number;
   readonly mastery: number;
   readonly mastery_at_last_attempt: number;
   readonly mastered: boolean;
@@ -758,13 +768,38 @@ export type AttemptPage = {
   readonly next_cursor: string | null;
 };
 
+export type SkillAnswer = {
+  readonly learner_seq: number;
+  readonly parameters_version: number;
+  readonly model_version: number;
+  readonly skill_id: Id;
+  readonly event_id: Id | null;
+  readonly item_id: Id | null;
+  readonly is_correct: boolean;
+  readonly plateau_detected: boolean;
+  readonly time_spent_seconds: number | null;
+  readonly confidence_score: number | null;
+  readonly question_difficulty: number | null;
+  /** RFC 3339, UTC */
+  readonly occurred_at: string;
+  /** RFC 3339, UTC */
+  readonly received_at: string;
+  readonly mastery_before: number;
+  readonly mastery_after: number;
+  readonly p_correct: number;
+  readonly recommendation_code: string | null;
+  readonly expected_accuracy: number;
+  readonly expected_low: number | null;
+  readonly expected_high: number | null;
+};
+
 export type SkillAnswerPage = {
   readonly user_id: Id;
   readonly skill_id: Id;
   readonly total_attempts: number;
   readonly pending_attempts: number;
   readonly source_lag_seconds: number | null;
-  readonly answers: readonly Attempt[];
+  readonly answers: readonly SkillAnswer[];
   readonly next_cursor: string | null;
 };
 
@@ -776,6 +811,9 @@ export type TakenBack = {
   readonly skill: {
     readonly skill_id: Id;
     readonly section: 'math' | 'rw' | null;
+    readonly expected_accuracy: number;
+    readonly expected_low: number;
+    readonly expected_high: number;
     readonly mastery: number;
     readonly mastery_at_last_attempt: number;
     readonly mastered: boolean;

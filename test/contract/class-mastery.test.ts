@@ -35,6 +35,7 @@ before(async () => {
 interface Skill {
   readonly skill_id: string;
   readonly mastery: number;
+  readonly expected_accuracy: number;
   readonly total_attempts: number;
   readonly correct_attempts: number;
   readonly mastered: boolean;
@@ -64,7 +65,15 @@ test('each as the call of one learner tells, of all skills or some', async () =>
     for (const [index, user_id] of people.entries()) {
       const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(user_id)}`);
       const own = json.data.skills.filter((one: Skill) => skill_ids?.includes(one.skill_id) ?? true);
-      assert.deepEqual(data.results[index], { index, user_id, status: 200, data: figuresOf(own) });
+      const { expected_accuracy, ...figures } = data.results[index].data;
+      assert.deepEqual(
+        { ...data.results[index], data: figures },
+        { index, user_id, status: 200, data: figuresOf(own) },
+      );
+      assert.deepEqual(Object.keys(expected_accuracy), Object.keys(figures.mastery));
+      // It moves with the time since the last answer, and the two reads are some milliseconds apart.
+      for (const one of own)
+        assert.ok(Math.abs(expected_accuracy[one.skill_id] - one.expected_accuracy) < 1e-3, one.skill_id);
     }
   }
   const { results } = await resultsOf({ user_ids: people });

@@ -142,6 +142,9 @@ test('the rest of the explanation: parameters, forgetting until now, the next an
     whole(entry.mastery_at_last_attempt) + whole(explanation.forgetting_since_last_attempt),
     whole(entry.mastery),
   );
+  assert.equal(explanation.p_correct, entry.expected_accuracy);
+  const { expected_low: low, expected_high: high } = entry;
+  assert.ok(0 < low && low < entry.expected_accuracy && entry.expected_accuracy < high && high < 1);
   const { if_correct, if_wrong } = explanation.next;
   assert.ok(if_correct.mastery > entry.mastery && if_wrong.mastery < entry.mastery);
   for (const { mastery, change } of [if_correct, if_wrong]) {

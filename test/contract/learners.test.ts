@@ -1,6 +1,9 @@
 /** Learners that are found by the beginning of their ids, and their answers on one skill. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { SkillAnswer } from '../../src/client/types.js';
+import { logit } from '../../src/domain/base/common.js';
+import { expectedRange } from '../../src/domain/learner/expected.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { askInTurn, erasureDone } from '../support/learner-data.js';
 import { keysOf, sharedService } from '../support/service.js';
@@ -122,6 +125,7 @@ const historyOf = (userId: string, skillId: string, query = '') =>
       `/api/v1/mastery/${encodeURIComponent(userId)}/${encodeURIComponent(skillId)}/history${query}`,
     ),
   );
+const withoutRange = ({ expected_accuracy, expected_low, expected_high, ...attempt }: SkillAnswer) => attempt;
 const settled = (userId: string, skillId: string) =>
   askUntil(
     'all answers on the skill',
@@ -148,8 +152,20 @@ test('the answers on a skill, newest first, as the list of all answers has them'
   const expected = all.json.data.attempts.filter(
     (one: { readonly skill_id: string }) => one.skill_id === skillId,
   );
-  assert.deepEqual(answers, expected);
+  assert.deepEqual(answers.map(withoutRange), expected);
   assert.equal(answers.length, 9);
+  for (const [
+    i,
+    { expected_low, expected_high, expected_accuracy, p_correct, item_id },
+  ] of answers.entries()) {
+    // No other learner answered the item, so that its own term is close to 0; without an item there is none.
+    assert.ok(Math.abs(expected_accuracy - p_correct) < (item_id === null ? 1e-9 : 0.1));
+    const { low, high } = expectedRange(logit(expected_accuracy), 8 - i);
+    assert.ok(
+      Math.abs(expected_low - low) < 2e-4 && Math.abs(expected_high - high) < 2e-4,
+      `answer ${9 - i}`,
+    );
+  }
   const seen: object[] = [];
   for (let query: string | null = '?limit=4'; query !== null; ) {
     const { data }: JsonAnswer['json'] = (await historyOf(userId, skillId, query)).json;
@@ -158,7 +174,7 @@ test('the answers on a skill, newest first, as the list of all answers has them'
     seen.push(...data.answers);
     query = data.next_cursor === null ? null : `?limit=4&cursor=${data.next_cursor}`;
   }
-  assert.deepEqual(seen, expected);
+  assert.deepEqual(seen, answers);
   assert.equal((await historyOf(userId, 'never')).json.error.code, 'SKILL_NOT_FOUND');
   assert.equal((await historyOf('nobody', skillId)).json.error.code, 'USER_NOT_FOUND');
   for (const query of ['?limit=0', '?limit=1001', '?cursor=x'])

@@ -100,6 +100,30 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
     assert.deepEqual([later.stored, later.rows.length], [1, 1]);
   });
 
+  await t.test('numbers answers on a skill while all earlier answers are stored or archived', async (t) => {
+    const { client } = await testDatabase(t, clickhouseUrl);
+    const skillOf: Readonly<Record<number, string>> = { 4: 'b', 5: 'a', 6: 'b', 7: 'a', 9: 'a' };
+    const rows = Object.entries(skillOf).map(([seq, skillId], i) =>
+      attemptRow(i, { userId: 'u', skillId, learnerSeq: Number(seq) }),
+    );
+    await createAttemptWarehouse(client).insert([encodedRows(rows)], 'numbers');
+    const numbers = async (): Promise<(number | null)[]> => {
+      const range = { userId: 'u', skillId: 'a', to: 1e6, below: { ms: 0, seq: 0 }, atMost: 10 };
+      const found = await createStoredRows(client, (_, read) => read()).ofSkill({
+        tenant: 'default',
+        ...range,
+      });
+      return found.rows.map(({ number }) => number);
+    };
+    assert.deepEqual(await numbers(), [null, null, null]);
+    await client.command({ query: 'INSERT INTO archived_months (month, answers) VALUES (197001, 3)' });
+    const query = `INSERT INTO archived_learner_skill (month, tenant, user_id, skill_id, day, attempts)
+      VALUES (197001, 'default', 'u', 'a', '1970-01-01', 2), (197001, 'default', 'u', 'b', '1970-01-01', 1)`;
+    await client.command({ query });
+    // Answer 8 of the learner is missing.
+    assert.deepEqual(await numbers(), [null, 4, 3]);
+  });
+
   await t.test('times arrive to the millisecond from 1970 on', async (t) => {
     const { client } = await testDatabase(t, clickhouseUrl);
     const times = [

@@ -5,7 +5,7 @@ import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/
 import { askedOf } from '../../src/domain/tracing/course.js';
 import { type AnswerStates, newLearner, newSkill } from '../../src/domain/tracing/states.js';
 
-const anAnswer: Answer = {
+export const anAnswer: Answer = {
   isCorrect: true,
   occurredAt: 1_700_000_000_000,
   questionDifficulty: null,

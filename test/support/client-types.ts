@@ -114,6 +114,7 @@ const received: Readonly<Record<string, TSchema>> = {
   SkillItemPage: statistics.SkillItemPage,
   Attempt: bodies.Attempt,
   AttemptPage: bodies.AttemptPage,
+  SkillAnswer: bodies.SkillAnswer,
   SkillAnswerPage: bodies.SkillAnswers,
   TakenBack: bodies.TakenBack,
   BegunErasure: bodies.BegunErasure,

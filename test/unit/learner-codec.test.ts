@@ -100,6 +100,13 @@ test('a record from before mastery could be reached is completed so that nobody 
   assert.deepEqual([0.949, 0.95, 0.999].map(reachedIn), [false, true, true]);
 });
 
+test('a record from before READY needed expected accuracy is ready if mastery is steady', () => {
+  const right = (attempts: number) => countAnswers(new Array(attempts).fill({ isCorrect: true })).skill;
+  const readyIn = (attempts: number): boolean =>
+    decodeSkill(encodeSkill({ ...right(attempts), ready: false }).subarray(0, 118)).ready;
+  assert.deepEqual([4, 20].map(readyIn), [false, true]);
+});
+
 test('a record of an unknown format is refused', () => {
   const record = encodeLearner(newLearner);
   record[0] = 2;

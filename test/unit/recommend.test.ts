@@ -19,7 +19,7 @@ const plateau = (attempts: number, run: number) => ({
 const over = { calibration: { answers: 10, biasTenths: 46, squaredHundredths: 300 } };
 const under = { calibration: { answers: 10, biasTenths: -46, squaredHundredths: 300 } };
 const rapid = { rapid: { answers: 9, recent: 0b11_1111, recentTimed: 20 } };
-const mastered = { mastery: 0.97, plateau: { attempts: 20, sum: 8, timeSum: 0, squareSum: 7, run: 0 } };
+const mastered = { mastery: 0.97, ready: true };
 
 const cases: readonly [what: string, before: SkillState, after: SkillState, advice: Advice][] = [
   ['a plateau', skill(plateau(13, 2)), skill(plateau(14, 3)), { code: 'PLATEAU', figures: [14] }],

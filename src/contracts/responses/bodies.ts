@@ -78,6 +78,7 @@ export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });
 
 const skill = {
   ...skillName,
+  ...each(Share, 'expected_accuracy', 'expected_low', 'expected_high'),
   ...each(Share, 'mastery', 'mastery_at_last_attempt'),
   ...each(Type.Boolean(), 'mastered', 'plateau_detected'),
   ...each(Count, 'total_attempts', 'correct_attempts'),
@@ -163,7 +164,7 @@ const goal = { user_id: Id, updated_at: Time };
 export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
 export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });
 
-export const Attempt = Type.Object({
+const attempt = {
   ...each(Count, 'learner_seq', 'parameters_version', 'model_version'),
   skill_id: Id,
   ...each(nullable(Id), 'event_id', 'item_id'),
@@ -174,7 +175,8 @@ export const Attempt = Type.Object({
   ...each(Time, 'occurred_at', 'received_at'),
   ...each(Share, 'mastery_before', 'mastery_after', 'p_correct'),
   recommendation_code: Text,
-});
+};
+export const Attempt = Type.Object(attempt);
 
 /** `missing`: answers between the first and the last number of the page that are stored nowhere any more. */
 export const AttemptPage = page('attempts', Attempt, {
@@ -182,7 +184,14 @@ export const AttemptPage = page('attempts', Attempt, {
   ...each(Count, 'total_attempts', 'missing'),
 });
 
-export const SkillAnswers = page('answers', Attempt, {
+/** The expected accuracy before the answer; its range is null while the number of the answer on the skill is not known. */
+export const SkillAnswer = Type.Object({
+  ...attempt,
+  expected_accuracy: Share,
+  ...each(nullable(Share), 'expected_low', 'expected_high'),
+});
+
+export const SkillAnswers = page('answers', SkillAnswer, {
   ...each(Id, 'user_id', 'skill_id'),
   ...each(Count, 'total_attempts', 'pending_attempts'),
   ...lag,
@@ -301,7 +310,11 @@ export const ClassMastery = ofClass(
     ...each(Count, 'total_attempts', 'correct_attempts', 'mastered'),
     last_attempt_at: nullable(Time),
     plateaus: Type.Array(Id),
-    mastery: Type.Record(Type.String(), Share, { description: 'By skill_id' }),
+    ...each(
+      Type.Record(Type.String(), Share, { description: 'By skill_id' }),
+      'expected_accuracy',
+      'mastery',
+    ),
   }),
 );
 

@@ -7,7 +7,7 @@ import { adviceModel } from '../base/params.js';
 import { type CalibrationFlag, type CalibrationState, calibration } from '../tracing/calibration.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau, type PlateauState } from '../tracing/plateau.js';
-import { isMastered, type SkillState } from '../tracing/states.js';
+import type { SkillState } from '../tracing/states.js';
 import { type Locale, texts, withNames } from './texts.js';
 
 /** The most urgent first. Rows store places of this list: add at the end only. */
@@ -43,8 +43,7 @@ export function adviseOn(
     return advice('REVIEW_DUE', wholeDays(before.lastAttemptAt, occurredAt));
   }
   if (flag === 'under') return advice('UNDERCONFIDENT');
-  // Before means at the last attempt, so that a return after a pause does not repeat the advice.
-  return isMastered(after, after.mastery) && !isMastered(before, before.mastery) ? advice('READY') : null;
+  return after.ready && !before.ready ? advice('READY') : null;
 }
 
 /** Two bytes, and one value to spare. */

@@ -7,10 +7,11 @@ import { conditionsFor } from '../answer/conditions.js';
 import { clamp, logit, wholeDays } from '../base/common.js';
 import { nextItemsModel } from '../base/params.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
+import { isMastered } from '../learner/expected.js';
 import { viewUnseen } from '../learner/skill-view.js';
 import type { Standing } from '../score/score.js';
 import { askedOf } from '../tracing/course.js';
-import { type AnswerStates, isMastered, type LearnerState, recallItem } from '../tracing/states.js';
+import { type AnswerStates, type LearnerState, recallItem } from '../tracing/states.js';
 import { type Judged, judge, nameOf } from './study-advice.js';
 import { texts as allTexts, withNames } from './texts.js';
 
@@ -145,7 +146,7 @@ export const reasonCodes = Object.keys(texts) as ReasonCode[];
 /** Why a candidate stands where it does, for a teacher: what holds it back or speaks for its skill, else its level. */
 export function reasonOf(candidate: JudgedCandidate, target: number, standing: Standing) {
   const { view, pCorrect, skillId } = candidate;
-  const code = reasonCodeOf(candidate, target);
+  const code = reasonCodeOf(candidate, target, standing);
   const figures = {
     chance: percentOf(pCorrect),
     target: percentOf(target),
@@ -155,11 +156,15 @@ export function reasonOf(candidate: JudgedCandidate, target: number, standing: S
   return { code, text };
 }
 
-function reasonCodeOf(candidate: JudgedCandidate, target: number): ReasonCode {
-  const { rightLastHour, view, code, mastery } = candidate;
+function reasonCodeOf(
+  candidate: JudgedCandidate,
+  target: number,
+  { learner, model, now }: Standing,
+): ReasonCode {
+  const { rightLastHour, view, code } = candidate;
   if (rightLastHour) return 'ANSWERED_RECENTLY';
   if (code === 'REVIEW_DUE') return 'REVIEW_DUE';
-  if (isMastered(view.state, mastery)) return 'MASTERED';
+  if (isMastered(view, learner, model, now)) return 'MASTERED';
   if (view.state.attempts === 0) return 'NEW_SKILL';
   const distance = distanceOf(candidate, target);
   if (Math.abs(distance) <= nextItemsModel.levelWidth) return 'RIGHT_LEVEL';

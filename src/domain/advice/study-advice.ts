@@ -3,6 +3,7 @@ import { onceFor, type Section, sections, wholeDays } from '../base/common.js';
 import { activityModel, goalModel, studyModel } from '../base/params.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
+import { isMastered } from '../learner/expected.js';
 import { type SkillView, viewUnseen } from '../learner/skill-view.js';
 import { daysUntil, isOver } from '../score/goal.js';
 import type { GoalOutlook } from '../score/learner-forecast.js';
@@ -10,7 +11,7 @@ import { type Standing, trustOf } from '../score/score.js';
 import { calibration } from '../tracing/calibration.js';
 import { rapidFlag, rapidThreshold } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
-import { isMastered, type SkillState } from '../tracing/states.js';
+import type { SkillState } from '../tracing/states.js';
 import { isFalling } from '../tracing/trend.js';
 import { biasPoints, hasFaded, rapidFigure, recentAttempts } from './answer-advice.js';
 import { firstHour, practiceGain, reviewGain } from './gain.js';
@@ -61,14 +62,15 @@ export function studyAdvice(context: StudyContext): StudyAdvice[] {
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export function noAdviceReason({ views, now, locale }: StudyContext): string {
+export function noAdviceReason({ learner, views, model, now, locale }: StudyContext): string {
   const { none } = texts[locale];
   const last = views.reduce((latest, { state }) => Math.max(latest, state.lastAttemptAt), 0);
   const idleDays = wholeDays(last, now);
   const least = studyModel.weak.attempts;
   if (idleDays >= activityModel.days) return none.IDLE(idleDays);
   if (views.every(({ state }) => state.attempts < least)) return none.FEW(least);
-  return views.every(({ state, mastery }) => isMastered(state, mastery)) ? none.DONE() : none.STEADY();
+  const isDone = views.every((view) => isMastered(view, learner, model, now));
+  return isDone ? none.DONE() : none.STEADY();
 }
 
 function decline({ learner: { trend, attempts }, locale }: StudyContext): StudyAdvice[] {
@@ -93,17 +95,21 @@ function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'GOAL_GAP', skillId: null, text }];
 }
 
+type JudgeContext = Pick<StudyContext, 'learner' | 'model' | 'now' | 'measures'>;
+
 /** A skill, what its state calls for, and the points per hour of doing so. */
 export type Judged = ReturnType<typeof judge>;
 
-export function judge(view: SkillView, { measures }: Pick<StudyContext, 'measures'>) {
-  const code = codeOf(view.state, view.mastery);
+export function judge(view: SkillView, context: JudgeContext) {
+  const code = codeOf(view, context);
+  const { measures } = context;
   const gain = code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
   return { view, code, gain };
 }
 
-/** What a skill's state calls for: of several the most urgent. @param mastery the effective one now */
-function codeOf(state: SkillState, mastery: number): StateCode | null {
+/** What a skill's state calls for: of several the most urgent. */
+function codeOf(view: SkillView, { learner, model, now }: JudgeContext): StateCode | null {
+  const { state, mastery } = view;
   if (isPlateau(state.plateau)) return 'PLATEAU';
   const flag = calibration(state.calibration)?.flag ?? null;
   if (flag === 'over') return 'OVERCONFIDENT';
@@ -112,7 +118,7 @@ function codeOf(state: SkillState, mastery: number): StateCode | null {
   if (isSlow(state, mastery)) return 'SLOW';
   if (mastery < studyModel.weak.mastery && state.attempts >= studyModel.weak.attempts) return 'WEAK_SKILL';
   if (flag === 'under') return 'UNDERCONFIDENT';
-  return isMastered(state, mastery) ? 'READY' : null;
+  return isMastered(view, learner, model, now) ? 'READY' : null;
 }
 
 function isSlow({ pace }: SkillState, mastery: number): boolean {
@@ -214,9 +220,12 @@ function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen
 
 /** The mastered skill that was practised last of those with another to move on to. */
 function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
+  const { learner, model, now } = context;
   for (const { view, gain } of lastMastered(judged)) {
     const { section } = view.placement;
-    const others = judged.filter((one) => one.view.placement.section === section && !isMasteredNow(one));
+    const others = judged.filter(
+      (one) => one.view.placement.section === section && !isMastered(one.view, learner, model, now),
+    );
     const unseen = bestUnseen(section);
     const next = highest(unseen === null ? others : [unseen, ...others])?.view.skillId;
     if (next === undefined) continue;
@@ -227,8 +236,6 @@ function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: Bes
   }
   return [];
 }
-
-const isMasteredNow = ({ view }: Judged): boolean => isMastered(view.state, view.mastery);
 
 /** The mastered skill of each section that was practised last, of several the first by id; the latest first. */
 function lastMastered(judged: readonly Judged[]): Judged[] {

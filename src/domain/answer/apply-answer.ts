@@ -1,4 +1,4 @@
-import { type Answer, dayMs, dayOf } from '../base/common.js';
+import { type Answer, dayMs, dayOf, sigmoid } from '../base/common.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { abilityEvidence, updateAbilities } from '../tracing/ability.js';
 import { type BktStep, effectiveMastery, traceAnswer } from '../tracing/bkt.js';
@@ -8,7 +8,9 @@ import { isRapid, updatePace, updateRapid } from '../tracing/pace.js';
 import { updatePlateau } from '../tracing/plateau.js';
 import {
   type AnswerStates,
+  hasSteadyMastery,
   type ItemWindow,
+  isAccurate,
   isReached,
   type LearnerState,
   openWindow,
@@ -17,7 +19,7 @@ import {
 } from '../tracing/states.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
 import { isFalling, updateTrend } from '../tracing/trend.js';
-import type { Conditions } from './conditions.js';
+import { averageLogOdds, type Conditions } from './conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
   readonly masteryBefore: number;
@@ -69,21 +71,28 @@ function traceSkill(
   const day = dayOf(answer.occurredAt);
   const newDay = isCorrect && day > skill.lastCorrectDay;
   const idleDays = skill.attempts === 0 ? 0 : (answer.occurredAt - skill.lastAttemptAt) / dayMs;
+  const attempts = skill.attempts + 1;
+  const plateau = updatePlateau(skill.plateau, masteryAfter, idleDays);
   return {
     mastery: masteryAfter,
-    attempts: skill.attempts + 1,
+    attempts,
     correct: skill.correct + (isCorrect ? 1 : 0),
     lastAttemptAt: Math.max(skill.lastAttemptAt, answer.occurredAt),
     correctDays: skill.correctDays + (newDay ? 1 : 0),
     lastCorrectDay: newDay ? day : skill.lastCorrectDay,
-    plateau: updatePlateau(skill.plateau, masteryAfter, idleDays),
+    plateau,
     pace: updatePace(skill.pace, isCorrect, timeSpentSeconds, conditions.norm, rapid),
     rapid: updateRapid(skill.rapid, timeSpentSeconds, conditions.rapidSeconds),
     calibration: updateCalibration(skill.calibration, answer.confidenceScore, isCorrect),
     trace,
     reached: isReached(masteryAfter, skill.reached),
+    ready: hasSteadyMastery({ attempts, plateau }, masteryAfter) && (skill.ready || wasAccurate(conditions)),
   };
 }
+
+/** Whether enough answers on average questions were expected to be right before this answer. */
+const wasAccurate = (conditions: Conditions): boolean =>
+  isAccurate(sigmoid(averageLogOdds(conditions)), conditions.parameters);
 
 function countAnswer(
   { learner, skill }: AnswerStates,

@@ -1,4 +1,4 @@
-import { type Answer, onceFor, type Section } from '../base/common.js';
+import { type Answer, logit, onceFor, type Section } from '../base/common.js';
 import type { BktParameters } from '../base/params.js';
 import { placementOf } from '../catalogue/catalogue.js';
 import {
@@ -83,6 +83,12 @@ export function predictAgain(
   const row = featuresOf(skill, difficultyShift, states, question, scratch);
   return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, row);
 }
+
+/** Log-odds of `pCorrect` for an average question: without the item's own term. */
+export const averageLogOdds = ({
+  pCorrect,
+  itemDifficulty,
+}: Pick<Conditions, 'pCorrect' | 'itemDifficulty'>): number => logit(pCorrect) - itemDifficulty;
 
 /** Times stay the same objects from one version of a model to the next. */
 const normsOf = onceFor((times: SkillTimes) => ({

@@ -1,14 +1,13 @@
 /** Explains a skill: the parts of one answer's change of mastery, and the terms of the probability of a right answer. */
-import { featuresOf, termsOf } from '../answer/conditions.js';
 import { round4 } from '../base/common.js';
 import type { BktParameters } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { type FeatureRow, rowWidth } from '../prediction/features.js';
-import { explain, predict, type Term } from '../prediction/model.js';
+import type { FeatureRow } from '../prediction/features.js';
+import { explain, type Term } from '../prediction/model.js';
 import { termText } from '../prediction/term-texts.js';
 import { traceAnswer } from '../tracing/bkt.js';
-import { askedOf } from '../tracing/course.js';
 import type { LearnerState } from '../tracing/states.js';
+import { averageQuestion } from './expected.js';
 import type { SkillView } from './skill-view.js';
 
 /** A counted answer: what its update took, and what came of it, unrounded. */
@@ -61,21 +60,12 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
 });
 
 /**
- * The probability served now for a question of which nothing is known, and its terms to four decimals, as they are shown:
- * their sum is `logOdds` to the last of these, while `pCorrect` comes from the terms unrounded.
+ * The terms of `expectedAccuracy` to four decimals, as they are shown. Their sum is `logOdds` to the last decimal, while the
+ * expected accuracy comes from the unrounded terms.
  */
-export function explainPrediction(
-  { skillId, model, state }: SkillView,
-  learner: LearnerState,
-  tenantModel: TenantModel,
-  now: number,
-) {
-  const question = { occurredAt: now, questionDifficulty: null };
-  const states = { asked: askedOf({ skillId, itemId: null }), learner, skill: state, item: null };
-  const row = featuresOf(model, 0, states, question, new Float64Array(rowWidth));
-  const terms = termsOf(tenantModel, model, null);
-  const { prediction } = tenantModel;
-  return { pCorrect: predict(prediction, terms, row), ...shownTerms(explain(prediction, terms, row), row) };
+export function explainExpected(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
+  const { terms, row } = averageQuestion(view, learner, model, now);
+  return shownTerms(explain(model.prediction, terms, row), row);
 }
 
 export function shownTerms(terms: readonly Term[], row: FeatureRow) {

@@ -71,6 +71,8 @@ export const newSkill = ({ pInit }: BktParameters) => ({
   trace: newSkillTrace,
   /** Mastery was at least `masteredAt.mastery` after an answer, and after none since below `lostBelow`. */
   reached: false,
+  /** Mastery is steady after the last answer, and `isAccurate` held before one of the answers since it became steady. */
+  ready: false,
 });
 
 export type SkillState = Readonly<ReturnType<typeof newSkill>>;
@@ -103,11 +105,17 @@ export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answe
 export const isReached = (mastery: number, before: boolean): boolean =>
   mastery >= (before ? lostBelow : masteredAt.mastery);
 
-/** One crossing is weak evidence: of learners with accuracy .35 to .55 nearly all touch it. @param mastery effective */
-export function isMastered(skill: SkillState, mastery: number): boolean {
-  return (
-    mastery >= masteredAt.mastery &&
-    skill.attempts >= masteredAt.attempts &&
-    (smoothedMastery(skill.plateau) ?? 0) >= masteredAt.smoothed
-  );
-}
+type Evidence = Pick<SkillState, 'attempts' | 'plateau'>;
+
+/**
+ * What the answers on the skill alone say of `isMastered`. One crossing is weak evidence: nearly all learners with
+ * accuracy .35 to .55 touch .95. @param mastery effective
+ */
+export const hasSteadyMastery = ({ attempts, plateau }: Evidence, mastery: number): boolean =>
+  mastery >= masteredAt.mastery &&
+  attempts >= masteredAt.attempts &&
+  (smoothedMastery(plateau) ?? 0) >= masteredAt.smoothed;
+
+/** Whether enough answers are expected to be right to call the skill mastered. @param expected on an average question */
+export const isAccurate = (expected: number, { pSlip }: BktParameters): boolean =>
+  expected >= Math.min(masteredAt.accuracy, 1 - pSlip);

@@ -45,7 +45,7 @@ export async function retractAnswer(
     skill_id: skillId,
     total_attempts: found?.view.state.attempts ?? 0,
     /** Null where no answer on it is left. */
-    skill: found && describeSkill(found.view),
+    skill: found && describeSkill(found),
   };
 }
 

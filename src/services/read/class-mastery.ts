@@ -6,9 +6,10 @@ import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
 import { round4 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { viewSkills } from '../../domain/learner/skill-view.js';
+import { expectedAccuracy, isMastered } from '../../domain/learner/expected.js';
+import { type SkillView, viewSkills } from '../../domain/learner/skill-view.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
-import { isMastered } from '../../domain/tracing/states.js';
+import type { LearnerState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { inParts, sumOf } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
@@ -35,7 +36,7 @@ export const ClassMasteryRequest = Type.Object(
 );
 const requestCheck = Compile(ClassMasteryRequest);
 
-/** About 8 MB of an answer. */
+/** About 16 MB of an answer: each mastery comes with an expected accuracy. */
 const maxMasteries = 200_000;
 /** What is read together is kept until it is described: each of them may have 2,000 skills. */
 const learnersTogether = 25;
@@ -90,14 +91,19 @@ function describeLearner(
     const found = packed.unpack();
     if (found === null) return { result: userNotFound(), masteries: 0 };
     const skills = asked === null ? found.skills : found.skills.filter(([skillId]) => asked.has(skillId));
-    return { result: figuresJson(skills, model, at), masteries: skills.length };
+    return { result: figuresJson(found.learner, skills, model, at), masteries: skills.length };
   } catch (cause) {
     const message = 'The record of this learner cannot be read by this version of the service';
     return { result: new ApiError('INTERNAL', message, { cause }), masteries: 0 };
   }
 }
 
-function figuresJson(skills: Parameters<typeof viewSkills>[0], model: TenantModel, at: number): string {
+function figuresJson(
+  learner: LearnerState,
+  skills: Parameters<typeof viewSkills>[0],
+  model: TenantModel,
+  at: number,
+): string {
   const views = viewSkills(skills, model, at);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
@@ -106,7 +112,11 @@ function figuresJson(skills: Parameters<typeof viewSkills>[0], model: TenantMode
     correct_attempts: sumOf(views.map(({ state }) => state.correct)),
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortedAfter(onPlateau, null),
-    mastered: views.filter(({ state, mastery }) => isMastered(state, mastery)).length,
-    mastery: Object.fromEntries(views.map(({ skillId, mastery }) => [skillId, round4(mastery)])),
+    mastered: views.filter((view) => isMastered(view, learner, model, at)).length,
+    expected_accuracy: bySkill(views, (view) => expectedAccuracy(view, learner, model, at).expected),
+    mastery: bySkill(views, ({ mastery }) => mastery),
   });
 }
+
+const bySkill = (views: readonly SkillView[], value: (view: SkillView) => number) =>
+  Object.fromEntries(views.map((view) => [view.skillId, round4(value(view))]));

@@ -1,12 +1,14 @@
 import type { AttemptRow } from '../../contracts/attempt-row.js';
+import { averageLogOdds } from '../../domain/answer/conditions.js';
 import { round4 } from '../../domain/base/common.js';
+import { expectedRange } from '../../domain/learner/expected.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
 import { orUnavailable, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
-import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
+import type { NumberedRow, StoredRows } from '../../warehouse/reads/stored-rows.js';
 import type { EndedHistories } from './list-learners.js';
 import { createNumberCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
-import { findLearner, type MasteryPorts, readLearner, skillOf } from './read-mastery.js';
+import { findLearner, type MasteryPorts, rangeFields, readLearner, skillOf } from './read-mastery.js';
 import type { StoredPorts } from './stored.js';
 
 export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
@@ -75,7 +77,14 @@ export async function listSkillAnswers(
     ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
     source_lag_seconds: pending === 0 ? 0 : lag,
   };
-  return listJson(fields, 'answers', page, describeAttempt);
+  return listJson(fields, 'answers', page, describeSkillAnswer);
+}
+
+/** With the expected accuracy before the answer. */
+function describeSkillAnswer({ number, ...row }: NumberedRow): object {
+  const range = rangeFields(expectedRange(averageLogOdds(row.conditions), (number ?? 1) - 1));
+  const unknown = number === null ? { expected_low: null, expected_high: null } : {};
+  return { ...describeAttempt(row), ...range, ...unknown };
 }
 
 /**

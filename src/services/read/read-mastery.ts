@@ -3,12 +3,13 @@ import Type, { type Static } from 'typebox';
 import { snakeCase } from '../../contracts/export-record.js';
 import { round1, round4, roundKnown } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { explainPrediction, nextMastery, partsOf } from '../../domain/learner/explain.js';
+import { type ExpectedAccuracy, expectedAccuracy, isMastered } from '../../domain/learner/expected.js';
+import { explainExpected, nextMastery, partsOf } from '../../domain/learner/explain.js';
 import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
 import { calibration } from '../../domain/tracing/calibration.js';
 import { correctPerMinute, efficiencyIndex, efficiencyReason, skillNorm } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
-import { isMastered, type LearnerState, type SkillState } from '../../domain/tracing/states.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
@@ -100,11 +101,14 @@ export async function readMastery(
   { limit, cursor }: PageQuery,
 ): Promise<string> {
   const after = idAfter(cursor);
-  const { skills, model } = await readLearner(ports, tenant, userId);
+  const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
   const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
   const page = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
-  const describe = (id: string): object => describeSkill(viewSkill(id, skillOf(skills, id), model, now));
+  const describe = (id: string): object => {
+    const view = viewSkill(id, skillOf(skills, id), model, now);
+    return describeSkill({ view, learner, model, now });
+  };
   return listJson({ user_id: userId }, 'skills', page, describe);
 }
 
@@ -115,25 +119,42 @@ export async function readSkillMastery(
   userId: string,
   skillId: string,
 ): Promise<object> {
-  const { view } = await readSkillView(ports, tenant, userId, skillId);
-  return { user_id: userId, ...describeSkill(view) };
+  return { user_id: userId, ...describeSkill(await readSkillView(ports, tenant, userId, skillId)) };
+}
+
+interface ViewedSkill {
+  readonly view: SkillView;
+  readonly learner: LearnerState;
+  readonly model: TenantModel;
+  readonly now: number;
 }
 
 /** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
-export const describeSkill = ({ skillId, state, model, placement, mastery }: SkillView): object => ({
-  skill_id: skillId,
-  section: placement.section,
-  mastery: round4(mastery),
-  mastery_at_last_attempt: round4(state.mastery),
-  mastered: isMastered(state, mastery),
-  total_attempts: state.attempts,
-  correct_attempts: state.correct,
-  plateau_detected: isPlateau(state.plateau),
-  efficiency_index: roundKnown(efficiencyIndex(state.pace, state.rapid, skillNorm(model.times)), round1),
-  efficiency_reason: efficiencyReason(state.pace, state.rapid),
-  correct_per_minute: roundKnown(correctPerMinute(state.pace)),
-  confidence_bias: roundKnown(calibration(state.calibration)?.bias ?? null),
-  last_attempt_at: new Date(state.lastAttemptAt).toISOString(),
+export function describeSkill({ view, learner, model, now }: ViewedSkill) {
+  const { skillId, state, placement, mastery } = view;
+  const norm = skillNorm(view.model.times);
+  return {
+    skill_id: skillId,
+    section: placement.section,
+    ...rangeFields(expectedAccuracy(view, learner, model, now)),
+    mastery: round4(mastery),
+    mastery_at_last_attempt: round4(state.mastery),
+    mastered: isMastered(view, learner, model, now),
+    total_attempts: state.attempts,
+    correct_attempts: state.correct,
+    plateau_detected: isPlateau(state.plateau),
+    efficiency_index: roundKnown(efficiencyIndex(state.pace, state.rapid, norm), round1),
+    efficiency_reason: efficiencyReason(state.pace, state.rapid),
+    correct_per_minute: roundKnown(correctPerMinute(state.pace)),
+    confidence_bias: roundKnown(calibration(state.calibration)?.bias ?? null),
+    last_attempt_at: new Date(state.lastAttemptAt).toISOString(),
+  };
+}
+
+export const rangeFields = ({ expected, low, high }: ExpectedAccuracy) => ({
+  expected_accuracy: round4(expected),
+  expected_low: round4(low),
+  expected_high: round4(high),
 });
 
 export const ExplainQuery = Type.Object({
@@ -156,14 +177,16 @@ export async function explainMastery(
   skillId: string,
   steps: number,
 ): Promise<object> {
-  const { view, learner, model, now } = await readSkillView(ports, tenant, userId, skillId);
+  const viewed = await readSkillView(ports, tenant, userId, skillId);
+  const { view, learner, model, now } = viewed;
   const { state, mastery } = view;
   const query = { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 };
   const { ifCorrect, ifWrong } = nextMastery(view.model.parameters, mastery);
-  const { pCorrect, logOdds, terms } = explainPrediction(view, learner, model, now);
+  const { logOdds, terms } = explainExpected(view, learner, model, now);
+  const skill = describeSkill(viewed);
   return {
     user_id: userId,
-    ...describeSkill(view),
+    ...skill,
     explanation: {
       parameters: describeParameters(view.model),
       ...(await describeSteps(ports, query, state.attempts)),
@@ -172,7 +195,7 @@ export async function explainMastery(
         if_correct: { mastery: round4(ifCorrect), change: change(mastery, ifCorrect) },
         if_wrong: { mastery: round4(ifWrong), change: change(mastery, ifWrong) },
       },
-      p_correct: round4(pCorrect),
+      p_correct: skill.expected_accuracy,
       log_odds: logOdds,
       terms: terms.map(({ name, ...term }) => ({ name: snakeCase(name), ...term })),
     },

@@ -9,6 +9,7 @@ import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Course } from '../../domain/tracing/course.js';
 import type { PaceState } from '../../domain/tracing/pace.js';
 import {
+  hasSteadyMastery,
   isReached,
   type LearnerState,
   newLearner,
@@ -26,10 +27,11 @@ const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
 const trendAt = courseEnd + 44;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
-const skillBytes = 122;
+const skillBytes = 123;
 const reachedAt = 116;
 const streakAt = 117;
 const accuracyAt = 118;
+const readyAt = 122;
 /** Slowness. In records that end before `accuracyAt`: efficiency by an earlier formula. */
 const slownessAt = 64;
 const itemBytes = 11;
@@ -205,26 +207,30 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setUint8(reachedAt, skill.reached ? 1 : 0);
   record.setInt8(streakAt, trace.streak);
   record.setFloat32(accuracyAt, pace.accuracy, true);
+  record.setUint8(readyAt, skill.ready ? 1 : 0);
   return stored;
 }
 
 /** Properties in the order of `newSkill`. */
 export function decodeSkill(stored: Buffer): SkillState {
   const record = viewOf(grown(stored, startOfSkill, firstBytes.skill));
+  const mastery = record.getFloat64(16, true);
+  const attempts = record.getUint32(4, true);
+  const plateau = {
+    attempts: record.getUint16(14, true),
+    sum: record.getFloat64(32, true),
+    timeSum: record.getFloat64(40, true),
+    squareSum: record.getFloat64(48, true),
+    run: record.getUint8(1),
+  };
   return {
-    mastery: record.getFloat64(16, true),
-    attempts: record.getUint32(4, true),
+    mastery,
+    attempts,
     correct: record.getUint32(8, true),
     lastAttemptAt: record.getFloat64(24, true),
     correctDays: record.getUint16(2, true),
     lastCorrectDay: readDay(record, 12),
-    plateau: {
-      attempts: record.getUint16(14, true),
-      sum: record.getFloat64(32, true),
-      timeSum: record.getFloat64(40, true),
-      squareSum: record.getFloat64(48, true),
-      run: record.getUint8(1),
-    },
+    plateau,
     pace: readPace(record, stored.length > accuracyAt),
     rapid: {
       answers: readCount(record, 78),
@@ -244,10 +250,11 @@ export function decodeSkill(stored: Buffer): SkillState {
       streak: stored.length > streakAt ? record.getInt8(streakAt) : leastStreak(record),
     },
     // Of an earlier version's record only the last mastery is known: what is reached by then is no news.
-    reached:
-      stored.length > reachedAt
-        ? record.getUint8(reachedAt) === 1
-        : isReached(record.getFloat64(16, true), false),
+    reached: stored.length > reachedAt ? record.getUint8(reachedAt) === 1 : isReached(mastery, false),
+    ready:
+      stored.length > readyAt
+        ? record.getUint8(readyAt) === 1
+        : hasSteadyMastery({ attempts, plateau }, mastery),
   };
 }
 

@@ -7,6 +7,7 @@ import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
 import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
+import { archivedDays, isArchived } from '../schema/rollups.js';
 import { attempts, learnerSnapshots } from '../schema/tables.js';
 
 export interface SkillRange {
@@ -51,12 +52,19 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
 /**
  * Likewise of one skill, the newest first. Rows below `below` are of a history that was erased; they are left out before those
- * that share a number are told apart.
+ * that share a number are told apart. The first column is the number of the answer on the skill. It is 0 (not known) if
+ * earlier answers are neither stored nor archived: `learner_seq` has no gaps, so it is ahead of the row's place by these.
  */
-const selectOfSkill = `SELECT ${columns} FROM (
-  SELECT * FROM attempts
-  WHERE ${ofUser} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
-  ORDER BY learner_seq DESC, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
+const selectOfSkill = `WITH (
+  SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archivedDays}
+  WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String}
+) AS archived
+SELECT if(a.missing = archived.1, archived.2 + row_number() OVER (ORDER BY a.learner_seq), 0), ${columns} FROM (
+  SELECT *, learner_seq - row_number() OVER (ORDER BY learner_seq) AS missing FROM (
+    SELECT * FROM attempts
+    WHERE ${ofUser} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
+    ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
+  )
 ) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
 
 /** Answers on the skill, those that were dropped for their age included. */
@@ -86,7 +94,8 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
       const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
       // One after the other: a turn is for one connection. What arrives in between may be shown, but is not counted as shown.
       const stored = await selectNumber(client, countOfSkill, { params, signal: callersTime() });
-      return { rows: await decodeRows(await readText(client, selectOfSkill, params)), stored };
+      const lines = await readText(client, selectOfSkill, params);
+      return { rows: await mapInSlices(linesOf(lines), decodeNumberedRow), stored };
     }),
 
   /**
@@ -144,8 +153,19 @@ async function readAttempts(client: ClickHouseClient, range: AttemptRange): Prom
   return isAll ? rows : decodeRows(await readLines(client, range));
 }
 
-const decodeRows = (lines: string): Promise<AttemptRow[]> =>
-  mapInSlices(lines.split('\n').slice(0, -1), decodeAttemptRow);
+const decodeRows = (lines: string): Promise<AttemptRow[]> => mapInSlices(linesOf(lines), decodeAttemptRow);
+
+const linesOf = (lines: string): string[] => lines.split('\n').slice(0, -1);
+
+export interface NumberedRow extends AttemptRow {
+  /** Number of the answer on its skill, from 1; null: not known. */
+  readonly number: number | null;
+}
+
+function decodeNumberedRow(line: string): NumberedRow {
+  const end = line.indexOf('\t');
+  return { ...decodeAttemptRow(line.slice(end + 1)), number: Number(line.slice(0, end)) || null };
+}
 
 const readLines = (client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> =>
   readText(client, selectAttempts(order), range);

@@ -1,0 +1,57 @@
+/** The chance of a right answer on an average question of a skill, and the range of the learner's true share right. */
+import { featuresOf, termsOf } from '../answer/conditions.js';
+import { sigmoid } from '../base/common.js';
+import { expectedModel } from '../base/params.js';
+import type { TenantModel } from '../catalogue/tenant-model.js';
+import { rowWidth } from '../prediction/features.js';
+import { logOddsWithoutItem } from '../prediction/model.js';
+import { askedOf } from '../tracing/course.js';
+import { hasSteadyMastery, isAccurate, type LearnerState } from '../tracing/states.js';
+import type { SkillView } from './skill-view.js';
+
+/** One row for all predictions of a thread: each is read before the next is written. */
+const scratch = new Float64Array(rowWidth);
+
+/** Terms and features of a question of the skill of which nothing is known. The next call overwrites `row`. */
+export function averageQuestion(
+  { skillId, model, state }: SkillView,
+  learner: LearnerState,
+  tenantModel: TenantModel,
+  now: number,
+) {
+  const question = { occurredAt: now, questionDifficulty: null };
+  const states = { asked: askedOf({ skillId, itemId: null }), learner, skill: state, item: null };
+  return {
+    terms: termsOf(tenantModel, model, null),
+    row: featuresOf(model, 0, states, question, scratch),
+  };
+}
+
+export type ExpectedAccuracy = ReturnType<typeof expectedRange>;
+
+/** The served probability for such a question, and an 80 % range of the true share right. @param now Unix milliseconds */
+export function expectedAccuracy(
+  view: SkillView,
+  learner: LearnerState,
+  model: TenantModel,
+  now: number,
+): ExpectedAccuracy {
+  const { terms, row } = averageQuestion(view, learner, model, now);
+  return expectedRange(logOddsWithoutItem(model.prediction, terms, row, 0), view.state.attempts);
+}
+
+/** @param logOdds of a right answer on an average question. @param attempts counted on the skill before it */
+export function expectedRange(logOdds: number, attempts: number) {
+  const { z, variance, perAnswer, priorAnswers } = expectedModel;
+  const reach = z * Math.sqrt(variance + perAnswer / (attempts + priorAnswers));
+  return { expected: sigmoid(logOdds), low: sigmoid(logOdds - reach), high: sigmoid(logOdds + reach) };
+}
+
+export const isMastered = (
+  view: SkillView,
+  learner: LearnerState,
+  model: TenantModel,
+  now: number,
+): boolean =>
+  hasSteadyMastery(view.state, view.mastery) &&
+  isAccurate(expectedAccuracy(view, learner, model, now).expected, view.model.parameters);
