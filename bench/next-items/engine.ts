@@ -38,7 +38,8 @@ export function createEngine({ model, itemOf }: Served) {
   return {
     /** By skill: what the engine takes for its mastery, and whether it calls it mastered. */
     masteriesAt: (now: number): number[] => viewsAt(now).map(({ mastery }) => mastery),
-    masteredAt: (now: number): boolean[] => viewsAt(now).map((view) => isMastered(view, learner, model, now)),
+    masteredAt: (now: number): boolean[] =>
+      viewsAt(now).map((view) => isMastered(view, { learner, model, now })),
     /** As the call judges them. */
     candidatesAt(questions: readonly Item[], now: number): JudgedCandidate[] {
       const views = viewsAt(now).filter(({ state }) => state.attempts > 0);

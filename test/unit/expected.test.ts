@@ -87,7 +87,7 @@ test('a skill is mastered if mastery is steady and enough answers are expected t
       const { states, view, expected } = stateAfter(list, model, list.at(-1)?.occurredAt ?? now);
       const level = Math.min(masteredAt.accuracy, 1 - pSlip);
       assert.equal(
-        isMastered(view, states.learner, model, list.at(-1)?.occurredAt ?? now),
+        isMastered(view, { learner: states.learner, model, now: list.at(-1)?.occurredAt ?? now }),
         hasSteadyMastery(view.state, view.mastery) && expected >= level,
       );
     }),
@@ -101,7 +101,7 @@ test('few right answers do not make a skill mastered, however high its mastery',
   const list = Array.from({ length: 42 }, (_, i) => ({ isCorrect: i % 7 === 6, occurredAt: now }));
   const { states, view, expected } = stateAfter(list, model);
   assert.ok(hasSteadyMastery(view.state, view.mastery) && expected < 0.4, `${view.mastery}, ${expected}`);
-  assert.equal(isMastered(view, states.learner, model, now), false);
+  assert.equal(isMastered(view, { learner: states.learner, model, now }), false);
 });
 
 test('an answer makes a skill ready if an average question, not the easy one asked, was likely to be right', () => {

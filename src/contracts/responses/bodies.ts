@@ -164,7 +164,7 @@ const goal = { user_id: Id, updated_at: Time };
 export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
 export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });
 
-const attempt = {
+export const Attempt = Type.Object({
   ...each(Count, 'learner_seq', 'parameters_version', 'model_version'),
   skill_id: Id,
   ...each(nullable(Id), 'event_id', 'item_id'),
@@ -175,8 +175,7 @@ const attempt = {
   ...each(Time, 'occurred_at', 'received_at'),
   ...each(Share, 'mastery_before', 'mastery_after', 'p_correct'),
   recommendation_code: Text,
-};
-export const Attempt = Type.Object(attempt);
+});
 
 /** `missing`: answers between the first and the last number of the page that are stored nowhere any more. */
 export const AttemptPage = page('attempts', Attempt, {
@@ -186,7 +185,7 @@ export const AttemptPage = page('attempts', Attempt, {
 
 /** The expected accuracy before the answer; its range is null while the number of the answer on the skill is not known. */
 export const SkillAnswer = Type.Object({
-  ...attempt,
+  ...Attempt.properties,
   expected_accuracy: Share,
   ...each(nullable(Share), 'expected_low', 'expected_high'),
 });

@@ -156,15 +156,11 @@ export function reasonOf(candidate: JudgedCandidate, target: number, standing: S
   return { code, text };
 }
 
-function reasonCodeOf(
-  candidate: JudgedCandidate,
-  target: number,
-  { learner, model, now }: Standing,
-): ReasonCode {
+function reasonCodeOf(candidate: JudgedCandidate, target: number, standing: Standing): ReasonCode {
   const { rightLastHour, view, code } = candidate;
   if (rightLastHour) return 'ANSWERED_RECENTLY';
   if (code === 'REVIEW_DUE') return 'REVIEW_DUE';
-  if (isMastered(view, learner, model, now)) return 'MASTERED';
+  if (isMastered(view, standing)) return 'MASTERED';
   if (view.state.attempts === 0) return 'NEW_SKILL';
   const distance = distanceOf(candidate, target);
   if (Math.abs(distance) <= nextItemsModel.levelWidth) return 'RIGHT_LEVEL';

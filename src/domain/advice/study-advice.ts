@@ -3,7 +3,7 @@ import { onceFor, type Section, sections, wholeDays } from '../base/common.js';
 import { activityModel, goalModel, studyModel } from '../base/params.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
-import { isMastered } from '../learner/expected.js';
+import { isMastered, type SkillContext } from '../learner/expected.js';
 import { type SkillView, viewUnseen } from '../learner/skill-view.js';
 import { daysUntil, isOver } from '../score/goal.js';
 import type { GoalOutlook } from '../score/learner-forecast.js';
@@ -62,15 +62,15 @@ export function studyAdvice(context: StudyContext): StudyAdvice[] {
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-export function noAdviceReason({ learner, views, model, now, locale }: StudyContext): string {
+export function noAdviceReason(context: StudyContext): string {
+  const { views, now, locale } = context;
   const { none } = texts[locale];
   const last = views.reduce((latest, { state }) => Math.max(latest, state.lastAttemptAt), 0);
   const idleDays = wholeDays(last, now);
   const least = studyModel.weak.attempts;
   if (idleDays >= activityModel.days) return none.IDLE(idleDays);
   if (views.every(({ state }) => state.attempts < least)) return none.FEW(least);
-  const isDone = views.every((view) => isMastered(view, learner, model, now));
-  return isDone ? none.DONE() : none.STEADY();
+  return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
 function decline({ learner: { trend, attempts }, locale }: StudyContext): StudyAdvice[] {
@@ -95,20 +95,18 @@ function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'GOAL_GAP', skillId: null, text }];
 }
 
-type JudgeContext = Pick<StudyContext, 'learner' | 'model' | 'now' | 'measures'>;
-
 /** A skill, what its state calls for, and the points per hour of doing so. */
 export type Judged = ReturnType<typeof judge>;
 
-export function judge(view: SkillView, context: JudgeContext) {
-  const code = codeOf(view, context);
+export function judge(view: SkillView, context: SkillContext & Pick<StudyContext, 'measures'>) {
   const { measures } = context;
+  const code = codeOf(view, context);
   const gain = code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
   return { view, code, gain };
 }
 
 /** What a skill's state calls for: of several the most urgent. */
-function codeOf(view: SkillView, { learner, model, now }: JudgeContext): StateCode | null {
+function codeOf(view: SkillView, context: SkillContext): StateCode | null {
   const { state, mastery } = view;
   if (isPlateau(state.plateau)) return 'PLATEAU';
   const flag = calibration(state.calibration)?.flag ?? null;
@@ -118,7 +116,7 @@ function codeOf(view: SkillView, { learner, model, now }: JudgeContext): StateCo
   if (isSlow(state, mastery)) return 'SLOW';
   if (mastery < studyModel.weak.mastery && state.attempts >= studyModel.weak.attempts) return 'WEAK_SKILL';
   if (flag === 'under') return 'UNDERCONFIDENT';
-  return isMastered(view, learner, model, now) ? 'READY' : null;
+  return isMastered(view, context) ? 'READY' : null;
 }
 
 function isSlow({ pace }: SkillState, mastery: number): boolean {
@@ -220,12 +218,10 @@ function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen
 
 /** The mastered skill that was practised last of those with another to move on to. */
 function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
-  const { learner, model, now } = context;
   for (const { view, gain } of lastMastered(judged)) {
     const { section } = view.placement;
-    const others = judged.filter(
-      (one) => one.view.placement.section === section && !isMastered(one.view, learner, model, now),
-    );
+    const isOpen = ({ view }: Judged) => view.placement.section === section && !isMastered(view, context);
+    const others = judged.filter(isOpen);
     const unseen = bestUnseen(section);
     const next = highest(unseen === null ? others : [unseen, ...others])?.view.skillId;
     if (next === undefined) continue;

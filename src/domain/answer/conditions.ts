@@ -85,10 +85,7 @@ export function predictAgain(
 }
 
 /** Log-odds of `pCorrect` for an average question: without the item's own term. */
-export const averageLogOdds = ({
-  pCorrect,
-  itemDifficulty,
-}: Pick<Conditions, 'pCorrect' | 'itemDifficulty'>): number => logit(pCorrect) - itemDifficulty;
+export const averageLogOdds = (of: Conditions): number => logit(of.pCorrect) - of.itemDifficulty;
 
 /** Times stay the same objects from one version of a model to the next. */
 const normsOf = onceFor((times: SkillTimes) => ({

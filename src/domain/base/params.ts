@@ -36,16 +36,10 @@ export const defaultParametersVersion = 0;
 /** Mastery stays inside these bounds, so that no evidence is ever final. */
 export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 
-/**
- * Mastered from here (.95: Corbett & Anderson 1995). Smoothed mastery, attempts, and expected accuracy are decided here;
- * for skills with many slips, 1 - pSlip replaces the expected accuracy.
- */
+/** Mastered from here (.95: Corbett & Anderson 1995); smoothed mastery, attempts and expected accuracy: decided here. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/**
- * Range of the true share right: the log-odds of the expected accuracy +- z sqrt(variance + perAnswer / (attempts +
- * priorAnswers)). The 90 % point `z` of the normal distribution makes it an 80 % range; the rest is decided here.
- */
+/** 80 % range of the true share right: its log-odds +- z sqrt(variance + perAnswer / (attempts + priorAnswers)). */
 export const expectedModel = { z: 1.2816, variance: 0.12, perAnswer: 2.5, priorAnswers: 2 } as const;
 
 /** Mastery that was reached counts as lost below this, so that answers around .95 do not reach it again and again: decided here. */

@@ -12,30 +12,16 @@ import type { SkillView } from './skill-view.js';
 /** One row for all predictions of a thread: each is read before the next is written. */
 const scratch = new Float64Array(rowWidth);
 
-/** Terms and features of a question of the skill of which nothing is known. The next call overwrites `row`. */
-export function averageQuestion(
-  { skillId, model, state }: SkillView,
-  learner: LearnerState,
-  tenantModel: TenantModel,
-  now: number,
-) {
+/** Terms and features of a question of which nothing but the skill is known. The next call overwrites `row`. */
+export function averageQuestion(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const question = { occurredAt: now, questionDifficulty: null };
-  const states = { asked: askedOf({ skillId, itemId: null }), learner, skill: state, item: null };
-  return {
-    terms: termsOf(tenantModel, model, null),
-    row: featuresOf(model, 0, states, question, scratch),
-  };
+  const asked = askedOf({ skillId: view.skillId, itemId: null });
+  const row = featuresOf(view.model, 0, { asked, learner, skill: view.state, item: null }, question, scratch);
+  return { terms: termsOf(model, view.model, null), row };
 }
 
-export type ExpectedAccuracy = ReturnType<typeof expectedRange>;
-
 /** The served probability for such a question, and an 80 % range of the true share right. @param now Unix milliseconds */
-export function expectedAccuracy(
-  view: SkillView,
-  learner: LearnerState,
-  model: TenantModel,
-  now: number,
-): ExpectedAccuracy {
+export function expectedAccuracy(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return expectedRange(logOddsWithoutItem(model.prediction, terms, row, 0), view.state.attempts);
 }
@@ -47,11 +33,12 @@ export function expectedRange(logOdds: number, attempts: number) {
   return { expected: sigmoid(logOdds), low: sigmoid(logOdds - reach), high: sigmoid(logOdds + reach) };
 }
 
-export const isMastered = (
-  view: SkillView,
-  learner: LearnerState,
-  model: TenantModel,
-  now: number,
-): boolean =>
+export interface SkillContext {
+  readonly learner: LearnerState;
+  readonly model: TenantModel;
+  readonly now: number;
+}
+
+export const isMastered = (view: SkillView, { learner, model, now }: SkillContext): boolean =>
   hasSteadyMastery(view.state, view.mastery) &&
   isAccurate(expectedAccuracy(view, learner, model, now).expected, view.model.parameters);

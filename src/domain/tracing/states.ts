@@ -105,16 +105,11 @@ export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answe
 export const isReached = (mastery: number, before: boolean): boolean =>
   mastery >= (before ? lostBelow : masteredAt.mastery);
 
-type Evidence = Pick<SkillState, 'attempts' | 'plateau'>;
-
-/**
- * What the answers on the skill alone say of `isMastered`. One crossing is weak evidence: nearly all learners with
- * accuracy .35 to .55 touch .95. @param mastery effective
- */
-export const hasSteadyMastery = ({ attempts, plateau }: Evidence, mastery: number): boolean =>
+/** One crossing is weak evidence: of learners with accuracy .35 to .55 nearly all touch it. @param mastery effective */
+export const hasSteadyMastery = (of: Pick<SkillState, 'attempts' | 'plateau'>, mastery: number): boolean =>
   mastery >= masteredAt.mastery &&
-  attempts >= masteredAt.attempts &&
-  (smoothedMastery(plateau) ?? 0) >= masteredAt.smoothed;
+  of.attempts >= masteredAt.attempts &&
+  (smoothedMastery(of.plateau) ?? 0) >= masteredAt.smoothed;
 
 /** Whether enough answers are expected to be right to call the skill mastered. @param expected on an average question */
 export const isAccurate = (expected: number, { pSlip }: BktParameters): boolean =>

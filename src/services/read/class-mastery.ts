@@ -6,10 +6,9 @@ import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
 import { round4 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { expectedAccuracy, isMastered } from '../../domain/learner/expected.js';
+import { expectedAccuracy, isMastered, type SkillContext } from '../../domain/learner/expected.js';
 import { type SkillView, viewSkills } from '../../domain/learner/skill-view.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
-import type { LearnerState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
 import { inParts, sumOf } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
@@ -91,20 +90,19 @@ function describeLearner(
     const found = packed.unpack();
     if (found === null) return { result: userNotFound(), masteries: 0 };
     const skills = asked === null ? found.skills : found.skills.filter(([skillId]) => asked.has(skillId));
-    return { result: figuresJson(found.learner, skills, model, at), masteries: skills.length };
+    return {
+      result: figuresJson(skills, { learner: found.learner, model, now: at }),
+      masteries: skills.length,
+    };
   } catch (cause) {
     const message = 'The record of this learner cannot be read by this version of the service';
     return { result: new ApiError('INTERNAL', message, { cause }), masteries: 0 };
   }
 }
 
-function figuresJson(
-  learner: LearnerState,
-  skills: Parameters<typeof viewSkills>[0],
-  model: TenantModel,
-  at: number,
-): string {
-  const views = viewSkills(skills, model, at);
+function figuresJson(skills: Parameters<typeof viewSkills>[0], context: SkillContext): string {
+  const { learner, model, now } = context;
+  const views = viewSkills(skills, model, now);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
   return JSON.stringify({
@@ -112,8 +110,8 @@ function figuresJson(
     correct_attempts: sumOf(views.map(({ state }) => state.correct)),
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortedAfter(onPlateau, null),
-    mastered: views.filter((view) => isMastered(view, learner, model, at)).length,
-    expected_accuracy: bySkill(views, (view) => expectedAccuracy(view, learner, model, at).expected),
+    mastered: views.filter((view) => isMastered(view, context)).length,
+    expected_accuracy: bySkill(views, (view) => expectedAccuracy(view, learner, model, now).expected),
     mastery: bySkill(views, ({ mastery }) => mastery),
   });
 }

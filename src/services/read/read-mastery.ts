@@ -3,7 +3,12 @@ import Type, { type Static } from 'typebox';
 import { snakeCase } from '../../contracts/export-record.js';
 import { round1, round4, roundKnown } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { type ExpectedAccuracy, expectedAccuracy, isMastered } from '../../domain/learner/expected.js';
+import {
+  expectedAccuracy,
+  type expectedRange,
+  isMastered,
+  type SkillContext,
+} from '../../domain/learner/expected.js';
 import { explainExpected, nextMastery, partsOf } from '../../domain/learner/explain.js';
 import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
 import { calibration } from '../../domain/tracing/calibration.js';
@@ -105,10 +110,8 @@ export async function readMastery(
   const now = ports.now();
   const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
   const page = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
-  const describe = (id: string): object => {
-    const view = viewSkill(id, skillOf(skills, id), model, now);
-    return describeSkill({ view, learner, model, now });
-  };
+  const viewOf = (id: string): SkillView => viewSkill(id, skillOf(skills, id), model, now);
+  const describe = (id: string): object => describeSkill({ view: viewOf(id), learner, model, now });
   return listJson({ user_id: userId }, 'skills', page, describe);
 }
 
@@ -122,12 +125,7 @@ export async function readSkillMastery(
   return { user_id: userId, ...describeSkill(await readSkillView(ports, tenant, userId, skillId)) };
 }
 
-interface ViewedSkill {
-  readonly view: SkillView;
-  readonly learner: LearnerState;
-  readonly model: TenantModel;
-  readonly now: number;
-}
+type ViewedSkill = SkillContext & { readonly view: SkillView };
 
 /** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
 export function describeSkill({ view, learner, model, now }: ViewedSkill) {
@@ -139,7 +137,7 @@ export function describeSkill({ view, learner, model, now }: ViewedSkill) {
     ...rangeFields(expectedAccuracy(view, learner, model, now)),
     mastery: round4(mastery),
     mastery_at_last_attempt: round4(state.mastery),
-    mastered: isMastered(view, learner, model, now),
+    mastered: isMastered(view, { learner, model, now }),
     total_attempts: state.attempts,
     correct_attempts: state.correct,
     plateau_detected: isPlateau(state.plateau),
@@ -151,7 +149,7 @@ export function describeSkill({ view, learner, model, now }: ViewedSkill) {
   };
 }
 
-export const rangeFields = ({ expected, low, high }: ExpectedAccuracy) => ({
+export const rangeFields = ({ expected, low, high }: ReturnType<typeof expectedRange>) => ({
   expected_accuracy: round4(expected),
   expected_low: round4(low),
   expected_high: round4(high),

@@ -157,12 +157,10 @@ const decodeRows = (lines: string): Promise<AttemptRow[]> => mapInSlices(linesOf
 
 const linesOf = (lines: string): string[] => lines.split('\n').slice(0, -1);
 
-export interface NumberedRow extends AttemptRow {
-  /** Number of the answer on its skill, from 1; null: not known. */
-  readonly number: number | null;
-}
+export type NumberedRow = ReturnType<typeof decodeNumberedRow>;
 
-function decodeNumberedRow(line: string): NumberedRow {
+/** With the number of the answer on its skill, from 1; null: not known. */
+function decodeNumberedRow(line: string) {
   const end = line.indexOf('\t');
   return { ...decodeAttemptRow(line.slice(end + 1)), number: Number(line.slice(0, end)) || null };
 }
