@@ -46,7 +46,7 @@ const opened = (...[t, whose, look]: Parameters<typeof openDashboard>): Promise<
 /** Addresses, and what stands there of the learners. */
 const pages: Readonly<Record<string, RegExp>> = {
   '#/class': /ada/,
-  '#/class?view=map': /Mastery/,
+  '#/class?view=map': /Expected correct/,
   '#/learner/ada': /40 answers/,
   '#/learner/ada?skill=inference': /inference/,
   '#/learner/few': /4 answers/,

@@ -16,6 +16,9 @@ export const percent = shown((share) => {
   if (share > 0.995 && share < 1) return '>99 %';
   return `${Math.round(100 * share)} %`;
 });
+/** A range of shares as "48 to 74 %"; a dash if it is not known. */
+export const percentRange = (low: number | null, high: number | null): string =>
+  low === null || high === null ? none : `${Math.round(100 * low)} to ${percent(high)}`;
 /** Percentage points of a change, with its sign. */
 export const points = shown((change) => signed(Math.round(100 * change)));
 export const decimal = (digits: number) => shown((value) => value.toFixed(digits));

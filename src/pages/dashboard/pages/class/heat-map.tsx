@@ -1,13 +1,14 @@
-/** Mastery of a class: a row for each learner, a column for each skill. */
+/** Expected accuracy of a class: a row for each learner, a column for each skill. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { sumOf } from '../../../../lists.js';
-import { none, percent, plural } from '../../base/format.js';
+import { percent, plural } from '../../base/format.js';
 import { go, look } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
 import '../skills/skills.css';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
 import { type Column, Table } from '../../parts/table.jsx';
-import { Scale } from '../skills/bands.jsx';
+import { MasteryMeaning } from '../learner/evidence.jsx';
+import { accuracyBands, Scale } from '../skills/bands.jsx';
 import { cellAt, drawHeat, type Layout, layoutOf, type Skill } from './heat.js';
 import type { Member } from './read.js';
 import { type Status, statuses } from './status.js';
@@ -22,8 +23,8 @@ interface HeatMapProps {
 const mostSkills = 100;
 
 const orders: Readonly<Record<string, string>> = {
-  status: 'status, then mastery',
-  mastery: 'mastery, lowest first',
+  status: 'status, then expected correct',
+  expected: 'expected correct, lowest first',
   id: 'name',
 };
 
@@ -35,7 +36,7 @@ export function HeatMap({ members, names, order = 'status' }: HeatMapProps) {
   return (
     <figure class="chart">
       <div class="row apart">
-        <figcaption>Mastery by learner and skill</figcaption>
+        <figcaption>Expected correct by learner and skill</figcaption>
         <label class="row">
           Order by
           <select value={order} onChange={(event) => look({ order: event.currentTarget.value })}>
@@ -48,12 +49,13 @@ export function HeatMap({ members, names, order = 'status' }: HeatMapProps) {
         </label>
       </div>
       <p class="soft">
-        The probability that the learner knows the skill now, forgetting since the last answer included. A
-        click opens the learner's skill; so do the arrow keys and Enter.
+        The share of the next answers that is expected to be right, on average questions of the skill. Click a
+        cell to open the learner's skill, or use the arrow keys and Enter.
         {skills.length > mostSkills &&
           ` The ${mostSkills} skills that most answered, of ${plural(skills.length, 'skill')}.`}
       </p>
-      <Scale />
+      <Scale of={accuracyBands} />
+      <MasteryMeaning />
       {sorted.length === 0 || shown.length === 0 ? (
         <p class="soft">Nobody here has answered yet.</p>
       ) : (
@@ -63,7 +65,12 @@ export function HeatMap({ members, names, order = 'status' }: HeatMapProps) {
             <summary>As a table</summary>
             {isTableOpen && (
               <Table
-                {...{ name: 'Mastery of the class', columns: columnsOf(shown), rows: sorted, filter: true }}
+                {...{
+                  name: 'Expected correct in the class',
+                  columns: columnsOf(shown),
+                  rows: sorted,
+                  filter: true,
+                }}
                 rowKey={({ userId }) => userId}
               />
             )}
@@ -123,7 +130,7 @@ function Picture({ members, skills, isGrouped }: PictureProps) {
       role="application"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go from cell to cell
       tabIndex={0}
-      aria-label="Mastery by learner and skill: arrow keys go from cell to cell, Enter opens one"
+      aria-label="Expected correct by learner and skill: arrow keys go from cell to cell, Enter opens one"
       onKeyDown={press}
       onPointerMove={(event) => setCell(at(event))}
       onPointerLeave={() => setCell(null)}
@@ -170,7 +177,7 @@ function Pointed({
   const [member, skill] = [members[cell.row], skills[cell.column]];
   if (member === undefined || skill === undefined) return null;
   const [x, y] = [left + column * cell.column, top + row * cell.row];
-  const mastery = member.progress.mastery[skill.id];
+  const { [skill.id]: expected } = member.progress.expected_accuracy;
   const side = x > width / 2 ? { right: `calc(100% - ${x - 8}px)` } : { left: `${x + column + 8}px` };
   return (
     <>
@@ -184,8 +191,14 @@ function Pointed({
         </strong>{' '}
         {statuses[member.status]}
         <br />
-        {skill.name}:{' '}
-        {mastery === undefined ? 'not answered' : `${percent(mastery)}${bandNote(member, skill)}`}
+        {skill.name}: {expected === undefined ? 'not answered' : `${percent(expected)} expected correct`}
+        {expected !== undefined && (
+          <>
+            <br />
+            mastery {percent(member.progress.mastery[skill.id])}
+            {bandNote(member, skill)}
+          </>
+        )}
       </p>
     </>
   );
@@ -207,18 +220,18 @@ function skillsIn(members: readonly Member[], names: ReadonlyMap<string, SkillNa
 const bySection = (a: Skill, b: Skill): number =>
   sectionName(a.section).localeCompare(sectionName(b.section)) || a.name.localeCompare(b.name);
 
-function meanMastery({ progress }: Member): number {
-  const all = Object.values(progress.mastery);
+function meanExpected({ progress }: Member): number {
+  const all = Object.values(progress.expected_accuracy);
   return sumOf(all) / Math.max(1, all.length);
 }
 
 function inOrder(members: readonly Member[], order: string): readonly Member[] {
   if (order === 'id') return members.toSorted((a, b) => a.userId.localeCompare(b.userId));
-  const means = new Map(members.map((member) => [member, meanMastery(member)]));
+  const means = new Map(members.map((member) => [member, meanExpected(member)]));
   const rank = Object.keys(statuses) as Status[];
-  const byMastery = (a: Member, b: Member): number => (means.get(a) ?? 0) - (means.get(b) ?? 0);
-  if (order === 'mastery') return members.toSorted(byMastery);
-  return members.toSorted((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status) || byMastery(a, b));
+  const byExpected = (a: Member, b: Member): number => (means.get(a) ?? 0) - (means.get(b) ?? 0);
+  if (order === 'expected') return members.toSorted(byExpected);
+  return members.toSorted((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status) || byExpected(a, b));
 }
 
 const columnsOf = (skills: readonly Skill[]): readonly Column<Member>[] => [
@@ -228,8 +241,8 @@ const columnsOf = (skills: readonly Skill[]): readonly Column<Member>[] => [
     ({ id, name }): Column<Member> => ({
       title: name,
       align: 'end',
-      value: ({ progress }) => progress.mastery[id] ?? null,
-      show: ({ progress }) => (progress.mastery[id] === undefined ? none : percent(progress.mastery[id])),
+      value: ({ progress }) => progress.expected_accuracy[id] ?? null,
+      show: ({ progress }) => percent(progress.expected_accuracy[id]),
     }),
   ),
 ];

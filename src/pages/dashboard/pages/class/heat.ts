@@ -1,8 +1,8 @@
-/** The heat map's drawing: one path for each band of mastery, because a figure for each of 20,000 cells takes a second. */
+/** The heat map's drawing: one path for each band of expected accuracy, because a figure for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
 import { draw } from '../../parts/chart.jsx';
-import { bandColors, bandOf } from '../skills/bands.jsx';
+import { accuracyBands, bandColors, bandOf } from '../skills/bands.jsx';
 import type { Member } from './read.js';
 import { type Status, statuses } from './status.js';
 
@@ -62,7 +62,7 @@ export function drawHeat(
           : []),
       ],
     },
-    'Mastery by learner and skill',
+    'Expected correct by learner and skill',
   );
 }
 
@@ -87,10 +87,10 @@ function cells(members: readonly Member[], skills: readonly Skill[], layout: Lay
   const [width, height] = [column - 1, row - (row > 5 ? 1 : 0.5)].map((side) => side.toFixed(1));
   for (const [i, { progress }] of members.entries())
     for (const [j, { id }] of skills.entries()) {
-      const mastery = progress.mastery[id];
-      if (mastery === undefined) continue;
+      const expected = progress.expected_accuracy[id];
+      if (expected === undefined) continue;
       const corner = `${(left + column * j).toFixed(1)} ${(top + row * i).toFixed(1)}`;
-      paths[bandOf(mastery)]?.push(`M${corner}h${width}v${height}h-${width}z`);
+      paths[bandOf(accuracyBands, expected)]?.push(`M${corner}h${width}v${height}h-${width}z`);
     }
   const all = element('g', {});
   all.append(...paths.map((path, band) => element('path', { d: path.join(''), class: `heat-${band}` })));

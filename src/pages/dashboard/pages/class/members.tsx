@@ -107,7 +107,8 @@ const columns: readonly Column<Member>[] = [
   },
   {
     title: 'Mastered',
-    about: 'Skills that the learner has mastered',
+    about:
+      'Skills that the learner has mastered: mastery of 95 % or more, and at least 75 % of the next answers expected to be right',
     value: ({ progress }) => progress.mastered,
   },
   {

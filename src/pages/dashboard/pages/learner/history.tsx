@@ -3,7 +3,7 @@ import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { SkillAnswerPage } from '../../../../client/types.js';
 import { shareAxis } from '../../../../lab/report/marks.js';
-import { dayAndTime, decimal, percent, plural } from '../../base/format.js';
+import { dayAndTime, decimal, percent, percentRange, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
@@ -131,10 +131,21 @@ const columns: readonly Column<Numbered>[] = [
     ),
   },
   {
+    title: 'Expected correct',
+    value: ({ expected_accuracy }) => expected_accuracy,
+    show: ({ expected_accuracy, expected_low, expected_high }) => (
+      <>
+        {percent(expected_accuracy)}
+        {expected_low !== null && <span class="sub">{percentRange(expected_low, expected_high)}</span>}
+      </>
+    ),
+    about: 'Chance of a right answer on an average question, before the answer, and its 80 % range',
+  },
+  {
     title: 'Predicted',
     value: ({ p_correct }) => p_correct,
     show: ({ p_correct }) => percent(p_correct),
-    about: 'Probability of a right answer that was predicted before it',
+    about: 'Chance of a right answer on this very question, as predicted before it',
   },
   { title: 'Seconds', value: ({ time_spent_seconds }) => time_spent_seconds, align: 'end' },
   {

@@ -10,7 +10,7 @@ import { Loaded } from '../../parts/loaded.jsx';
 import { Stat, Stats } from '../../parts/stat.jsx';
 import { answeredOf } from './answered.js';
 import { ConfidencePanel } from './confidence.jsx';
-import { enoughOnSkill, ThinNote } from './evidence.jsx';
+import { enoughOnSkill, masteryMeaning, ThinNote } from './evidence.jsx';
 import { Forecast } from './forecast.jsx';
 import { PacePanel } from './pace.jsx';
 import { SkillDetail } from './skill.jsx';
@@ -120,9 +120,8 @@ function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {
           look={mastered > 0 ? 'good' : undefined}
           note="as of now"
         >
-          A skill counts as mastered when the probability that it is known is at least 95 % now, the average
-          of the last answers is at least 80 %, and there are at least {enoughOnSkill} answers. One lucky run
-          is not enough.
+          {masteryMeaning} Also, mastery over the recent answers has to average at least 80 %, after at least{' '}
+          {enoughOnSkill} answers. One lucky run is not enough.
         </Stat>
         <Stat
           label="On a plateau"

@@ -1,18 +1,18 @@
 /** One skill of a learner: its figures, its answers, and what moved it. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
-import { day, dayAndTime, decimal, percent, points } from '../../base/format.js';
+import { day, dayAndTime, decimal, percent, percentRange, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href, look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Badge, Stat, Stats } from '../../parts/stat.jsx';
 import { confidenceText } from './confidence.jsx';
-import { enoughOnSkill } from './evidence.jsx';
+import { enoughOnSkill, masteryMeaning } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
 import { efficiencyNote, States } from './skills.jsx';
-import { NextAnswer, Steps } from './steps.jsx';
+import { ExpectedTerms, NextAnswer, Steps } from './steps.jsx';
 
 interface SkillDetailProps {
   readonly userId: string;
@@ -47,46 +47,49 @@ export function SkillDetail({ userId, skill, name, query }: SkillDetailProps) {
           </button>
         </div>
       </div>
-      <SkillTiles skill={skill} expected={explained.data?.explanation?.p_correct ?? null} />
+      <SkillTiles skill={skill} />
+      <Loaded of={explained} what="the explanation">
+        {(of) => <ExpectedTerms of={of} />}
+      </Loaded>
       <SkillHistory
         userId={userId}
         skillId={skillId}
         by={query.by === 'time' ? 'time' : 'answer'}
         now={skill.mastery}
       />
-      <Loaded of={explained} what="the explanation">
-        {(of) => (
-          <div class="stack">
-            <Steps of={of} />
-            <div class="grid">
-              <NextAnswer of={of} />
-              <Parameters of={of} />
-            </div>
+      {explained.data !== null && (
+        <div class="stack">
+          <Steps of={explained.data} />
+          <div class="grid">
+            <NextAnswer of={explained.data} />
+            <Parameters of={explained.data} />
           </div>
-        )}
-      </Loaded>
+        </div>
+      )}
     </section>
   );
 }
 
-interface SkillTilesProps {
-  readonly skill: LearnerSkill;
-  /** Probability of a right answer now; null: not known yet. */
-  readonly expected: number | null;
-}
-
-function SkillTiles({ skill, expected }: SkillTilesProps) {
+function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
   const lost = skill.mastery - skill.mastery_at_last_attempt;
   return (
     <Stats>
+      <Stat
+        label="Expected correct"
+        value={percent(skill.expected_accuracy)}
+        note={`${percentRange(skill.expected_low, skill.expected_high)}, 80 % range`}
+      >
+        The share of the next answers that is expected to be right, on average questions of this skill. It
+        also counts answers on other skills and the last few answers. The true share is in the range with a
+        probability of 80 %.
+      </Stat>
       <Stat
         label="Mastery now"
         value={percent(skill.mastery)}
         note={<States skill={skill} />}
         look={skill.mastered ? 'good' : undefined}
       >
-        The probability that the learner knows the skill (Bayesian Knowledge Tracing). It moves only by
-        answers on this skill and by time; the charts below take it apart.
+        {masteryMeaning} The charts below show what moved it.
         {skill.total_attempts < enoughOnSkill &&
           ` After ${skill.total_attempts} answers it is still close to where everybody begins.`}
       </Stat>
@@ -105,10 +108,6 @@ function SkillTiles({ skill, expected }: SkillTilesProps) {
       >
         All counted answers on this skill. Fewer than {enoughOnSkill} are too few to call it mastered or to
         advise on it.
-      </Stat>
-      <Stat label="Next answer right" value={percent(expected)} note="predicted for an unknown question">
-        The probability that would be predicted now for a question of which nothing is known. It also counts
-        what the learner can do on other skills and the last few answers, so it differs from mastery.
       </Stat>
       <Stat
         label="Efficiency"

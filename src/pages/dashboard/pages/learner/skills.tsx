@@ -1,11 +1,11 @@
-/** Mastery of every skill that the learner answered, and what was forgotten of it. */
+/** Expected accuracy and mastery of every skill that the learner answered. */
 import { useMemo } from 'preact/hooks';
-import { day, decimal, none, percent, points } from '../../base/format.js';
+import { day, decimal, none, percent, percentRange, points } from '../../base/format.js';
 import { href } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, Table } from '../../parts/table.jsx';
-import { enoughOnSkill } from './evidence.jsx';
+import { enoughOnSkill, MasteryMeaning, masteryMeaning } from './evidence.jsx';
 import { measures } from './fan.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
 
@@ -20,16 +20,17 @@ export function SkillsPanel({ userId, query, skills, nameOf }: SkillsProps) {
   const columns = useMemo(() => columnsOf(userId, query, nameOf), [userId, query, nameOf]);
   return (
     <Panel
-      title="Mastery by skill"
-      about="The probability that the learner knows a skill, now. The pale end of a bar is what was forgotten since the last answer. Choose a skill to see the answers behind it."
+      title="Skills"
+      about="Expected correct is the share of the next answers that is expected to be right, on average questions of the skill. The pale part of a bar is the 80 % range. Choose a skill to see the answers behind it."
     >
+      <MasteryMeaning />
       <div class="learner-skills">
         <Table
-          name="Mastery by skill"
+          name="Skills of the learner"
           columns={columns}
           rows={skills}
           rowKey={({ skill_id }) => skill_id}
-          sortedBy={['Mastery now', false]}
+          sortedBy={['Expected correct', false]}
           orderedIn="sort"
           filter={skills.length > 8}
         />
@@ -91,14 +92,23 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
     about: 'Math, or reading and writing; a dash: the skill counts half in each',
   },
   {
-    title: 'Mastery now',
-    value: ({ mastery }) => mastery,
-    show: ({ mastery, mastery_at_last_attempt }) => (
+    title: 'Expected correct',
+    value: ({ expected_accuracy }) => expected_accuracy,
+    show: (skill) => (
       <>
-        <MasteryBar now={mastery} before={mastery_at_last_attempt} /> {percent(mastery)}
+        <RangeBar of={skill} /> {percent(skill.expected_accuracy)}
+        <span class="sub">{percentRange(skill.expected_low, skill.expected_high)}</span>
       </>
     ),
-    about: 'Probability that the skill is known, with what was forgotten taken off',
+    about: 'Share of the next answers that is expected to be right on average questions, and its 80 % range',
+  },
+  { title: 'Expected low', value: ({ expected_low }) => expected_low, isForFile: true },
+  { title: 'Expected high', value: ({ expected_high }) => expected_high, isForFile: true },
+  {
+    title: 'Mastery now',
+    value: ({ mastery }) => mastery,
+    show: ({ mastery }) => percent(mastery),
+    about: masteryMeaning,
   },
   {
     title: 'After last',
@@ -143,11 +153,15 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
   },
 ];
 
-/** What is known now, and pale and outlined what was forgotten; its figures stand beside it. */
-const MasteryBar = ({ now, before }: { readonly now: number; readonly before: number }) => (
-  <svg class="mastery-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+/** The 80 % range, pale, and a mark at the expected share. The figures are in the same cell. */
+const RangeBar = ({
+  of: { expected_accuracy, expected_low, expected_high },
+}: {
+  readonly of: LearnerSkill;
+}) => (
+  <svg class="range-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
     <rect class="track" width="100" height="10" rx="2" />
-    <rect class="faded" width={100 * Math.max(now, before)} height="10" rx="2" />
-    <rect class="known" width={100 * now} height="10" rx="2" />
+    <rect class="range" x={100 * expected_low} width={100 * (expected_high - expected_low)} height="10" />
+    <rect class="mark" x={100 * expected_accuracy - 2} width="4" height="10" />
   </svg>
 );

@@ -1,4 +1,4 @@
-/** Each answer's change of mastery taken apart, and what the next answer would do. */
+/** What the expected accuracy is made of, each answer's change of mastery taken apart, and what the next answer would do. */
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
@@ -145,13 +145,34 @@ const termColumns: readonly Column<Term>[] = [
   },
 ];
 
+/** The terms of the expected accuracy. */
+export function ExpectedTerms({ of }: { readonly of: SkillMastery }) {
+  const explanation = of.explanation;
+  if (explanation === undefined) return null;
+  return (
+    <section class="inner">
+      <h3>Why {percent(explanation.p_correct)} expected correct</h3>
+      <p class="soft">
+        These parts add up to log-odds of {decimal(2)(explanation.log_odds)}, which is{' '}
+        {percent(explanation.p_correct)}.
+      </p>
+      <Table
+        name="Parts of the expected accuracy"
+        columns={termColumns}
+        rows={explanation.terms}
+        rowKey={({ name }) => name}
+      />
+    </section>
+  );
+}
+
 export function NextAnswer({ of }: { readonly of: SkillMastery }) {
   const explanation = of.explanation;
   if (explanation === undefined) return null;
   const { if_correct, if_wrong } = explanation.next;
   return (
     <section class="inner">
-      <h3>What the next answer would do</h3>
+      <h3>What the next answer would do to mastery</h3>
       <dl>
         <dt>
           <span aria-hidden="true">● </span>If right
@@ -165,22 +186,7 @@ export function NextAnswer({ of }: { readonly of: SkillMastery }) {
         <dd>
           {percent(of.mastery)} → {percent(if_wrong.mastery)} ({points(if_wrong.change)} points)
         </dd>
-        <dt>Predicted to be right</dt>
-        <dd>{percent(explanation.p_correct)}</dd>
       </dl>
-      <details>
-        <summary>What the prediction is made of</summary>
-        <p class="soft">
-          These add up to log-odds of {decimal(2)(explanation.log_odds)}, which is{' '}
-          {percent(explanation.p_correct)}.
-        </p>
-        <Table
-          name="Parts of the prediction"
-          columns={termColumns}
-          rows={explanation.terms}
-          rowKey={({ name }) => name}
-        />
-      </details>
     </section>
   );
 }

@@ -1,7 +1,10 @@
-/** Bands of mastery with their colours: warm for what is not known yet, cold for what is. */
+/** Bands of shares with their colours: warm for low shares, cold for high ones. */
 
-/** From where each begins, with what it says; the last is what counts as mastered. */
-const bands: readonly (readonly [from: number, name: string])[] = [
+/** From where each band begins, with its name. There are as many as colours. */
+type Bands = readonly (readonly [from: number, name: string])[];
+
+/** The last band is what counts as mastered. */
+export const masteryBands: Bands = [
   [0, 'below 20 %'],
   [0.2, '20 to 40 %'],
   [0.4, '40 to 60 %'],
@@ -10,14 +13,23 @@ const bands: readonly (readonly [from: number, name: string])[] = [
   [0.95, '95 % or more'],
 ];
 
-export const bandFrom = bands.map(([from]) => from);
-export const bandColors = bands.map((_, band) => `var(--heat-${band})`);
-export const bandOf = (mastery: number): number => bandFrom.findLastIndex((from) => mastery >= from);
+/** Of expected accuracy. From 75 % on, a skill can count as mastered. */
+export const accuracyBands: Bands = [
+  [0, 'below 40 %'],
+  [0.4, '40 to 50 %'],
+  [0.5, '50 to 60 %'],
+  [0.6, '60 to 75 %'],
+  [0.75, '75 to 85 %'],
+  [0.85, '85 % or more'],
+];
 
-/** What the colours say. */
-export const Scale = () => (
+export const bandColors = masteryBands.map((_, band) => `var(--heat-${band})`);
+export const bandOf = (bands: Bands, share: number): number => bands.findLastIndex(([from]) => share >= from);
+
+/** The legend of the colours. */
+export const Scale = ({ of }: { readonly of: Bands }) => (
   <ul class="legend">
-    {bands.map(([from, name], band) => (
+    {of.map(([from, name], band) => (
       <li key={from}>
         <Swatch look={`heat-${band}`} />
         {name}

@@ -4,7 +4,7 @@ import type { SkillStatistics } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
-import { bandColors, bandFrom, Scale } from './bands.jsx';
+import { bandColors, masteryBands, Scale } from './bands.jsx';
 
 type Week = SkillStatistics['cohorts'][number];
 
@@ -23,7 +23,7 @@ const columns: readonly Column<Week>[] = [
 
 export const Cohorts = ({ rows }: { rows: readonly Week[] }) => (
   <Chart
-    {...{ title: 'Cohorts', rows, columns, plot: weeks, legend: <Scale /> }}
+    {...{ title: 'Cohorts', rows, columns, plot: weeks, legend: <Scale of={masteryBands} /> }}
     about="A row holds the learners who began in the same week, a column what they reached so many weeks later: the mean mastery of those who practised the skill in that week. A row that turns blue earlier learns faster."
     height={90 + 26 * new Set(rows.map(({ cohort }) => cohort)).size}
     empty="Nobody began within the last 26 weeks."
@@ -45,7 +45,12 @@ const weeks = (rows: readonly Week[]): Plot.PlotOptions => ({
     label: '',
     tickFormat: day,
   },
-  color: { type: 'threshold', domain: bandFrom.slice(1), range: bandColors, legend: false },
+  color: {
+    type: 'threshold',
+    domain: masteryBands.slice(1).map(([from]) => from),
+    range: bandColors,
+    legend: false,
+  },
   marks: [
     Plot.cell(rows, {
       ...{ x: 'week', y: 'cohort', fill: 'mean_mastery', rx: 2 },
