@@ -113,8 +113,7 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
   {
     title: 'After last',
     value: ({ mastery_at_last_attempt }) => mastery_at_last_attempt,
-    show: ({ mastery_at_last_attempt }) => percent(mastery_at_last_attempt),
-    about: 'Probability right after the last answer, before anything was forgotten',
+    isForFile: true,
   },
   {
     title: 'Forgotten',
