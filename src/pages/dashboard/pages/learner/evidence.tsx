@@ -7,16 +7,6 @@ const enoughAnswers = 20;
 /** The least on a skill for "mastered", for advice and for a day's mean of mastery. */
 export const enoughOnSkill = 5;
 
-export const masteryMeaning =
-  'Mastery is the probability that the learner knows the skill, estimated from the answers on this skill alone. A skill counts as mastered from 95 % on, when at least 75 % of the next answers are expected to be right.';
-
-export const MasteryMeaning = () => (
-  <details>
-    <summary>What mastery means</summary>
-    <p>{masteryMeaning}</p>
-  </details>
-);
-
 /** @param reliability share of what could be known of a section that these answers tell, 0 to 1 */
 export function strengthOf(reliability: number): { readonly word: string; readonly isThin: boolean } {
   if (reliability < 0.5) return { word: 'thin evidence', isThin: true };

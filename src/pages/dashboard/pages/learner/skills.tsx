@@ -3,9 +3,10 @@ import { useMemo } from 'preact/hooks';
 import { day, decimal, none, percent, percentRange, points } from '../../base/format.js';
 import { href } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
+import { MasteryMeaning, masteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, Table } from '../../parts/table.jsx';
-import { enoughOnSkill, MasteryMeaning, masteryMeaning } from './evidence.jsx';
+import { enoughOnSkill } from './evidence.jsx';
 import { measures } from './fan.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
 
