@@ -8,6 +8,7 @@ import { inOrder } from './goals.js';
 import { createLoadRunner } from './load/run.js';
 import { commit, generatorName, machine, versions } from './machine.js';
 import { main as micro } from './micro/main.js';
+import { main as movers } from './movers/main.js';
 import { main as nextItems } from './next-items/main.js';
 import { watchNoise } from './noise.js';
 import { type Arguments, benchArguments, listScenarios } from './options.js';
@@ -21,6 +22,7 @@ import type { Findings } from './scenario.js';
 /** @param argv arguments after the command */
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[0] === '--micro') return micro(argv[1]);
+  if (argv[0] === '--movers') return movers(argv.slice(1));
   if (argv[0] === '--next-items') return nextItems(argv.slice(1), progress);
   if (argv.includes('--list')) {
     process.stdout.write(listScenarios());

@@ -51,6 +51,9 @@ batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
   --next-items [N] [WORLD,WORLD]
                     instead, as the first argument: answers that simulated learners, N of each school (8), need to
                     master 40 skills with POST next-items and with other orders (20 min for all worlds)
+  --movers [SEEDS] [--json]
+                    instead, as the first argument: scores, mastery, forecasts and advice of simulated learners who
+                    improve, decline or stay the same, to compare two versions of the models (half a minute)
 
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
 were due: a request that had to wait is not hidden.`,

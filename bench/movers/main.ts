@@ -1,0 +1,120 @@
+/**
+ * `npm run bench -- --movers [seeds] [--json]`: what the service reports about made-up learners whose ability changes, and
+ * about fixed histories, to compare two versions of the models. No servers; the same numbers in every run.
+ */
+import { aligned, jsonLine } from '../../src/lab/report/numbers.js';
+import { StartError } from '../../src/lifecycle.js';
+import { distinct, indices } from '../../src/lists.js';
+import { type History, mean, movers, panel, portraits, runHistory } from './histories.js';
+import { fitDemo, freshTenant, type Tenant } from './tenants.js';
+
+const panelSeeds = 20;
+const demoLearners = 300;
+
+/** @throws StartError on wrong arguments */
+export async function main(argv: readonly string[]): Promise<void> {
+  const [seeds = '8', ...rest] = argv.filter((one) => one !== '--json');
+  if (!/^[1-9]\d{0,3}$/.test(seeds) || rest.length > 0)
+    throw new StartError(`--movers ${argv.join(' ')}: pass a number of seeds, 1 to 9999, and --json`);
+  const result = runPanels(Number(seeds), await fitDemo(demoLearners));
+  process.stdout.write(`${argv.includes('--json') ? jsonLine(result, 4) : textOf(result)}\n`);
+}
+
+const runPanels = (seeds: number, demo: Tenant) => ({
+  seeds,
+  fresh: movers.map((one) => runSeeds(freshTenant, one, seeds)),
+  demo: movers.map((one) => runSeeds(demo, one, seeds)),
+  panel: panel.map((one) => runSeeds(freshTenant, one, panelSeeds)),
+  portraits: portraits.map(({ name, history }) => ({
+    ...{ name, attempts: history.answers },
+    ...runHistory(demo, history, 1),
+  })),
+});
+
+type Result = ReturnType<typeof runPanels>;
+type Figure = keyof ReturnType<typeof runHistory>['figures'];
+
+/** Mean and standard deviation of each figure over the seeds, and the share of seeds with each advice code. */
+export function runSeeds(
+  tenant: Tenant,
+  { name, history }: { name: string; history: History },
+  seeds: number,
+) {
+  const runs = indices(seeds).map((seed) => runHistory(tenant, history, seed + 1));
+  const spread = (figure: Figure) => {
+    const values = runs.map(({ figures }) => figures[figure]);
+    const centre = mean(values);
+    return { mean: centre, sd: Math.sqrt(mean(values.map((value) => (value - centre) ** 2))) };
+  };
+  const codes = runs.map(({ advice }) => distinct(advice.map(({ code }) => code)));
+  const shareOf = (code: string) => codes.flat().filter((one) => one === code).length / seeds;
+  const figures = Object.keys(columns).map((figure) => [figure, spread(figure as Figure)]);
+  return {
+    name,
+    figures: Object.fromEntries(figures) as Record<Figure, ReturnType<typeof spread>>,
+    advice: Object.fromEntries(
+      distinct(codes.flat())
+        .sort()
+        .map((code) => [code, shareOf(code)]),
+    ),
+  };
+}
+
+type Run = ReturnType<typeof runSeeds>;
+
+/** Heading and decimals of each figure. */
+const columns: Readonly<Record<Figure, readonly [heading: string, digits: number]>> = {
+  observed: ['right', 2],
+  predicted: ['predicted', 2],
+  mastered: ['mastered', 1],
+  mastery: ['mastery', 2],
+  total: ['total', 0],
+  in30Days: ['30 days', 0],
+  in90Days: ['90 days', 0],
+  target: ['target', 0],
+  onTrack: ['on track', 2],
+  goalProbability: ['goal', 2],
+  expectedShare: ['expected', 2],
+};
+
+function textOf({ seeds, fresh, demo, panel, portraits }: Result): string {
+  const all = Object.keys(columns) as Figure[];
+  return [
+    `Mean ± standard deviation over ${seeds} seeds. right, predicted: last 100 answers. goal: its probability, of the default`,
+    'goal. expected: share of right answers in the next 30 days.',
+    `\nFresh tenant, 900 answers in 60 days:\n${tableOf(fresh, all)}\n${adviceOf(fresh)}`,
+    `\nTenant with the demo's fit and sections:\n${tableOf(demo, all)}\n${adviceOf(demo)}`,
+    `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${tableOf(panel, ['total', 'in30Days', 'mastered', 'mastery'])}`,
+    `\nSingle learners in the demo's tenant:\n${portraitTable(portraits)}`,
+    ...portraits.map(({ name, advice }) =>
+      [`\n${name}:`, ...advice.map(({ text }) => `  ${text}`)].join('\n'),
+    ),
+  ].join('\n');
+}
+
+function tableOf(runs: readonly Run[], shown: readonly Figure[]): string {
+  const cell = ({ mean, sd }: Run['figures'][Figure], digits: number) =>
+    `${mean.toFixed(digits)} ± ${sd.toFixed(digits)}`;
+  const rows = runs.map(({ name, figures }) => [
+    name,
+    ...shown.map((one) => cell(figures[one], columns[one][1])),
+  ]);
+  return aligned([['', ...shown.map((one) => columns[one][0])], ...rows]);
+}
+
+const adviceOf = (runs: readonly Run[]): string =>
+  runs
+    .map(({ name, advice }) => {
+      const shares = Object.entries(advice).map(([code, share]) => `${code} ${share.toFixed(2)}`);
+      return `  Advice, ${name}: ${shares.join(', ') || 'none'}`;
+    })
+    .join('\n');
+
+function portraitTable(portraits: Result['portraits']): string {
+  const shown = ['observed', 'mastery', 'mastered', 'total', 'in30Days'] as const;
+  const rows = portraits.map(({ name, attempts, figures }) => [
+    ...[name, `${attempts}`],
+    ...shown.map((one) => figures[one].toFixed(columns[one][1])),
+  ]);
+  return aligned([['', 'attempts', ...shown.map((one) => columns[one][0])], ...rows]);
+}
