@@ -5,6 +5,7 @@ import { type AnswerTable, foldsOf, maxFold, type Split } from '../lab/evaluate/
 import { predictAll } from '../lab/evaluate/predict.js';
 import { type Evaluation, evaluationJson, evaluationPage, evaluationText } from '../lab/evaluate/report.js';
 import { resultsOf } from '../lab/evaluate/results.js';
+import { checkAnswers } from '../lab/evaluate/validity.js';
 import { divide, labCommand, openTrainer, threadsFor } from './lab.js';
 
 export const main = labCommand<Evaluation>({
@@ -34,7 +35,9 @@ process by the end of the fit. parts tells the log loss without and with each pa
 model, on answers of training learners whom a fit did not see, and which are published. monotone counts how
 often, of probes tried, a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the
 served probability for another item of the skill, by furthest at most; met_items are the probes of items
-that the learner knew.`,
+that the learner knew.
+validity compares mastery with the answers of learners on a skill, movers the predictions of learners whose
+share right rises or falls by .2 or more with it; docs/model.md ("Does mastery follow the answers?") defines each figure.`,
   work: async (context, args, { table, leftOut }) => {
     const fold = args.fold ?? 1;
     const split = divide(table, foldsOf(table), fold);
@@ -44,7 +47,7 @@ that the learner knew.`,
     context.showProgress('predicting');
     await nextTurn();
     const since = performance.now();
-    const { predictions, monotone } = predictAll(split, trained.models);
+    const { predictions, monotone, answers } = predictAll(split, trained.models);
     const predictSeconds = (performance.now() - since) / 1000;
     return {
       ...{ file: args.file, fold, leftOut, monotone },
@@ -53,6 +56,7 @@ that the learner knew.`,
       train: countsOf(split.training),
       fit: { ...trained.figures, predictSeconds, threads },
       results: resultsOf(split, predictions, table.skills),
+      ...checkAnswers(answers),
     };
   },
   json: evaluationJson,

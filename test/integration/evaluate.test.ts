@@ -13,6 +13,7 @@ import { openProbes } from '../../src/lab/evaluate/probe.js';
 import { modelNames } from '../../src/lab/evaluate/results.js';
 import { replayServed } from '../../src/lab/evaluate/serve.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
+import { sumOf } from '../../src/lists.js';
 import { version } from '../../src/version.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
@@ -59,6 +60,12 @@ test(
     const { probes, met_items, ...violations } = found.monotone;
     assert.ok(probes > 15 * 400 && met_items > probes / 10 && met_items < probes, `${probes}, ${met_items}`);
     assert.deepEqual(violations, { right_lowers: 0, wrong_raises: 0, furthest: 0 });
+    const { by_mastery: byMastery, ...validity } = found.validity;
+    assert.ok(validity.pairs > 0 && validity.contradictions <= validity.pairs, `${validity.pairs} pairs`);
+    assert.ok(validity.mastered_then_low <= validity.mastered_then_accuracy);
+    assert.ok(validity.mastered_at_60 >= 0 && validity.jumps <= validity.settled_answers);
+    assert.equal(sumOf(byMastery.map((bin: { answers: number }) => bin.answers)), found.rows);
+    assert.equal(found.movers.learners, 0, 'each has 40 answers');
     assert.equal(found.run.version, version);
     assert.ok(Math.abs(Date.parse(found.run.date) - Date.now()) < limit.timeout);
     const { parts, served_fit: fit } = found;
@@ -81,13 +88,15 @@ test(
       found.run.date.slice(0, 10),
       '1 thread',
       'Monotone as served',
+      'Mastery and the answers',
+      'Next answer by mastery',
       'Streaks on a skill',
     ])
       assert.ok(html.includes(text), text);
     assert.equal(found.fit.observations, 1600);
     assert.ok(found.fit.seconds > 0 && found.fit.iterations > 0);
-    // A reliability plot per model and two learning curves.
-    assertSelfContained(html, 6);
+    // A reliability plot per model, one of mastery, and two learning curves.
+    assertSelfContained(html, 7);
     await assertLegible(t, page, /^Evaluation of /);
   },
 );
@@ -99,6 +108,10 @@ test('no items, times, order or folds: a hash divides, always alike; text for pe
   assert.match(ended.out, /folds by a hash of user_id/);
   assert.match(ended.out, /\n {2}MODEL +AUC +RMSE +LOG LOSS +ACCURACY +ECE +ANSWERS\n/);
   assert.match(ended.out, /\n {2}served +0\.\d{4}/);
+  assert.match(
+    ended.out,
+    /\nMastery: \d+ of \d+ pairs contradict their last ten answers( \(\d+\.\d %\))?\.\n/,
+  );
   assert.match(ended.out, /^Skilltrace \d.*, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n/);
   assert.match(ended.out, /\n {2}Streaks on a skill +0\.\d{5} /);
   assert.match(ended.out, /\* fewer than 200 observations/, 'bins of 400 answers');

@@ -2,9 +2,11 @@
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';
+import { isMastered } from '../../domain/tracing/states.js';
 import type { Split } from './answers.js';
 import { openProbes } from './probe.js';
 import { replayServed, type ServedModel } from './serve.js';
+import type { ServedAnswer } from './validity.js';
 
 /** Probability of a right answer for every answer of the test log, by model. */
 export type Predictions = ReturnType<typeof predictAll>['predictions'];
@@ -15,16 +17,16 @@ export function predictAll(
   { bkt, served }: { readonly bkt: readonly BktParameters[]; readonly served: ServedModel },
 ) {
   const { training, test } = split;
-  const { predictions, monotone } = predictServed(served, split);
+  const { answers, monotone } = serve(served, split);
   const overall = shareRight(training);
   return {
     predictions: {
       overall_mean: new Float64Array(test.correct.length).fill(overall),
       skill_mean: predictSkillMean(training, test, overall),
       bkt: predictBkt(test, bkt),
-      served: predictions,
+      served: Float64Array.from(answers, ({ predicted }) => predicted),
     },
-    monotone,
+    ...{ answers, monotone },
   };
 }
 
@@ -64,13 +66,18 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
   return predictions;
 }
 
-/** The predictions before each answer, by its place in the log, and what probes at it found. */
-function predictServed(served: ServedModel, split: Split) {
-  const predictions = new Float64Array(split.test.correct.length);
+/** The answers in the order of the log, and what probes at them found. */
+function serve(served: ServedModel, split: Split) {
+  const answers: ServedAnswer[] = [];
   const probes = openProbes(served, split);
-  replayServed(served, split.test, (moment) => {
-    predictions[moment.place] = moment.conditions.pCorrect;
+  replayServed(served, split.test, (moment, { masteryBefore, skill }) => {
+    const { history, answer, conditions } = moment;
+    answers.push({
+      ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
+      predicted: conditions.pCorrect,
+      ...{ before: masteryBefore, after: skill.mastery, isMastered: isMastered(skill, skill.mastery) },
+    });
     probes.visit(moment);
   });
-  return { predictions, monotone: probes.check };
+  return { answers, monotone: probes.check };
 }

@@ -1,7 +1,7 @@
 /** The evaluation as text, as JSON, and as a page. */
 import { basename } from 'node:path';
 import { type Chart, chartFigure } from '../report/chart.js';
-import { type ChartPoint, diagonalMark, domainAround, ratioAxis, shareAxis } from '../report/marks.js';
+import { type ChartPoint, domainAround, ratioAxis, shareAxis } from '../report/marks.js';
 import { grouped, jsonLine, rangeText } from '../report/numbers.js';
 import {
   type Cell,
@@ -16,6 +16,14 @@ import {
 } from '../report/page.js';
 import { partHead, partRows } from '../report/parts.js';
 import { type Run, runList, runTitle } from '../report/run.js';
+import {
+  binChart,
+  masteryChart,
+  monotoneSection,
+  monotoneText,
+  validitySection,
+  validityText,
+} from './checks-report.js';
 import type { MonotoneCheck } from './probe.js';
 import {
   type AucEstimate,
@@ -27,8 +35,9 @@ import {
   type SizeBand,
 } from './results.js';
 import type { Trained } from './train.js';
+import type { AnswerChecks } from './validity.js';
 
-export interface Evaluation {
+export interface Evaluation extends AnswerChecks {
   readonly file: string;
   readonly fold: number;
   readonly split: keyof typeof splits;
@@ -48,7 +57,7 @@ const splits = {
 } as const;
 
 export function evaluationJson(
-  { test, train, fit, monotone, results, file, fold, split, leftOut }: Evaluation,
+  { test, train, fit, monotone, results, validity, movers, file, fold, split, leftOut }: Evaluation,
   run: Run,
 ): string {
   const { seconds, iterations, observations, threads, peakBytes, skillPairs, itemPairs } = fit;
@@ -65,6 +74,7 @@ export function evaluationJson(
       parts: fit.parts,
       predict: { seconds: fit.predictSeconds },
       monotone,
+      ...{ validity, movers },
       reliability: byModel(({ reliability }) => reliability),
     },
     6,
@@ -83,6 +93,8 @@ export function evaluationText(evaluation: Evaluation, run: Run): string {
     textTable(figuresHead, figureRows(evaluation)),
     '',
     monotoneText(monotone),
+    '',
+    validityText(evaluation),
     '',
     'Parts of the served model, by cross-fit on training answers:',
     textTable(partHead, partRows(fit.parts)),
@@ -108,9 +120,6 @@ const lookOf = (answers: number): Cell['look'] => (answers < fewObservations ? '
 
 const countsText = ({ rows, learners }: Evaluation['test']): string =>
   `${grouped(rows)} answers of ${grouped(learners)} learners`;
-
-const monotoneText = ({ probes, metItems, rightLowers, wrongRaises, furthest }: MonotoneCheck): string =>
-  `For another item of the skill, a right answer lowered the served probability ${grouped(rightLowers)} times\nand a wrong one raised it ${grouped(wrongRaises)} times, in ${grouped(probes)} probes, ${grouped(metItems)} of them of items that the learner knew.${rightLowers + wrongRaises > 0 ? ` It moved by ${furthest.toExponential(1)} at most.` : ''}`;
 
 const figure = (value: number | null, digits = 4): string => value?.toFixed(digits) ?? 'none';
 
@@ -159,9 +168,10 @@ export function evaluationPage(evaluation: Evaluation, run: Run): string {
   return htmlPage(`Evaluation of ${basename(evaluation.file)}, fold ${fold}`, [
     runList(run, settingsOf(evaluation)),
     figuresSection(evaluation),
+    validitySection(evaluation),
     monotoneSection(evaluation.monotone),
     fitSection(evaluation),
-    reliabilitySection(results.models),
+    reliabilitySection(evaluation),
     curvesSection(results),
     sizesSection(results),
     worstSection(results),
@@ -179,20 +189,6 @@ const settingsOf = ({ file, fold, split, leftOut, fit }: Evaluation): Readonly<R
   Fit: `${threadsText(fit.threads)}, ${grouped(fit.observations)} answers`,
 });
 
-function monotoneSection({ probes, metItems, rightLowers, wrongRaises, furthest }: MonotoneCheck): string {
-  const text =
-    'For another item of the skill, a right answer must never lower the served probability, and a wrong one never raise it. Both outcomes of an answer are tried on the test learners as they were at that moment, and other items of its skill are looked at: questions without an item, items that the learner knew, and others of the log.';
-  const violations = (count: number): Cell => ({ text: grouped(count), look: count > 0 ? 'off' : undefined });
-  const rows: Row[] = [
-    ['Probes', grouped(probes)],
-    ['of them of items that the learner knew', grouped(metItems)],
-    ['A right answer lowered it', violations(rightLowers)],
-    ['A wrong answer raised it', violations(wrongRaises)],
-    ['Furthest move against an answer', furthest === 0 ? 'none' : furthest.toExponential(1)],
-  ];
-  return section('Monotone as served', text, htmlTable(['Found', 'Count'], rows));
-}
-
 function fitSection({ fit }: Evaluation): string {
   const text =
     'Parts of the served model that are published only where they help learners whom a fit did not see: fits on some of the training learners predict the others. Each part is tried beside those before it that help.';
@@ -204,34 +200,15 @@ function fitSection({ fit }: Evaluation): string {
   );
 }
 
-function reliabilitySection(models: readonly ModelResult[]): string {
+function reliabilitySection({ results, validity }: Evaluation): string {
   const text =
-    'Answers in 15 bins by their prediction: the share that was right against the mean prediction. On the dashed line predictions come true as often as they say; below it they promise too much. Dots grow with the answers of their bin, which the bars count; hollow ones rest on fewer than 200 answers.';
-  return section('Reliability', text, chartGrid(models.toReversed().map(reliabilityChart)));
-}
-
-function reliabilityChart({ name, metrics, reliability }: ModelResult): string {
-  const { title, color } = looks[name];
-  return chartFigure({
-    title: `${title}: ECE ${figure(metrics.ece)}`,
-    x: shareAxis('predicted probability of a right answer'),
-    y: shareAxis('share of right answers'),
-    series: { [title]: color },
-    r: { range: [1.5, 7] },
-    marks: [diagonalMark],
-    points: reliability.flatMap(({ answers, predicted, correct }): ChartPoint[] => {
-      if (predicted === null || correct === null) return [];
-      const note = `predicted ${figure(predicted, 3)}, right ${figure(correct, 3)}, ${grouped(answers)} answers`;
-      const isFew = answers < fewObservations;
-      return [{ series: title, x: predicted, y: correct, note, weight: answers, isFew }];
-    }),
-    counts: reliability.map(({ low, high, answers }) => ({
-      from: low,
-      to: high,
-      value: answers,
-      note: `${figure(low, 3)} to ${figure(high, 3)}: ${grouped(answers)} answers`,
-    })),
+    'Answers in 15 bins by their prediction: the share that was right against the mean prediction. On the dashed line predictions come true as often as they say; below it they promise too much. Dots grow with the answers of their bin, which the bars count; hollow ones rest on fewer than 200 answers. The last chart has the same answers in tenths by mastery before them, which is no prediction.';
+  const x = 'predicted probability of a right answer';
+  const charts = results.models.toReversed().map(({ name, metrics, reliability }) => {
+    const { title, color } = looks[name];
+    return binChart(`${title}: ECE ${figure(metrics.ece)}`, x, { [title]: color }, reliability);
   });
+  return section('Reliability', text, chartGrid([...charts, masteryChart(validity)]));
 }
 
 function curvesSection({ byAttempt, byAnswer }: Results): string {

@@ -1,5 +1,5 @@
 /** Serves a log: each learner is counted answer by answer by the very code that serves. */
-import { applyAnswer } from '../../domain/answer/apply-answer.js';
+import { type AnswerEffect, applyAnswer } from '../../domain/answer/apply-answer.js';
 import { conditionsFor } from '../../domain/answer/conditions.js';
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import type { Answer } from '../../domain/base/common.js';
@@ -36,14 +36,18 @@ interface History {
 export type Moment = ReturnType<typeof momentAt>;
 export type Asked = ReturnType<typeof askedAt>;
 
-/** Counts a log's answers as they would have been served. @param before hears of every answer before it is counted */
-export function replayServed(served: ServedModel, log: AnswerLog, before: (moment: Moment) => void): void {
+/** Counts a log's answers as they would have been served. @param visit each answer, before the history changes */
+export function replayServed(
+  served: ServedModel,
+  log: AnswerLog,
+  visit: (moment: Moment, effect: AnswerEffect) => void,
+): void {
   for (const { start, end } of placesByLearner(log, everyone(log))) {
     const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
     for (let place = start; place < end; place++) {
       const moment = momentAt(served, log, history, place);
-      before(moment);
       const after = applyAnswer(moment.states, moment.answer, moment.conditions);
+      visit(moment, after);
       history.learner = after.learner;
       history.skills.set(moment.skill, after.skill);
       if (after.item) history.items.set(moment.item, after.item);
