@@ -2,7 +2,8 @@
 import { dayMs } from '../../src/domain/base/common.js';
 import { type Draws, drawsOf } from '../../src/lab/demo/school.js';
 import { indices, sumOf } from '../../src/lists.js';
-import { createLearner, summarize } from './learner.js';
+import { createLearner } from '../served-learner.js';
+import { summarize } from './summary.js';
 import { shuffled, type Tenant } from './tenants.js';
 
 export interface History {

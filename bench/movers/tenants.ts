@@ -10,7 +10,7 @@ import type { DemoAnswer } from '../../src/lab/demo/answers.js';
 import { makeDemo } from '../../src/lab/demo/demo.js';
 import type { DemoSkill, Draws } from '../../src/lab/demo/school.js';
 import { createInterner, groupedBy, indices } from '../../src/lists.js';
-import type { Question } from './learner.js';
+import type { Question } from '../served-learner.js';
 
 export interface Tenant {
   readonly model: TenantModel;

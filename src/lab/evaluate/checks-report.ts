@@ -22,9 +22,9 @@ function rowsOf({ validity, movers }: AnswerChecks): (readonly [label: string, f
     ['From the sixth answer on, moves by more than .5', shareOf(validity.jumps, validity.settledAnswers)],
     ['Right of the next five after mastery of .95', `${percent(next)} (${percent(low)} to ${percent(high)})`],
     ['Right before it, from the sixth answer on', percent(validity.unmasteredThenAccuracy)],
-    [`Prediction less share right, ${grouped(movers.rising)} who rise`, decimal(movers.biasRising)],
-    [`Prediction less share right, ${grouped(movers.falling)} who fall`, decimal(movers.biasFalling)],
-    [`Root mean square, ${grouped(movers.longLearners)} with 150 answers`, decimal(movers.longRms)],
+    [`Predicted less right, ${grouped(movers.rising)} rising learners`, decimal(movers.biasRising)],
+    [`Predicted less right, ${grouped(movers.falling)} falling learners`, decimal(movers.biasFalling)],
+    [`Its root mean square, ${grouped(movers.longLearners)} learners`, decimal(movers.longRms)],
   ];
 }
 

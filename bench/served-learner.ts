@@ -1,0 +1,77 @@
+/** One learner served in process, without Redis: the states after each answer. */
+import { applyAnswer } from '../src/domain/answer/apply-answer.js';
+import { conditionsFor } from '../src/domain/answer/conditions.js';
+import { type Answer, dayMs } from '../src/domain/base/common.js';
+import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/catalogue/tenant-model.js';
+import {
+  meanMastery,
+  practisedSkills,
+  type SkillView,
+  viewSkills,
+} from '../src/domain/learner/skill-view.js';
+import { lacksBaseline } from '../src/domain/score/goal.js';
+import { currentTotal, type ForecastSubject } from '../src/domain/score/score.js';
+import { askedOf } from '../src/domain/tracing/course.js';
+import {
+  closesDay,
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type RememberedItem,
+  type SkillState,
+} from '../src/domain/tracing/states.js';
+import type { ItemTrace } from '../src/domain/tracing/traces.js';
+
+export interface Question {
+  readonly skillId: string;
+  readonly itemId: string | null;
+  /** As the platform supplies it, logits. */
+  readonly difficulty: number | null;
+  readonly item: ItemModel | null;
+}
+
+export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSeconds'>;
+
+export function createLearner(model: TenantModel, knownSkills: number) {
+  let learner: LearnerState = newLearner;
+  const skills = new Map<string, SkillState>();
+  const items = new Map<string, RememberedItem<ItemTrace>>();
+  const stateOf = (skillId: string): SkillState =>
+    skills.get(skillId) ?? newSkill(skillModelOf(model, skillId).parameters);
+  /** Also of skills without answers. */
+  const viewsAt = (skillIds: readonly string[], now: number): SkillView[] =>
+    viewSkills(
+      skillIds.map((skillId) => [skillId, stateOf(skillId)]),
+      model,
+      now,
+    );
+  const subjectAt = (now: number): ForecastSubject => {
+    const views = viewSkills(skills, model, now);
+    return { learner, views, model, knownSkills, now };
+  };
+
+  function closedMastery(answer: Answer): number | null {
+    if (!closesDay(learner, answer)) return null;
+    return meanMastery(practisedSkills(skills, model), (learner.activity.day + 1) * dayMs);
+  }
+
+  /** @returns the predicted chance of a right answer */
+  function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome): number {
+    const answer: Answer = { ...outcome, questionDifficulty: difficulty, confidenceScore: null };
+    const states = {
+      asked: askedOf({ skillId, itemId }),
+      learner,
+      skill: stateOf(skillId),
+      item: itemId === null ? null : items.get(itemId),
+    };
+    const conditions = conditionsFor(model, skillId, item, states, answer, closedMastery(answer));
+    const effect = applyAnswer(states, answer, conditions);
+    learner = effect.learner;
+    skills.set(skillId, effect.skill);
+    if (itemId !== null && effect.item) items.set(itemId, effect.item);
+    if (lacksBaseline(learner))
+      learner = { ...learner, baselineTotal: currentTotal(subjectAt(answer.occurredAt)) };
+    return conditions.pCorrect;
+  }
+  return { count, subjectAt, viewsAt, met: (itemId: string) => items.get(itemId) };
+}
