@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { dayMs, sigmoid } from '../../src/domain/base/common.js';
-import { expectedModel, masteredAt } from '../../src/domain/base/params.js';
+import { defaultParameters, expectedModel, masteredAt } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { expectedAccuracy, expectedRange, isMastered } from '../../src/domain/learner/expected.js';
 import { viewSkill } from '../../src/domain/learner/skill-view.js';
@@ -82,7 +82,7 @@ test('a right answer never lowers the expected accuracy, and a wrong one leaves 
 test('a skill is mastered if mastery is steady and enough answers are expected to be right', () => {
   fc.assert(
     fc.property(answers, between(0.001, 0.6), (list, pSlip) => {
-      const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip };
+      const parameters = { ...defaultParameters, pSlip };
       const model = modelWith({ algebra: { parameters } });
       const { states, view, expected } = stateAfter(list, model, list.at(-1)?.occurredAt ?? now);
       const level = Math.min(masteredAt.accuracy, 1 - pSlip);
@@ -96,7 +96,7 @@ test('a skill is mastered if mastery is steady and enough answers are expected t
 
 test('few right answers do not make a skill mastered, however high its mastery', () => {
   // A skill that is seldom answered right without being known: one right answer in seven is strong evidence.
-  const parameters = { pInit: 0.3, pLearn: 0.3, pGuess: 0.001, pSlip: 0.6 };
+  const parameters = { ...defaultParameters, pLearn: 0.3, pGuess: 0.001, pSlip: 0.6 };
   const model = modelWith({ algebra: { parameters } });
   const list = Array.from({ length: 42 }, (_, i) => ({ isCorrect: i % 7 === 6, occurredAt: now }));
   const { states, view, expected } = stateAfter(list, model);

@@ -1,8 +1,9 @@
 /** Predictions of all models for the test learners, from the training log and earlier answers only. */
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
+import { isMastered } from '../../domain/learner/expected.js';
+import { viewSkill } from '../../domain/learner/skill-view.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';
-import { isMastered } from '../../domain/tracing/states.js';
 import type { Split } from './answers.js';
 import { openProbes } from './probe.js';
 import { replayServed, type ServedModel } from './serve.js';
@@ -70,12 +71,19 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
 function serve(served: ServedModel, split: Split) {
   const answers: ServedAnswer[] = [];
   const probes = openProbes(served, split);
-  replayServed(served, split.test, (moment, { masteryBefore, skill }) => {
+  const { model, skillIds } = served;
+  replayServed(served, split.test, (moment, { masteryBefore, skill, learner }) => {
     const { history, answer, conditions } = moment;
+    const now = answer.occurredAt;
+    const view = viewSkill(skillIds[moment.skill] as string, skill, model, now);
     answers.push({
       ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
       predicted: conditions.pCorrect,
-      ...{ before: masteryBefore, after: skill.mastery, isMastered: isMastered(skill, skill.mastery) },
+      ...{
+        before: masteryBefore,
+        after: skill.mastery,
+        isMastered: isMastered(view, { learner, model, now }),
+      },
     });
     probes.visit(moment);
   });
