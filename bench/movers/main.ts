@@ -69,8 +69,8 @@ const columns: Readonly<Record<Figure, readonly [heading: string, digits: number
   mastered: ['mastered', 1],
   mastery: ['mastery', 2],
   total: ['total', 0],
-  in30Days: ['30 days', 0],
-  in90Days: ['90 days', 0],
+  total30: ['30 days', 0],
+  total90: ['90 days', 0],
   target: ['target', 0],
   onTrack: ['on track', 2],
   goalProbability: ['goal', 2],
@@ -84,7 +84,7 @@ function textOf({ seeds, fresh, demo, panel, portraits }: Result): string {
     'goal. expected: share of right answers in the next 30 days.',
     `\nFresh tenant, 900 answers in 60 days:\n${tableOf(fresh, all)}\n${adviceOf(fresh)}`,
     `\nTenant with the demo's fit and sections:\n${tableOf(demo, all)}\n${adviceOf(demo)}`,
-    `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${tableOf(panel, ['total', 'in30Days', 'mastered', 'mastery'])}`,
+    `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${tableOf(panel, ['total', 'total30', 'mastered', 'mastery'])}`,
     `\nSingle learners in the demo's tenant:\n${portraitTable(portraits)}`,
     ...portraits.map(({ name, advice }) =>
       [`\n${name}:`, ...advice.map(({ text }) => `  ${text}`)].join('\n'),
@@ -111,7 +111,7 @@ const adviceOf = (runs: readonly Run[]): string =>
     .join('\n');
 
 function portraitTable(portraits: Result['portraits']): string {
-  const shown = ['observed', 'mastery', 'mastered', 'total', 'in30Days'] as const;
+  const shown = ['observed', 'mastery', 'mastered', 'total', 'total30'] as const;
   const rows = portraits.map(({ name, attempts, figures }) => [
     ...[name, `${attempts}`],
     ...shown.map((one) => figures[one].toFixed(columns[one][1])),
