@@ -7,21 +7,29 @@ import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-m
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { forecastLearner, forecastUnder } from '../../src/domain/score/learner-forecast.js';
 import { abilityChanges, habitOf, presentPractice } from '../../src/domain/score/projection.js';
-import { abilityOf, type ForecastSubject, standingOf } from '../../src/domain/score/score.js';
-import { abilityEvidence, newAbility, updateAbility } from '../../src/domain/tracing/ability.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/score/score.js';
+import {
+  type Abilities,
+  abilityEvidence,
+  newAbilities,
+  updateAbilities,
+} from '../../src/domain/tracing/ability.js';
 import { retentionOf } from '../../src/domain/tracing/bkt.js';
 import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/daily.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 
-test('ability filter', () => {
-  let ability = newAbility;
-  for (const { y, difficulty, guess, slip, share, attempts, theta, v } of vectors.ekf) {
+test('filter of both abilities', () => {
+  let abilities: Abilities = newAbilities;
+  for (const { y, difficulty, guess, slip, shares, attempts, falling, ...after } of vectors.ekf) {
     const answer = { isCorrect: y === 1, questionDifficulty: difficulty };
     const evidence = abilityEvidence(answer, { pGuess: guess, pSlip: slip }, attempts);
-    ability = updateAbility(ability, evidence, share);
-    close(ability.theta, theta, 'theta');
-    close(ability.variance, v, 'variance');
+    abilities = updateAbilities(abilities, evidence, shares, falling);
+    close(abilities.math, after.math, 'math');
+    close(abilities.rw, after.rw, 'rw');
+    close(abilities.mathVariance, after.math_variance, 'variance of math');
+    close(abilities.rwVariance, after.rw_variance, 'variance of rw');
+    close(abilities.covariance, after.covariance, 'covariance');
   }
 });
 
@@ -38,8 +46,7 @@ function subjectOf({ input }: ForecastVector, baselineTotal: number | null): For
       ...newLearner,
       // Not so new that the days before count as unknown.
       attempts: 10_000,
-      math: { theta: input.math.thetaE, variance: 1 },
-      rw: { theta: input.rw.thetaE, variance: 1 },
+      abilities: { ...newAbilities, math: input.math.thetaE, rw: input.rw.thetaE },
       baselineTotal,
       activity: practised(input),
     },
@@ -110,13 +117,12 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
     const { measures } = standingOf(subjectOf(vector, null));
     for (const section of sections) {
       const expected = vector.measure[section];
-      const { answers, mastery, value, noise, distrust } = measures[section];
+      const { answers, mastery, ability, noise, distrust } = measures[section];
       assert.equal(answers, vector.input[section].n);
-      if (expected === null) continue;
       close(mastery, expected.x, 'x');
-      close(abilityOf(mastery), expected.thB, 'thB');
-      close(value, expected.y, 'y');
-      close(noise, expected.R, 'R');
+      close(ability, expected.thB, 'thB');
+      if (expected.R === null) assert.equal(noise, Number.POSITIVE_INFINITY);
+      else close(noise, expected.R, 'R');
       close(distrust, expected.D, 'D');
     }
   });

@@ -31,7 +31,8 @@ export interface SectionInput {
 
 export interface ForecastVector {
   input: Record<Section, SectionInput>;
-  measure: Record<Section, { x: number; thB: number; y: number; R: number; D: number } | null>;
+  /** Mean mastery, the ability that it stands for, variance of its measurement (null: infinite), distrust. */
+  measure: Record<Section, { x: number; thB: number; R: number | null; D: number }>;
   by_days: Record<string, DayForecast>;
   days30_level95?: DayForecast;
 }
@@ -96,10 +97,16 @@ interface Vectors {
     difficulty: number;
     guess: number;
     slip: number;
-    share: number;
+    shares: Record<Section, number>;
     attempts: number;
-    theta: number;
-    v: number;
+    /** The learner's results fall. */
+    falling: boolean;
+    /** After the answer. */
+    math: number;
+    rw: number;
+    math_variance: number;
+    rw_variance: number;
+    covariance: number;
   }[];
   forecast: Record<string, ForecastVector>;
   goal: {
