@@ -100,11 +100,12 @@ export const trendModel = {
   shareRate: 0.015,
   recentRate: 0.01,
   pastRate: 0.001,
-  /** Results fall if the recent average is this far below the past one: three standard errors of a constant learner. */
-  fall: 0.09,
+  /** Results change if the recent average is this far from the past one: three standard errors of a constant learner. */
+  change: 0.09,
   minAnswers: 100,
-  /** Bias of predictions: gain per unit of surprise, and share kept from answer to answer. */
-  biasRate: 0.03,
+  /** Bias of predictions: gain per unit of surprise, also while results change, and share kept from answer to answer. */
+  biasRate: 0.02,
+  changingBiasRate: 0.06,
   biasFading: 0.998,
 } as const;
 

@@ -33,7 +33,7 @@ export function updateTrend(
     share: towards(trend.share, right, rateAt(place, model.shareRate)),
     recent: towards(trend.recent, beyond, rateAt(place, model.recentRate)),
     past: towards(trend.past, beyond, rateAt(place, model.pastRate)),
-    bias: Math.fround(biasAfter(trend.bias, right - pCorrect)),
+    bias: Math.fround(biasAfter(trend.bias, right - pCorrect, changeOf(trend, place - 1) !== 0)),
   };
 }
 
@@ -48,11 +48,16 @@ const towards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
 /** It fades towards 0, but never against the answer: a right one does not lower it. */
-function biasAfter(bias: number, surprise: number): number {
-  const moved = bias * model.biasFading + model.biasRate * surprise;
+function biasAfter(bias: number, surprise: number, isChanging: boolean): number {
+  const rate = isChanging ? model.changingBiasRate : model.biasRate;
+  const moved = bias * model.biasFading + rate * surprise;
   return surprise > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
 }
 
-/** Whether recent results are clearly below earlier ones. @param attempts of the learner so far */
-export const isFalling = ({ recent, past }: Trend, attempts: number): boolean =>
-  attempts >= model.minAnswers && past - recent >= model.fall;
+/** How far recent results are above earlier ones; 0 unless clearly. @param attempts of the learner so far */
+export function changeOf({ recent, past }: Trend, attempts: number): number {
+  const change = recent - past;
+  return attempts < model.minAnswers || Math.abs(change) < model.change ? 0 : change;
+}
+
+export const isFalling = (trend: Trend, attempts: number): boolean => changeOf(trend, attempts) < 0;
