@@ -29,7 +29,7 @@ import { redisOf, startBareRedis } from '../support/service.js';
 
 const tenant = 'school';
 const now = 1_800_000_000_000;
-const parameters = { pInit: 0.4, pLearn: 0.05, pGuess: 0.25, pSlip: 0.1, pForget: 0 };
+const parameters = { pInit: 0.4, pLearn: 0.05, pGuess: 0.25, pSlip: 0.1, pForget: 0.02 };
 
 async function connect(t: TestContext): Promise<RedisClient> {
   const client = await redisOf(t, await startTestRedis(t));
@@ -85,9 +85,14 @@ test('what is written is what is read, with revisions in order and a journal bes
   assert.equal(await countKnownSkills(client, tenant), 2);
   const rows = (await client.xrange(catalogueJournalKey, '-', '+')).map(([, fields]) => fields);
   assert.deepEqual(rows, [
-    ['k', 'skill', 'r', `1\t${now}\tschool\ta\\\\b\tLinear\\tequations\tmath\t2.5\t0.4\t0.05\t0.25\t0.1`],
-    ['k', 'skill', 'r', `2\t${now}\tschool\t__proto__\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N`],
-    ['k', 'skill', 'r', `3\t${now}\tschool\ta\\\\b\t\\N\trw\t1\t\\N\t\\N\t\\N\t\\N`],
+    [
+      'k',
+      'skill',
+      'r',
+      `1\t${now}\tschool\ta\\\\b\tLinear\\tequations\tmath\t2.5\t0.4\t0.05\t0.25\t0.1\t0.02`,
+    ],
+    ['k', 'skill', 'r', `2\t${now}\tschool\t__proto__\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N\t\\N`],
+    ['k', 'skill', 'r', `3\t${now}\tschool\ta\\\\b\t\\N\trw\t1\t\\N\t\\N\t\\N\t\\N\t\\N`],
   ]);
   assert.deepEqual((await readCatalogue(client, 'other')).entries, new Map());
 });

@@ -199,7 +199,7 @@ test('published models', { timeout: 60_000 }, async (t) => {
     const cache = cacheOf(t, redis, ({ version }) => unreadable.push(version));
     await publish(redis, 'newer', 0);
     assert.equal((await cache.get('newer')).version, 1);
-    await redis.hset(versionKey('newer', 2), 'model', JSON.stringify({ format: 2 }));
+    await redis.hset(versionKey('newer', 2), 'model', JSON.stringify({ format: 4 }));
     await redis.hset(modelsKey, 'newer', 2);
     await waitFor('the refusal', () => unreadable.length > 0, 10_000);
     assert.equal((await cache.get('newer')).version, 1);
