@@ -11,7 +11,7 @@ import { shareAfter } from '../../src/domain/tracing/trend.js';
 import { answerLog, type LoggedAnswer } from './answer-logs.js';
 
 /** A learner's trace after answers on questions as hard as the mean. */
-export function traceOf(answers: readonly boolean[]): LearnerTrace {
+function traceOf(answers: readonly boolean[]): LearnerTrace {
   let traces = { learner: newLearnerTrace, skill: newSkillTrace, item: null };
   for (const [i, isCorrect] of answers.entries()) {
     const next = updateTraces(

@@ -125,6 +125,7 @@ export const Explanation = Type.Object({
   next: Type.Object({ if_correct: Next, if_wrong: Next }),
   p_correct: Share,
   log_odds: Type.Number(),
+  recent_change: Text,
   terms: Type.Array(Type.Object({ name: Type.String(), logits: Type.Number(), text: Type.String() })),
 });
 

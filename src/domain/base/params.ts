@@ -39,8 +39,11 @@ export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 /** Mastered from here (.95: Corbett & Anderson 1995); smoothed mastery, attempts and expected accuracy: decided here. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/** 80 % range of the true share right: its log-odds +- z sqrt(variance + perAnswer / (attempts + priorAnswers)). */
-export const expectedModel = { z: 1.2816, variance: 0.12, perAnswer: 2.5, priorAnswers: 2 } as const;
+/**
+ * 80 % range of the true share right: its log-odds +- z sqrt(variance + perAnswer / (attempts + priorAnswers)). Measured
+ * on two real logs against the share right of the next ten answers on the skill.
+ */
+export const expectedModel = { z: 1.2816, variance: 0.6, perAnswer: 0.5, priorAnswers: 1 } as const;
 
 /** Mastery that was reached counts as lost below this, so that answers around .95 do not reach it again and again: decided here. */
 export const lostBelow = 0.8;

@@ -114,3 +114,10 @@ export function termText({ name, logits }: Term, row: FeatureRow): string {
   const effect = logits === 0 ? 'hardly changes' : logits > 0 ? 'raises' : 'lowers';
   return `${tellings[name](figure, logits > 0)}: this ${effect} the chance.`;
 }
+
+/** Of recent results against earlier ones over all skills; null without a clear change. @param change as `changeOf` returns it */
+export function changeText(change: number): string | null {
+  if (change === 0) return null;
+  const points = Math.round(100 * Math.abs(change));
+  return `Over all skills, about ${points} in 100 ${change < 0 ? 'fewer' : 'more'} of the recent answers are right than of earlier ones.`;
+}

@@ -162,7 +162,9 @@ function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number)
     const agreed = agreement * balanceOf(own, other.wrong.skills);
     return (1 + agreed * untried) / (1 + (uncoveredLow * untried) / skills);
   }
-  const wrong = sums.answers === 0 ? 0 : sums.wrongAnswers * Math.min(1 / own, mostWrong / sums.answers);
+  const answers = sums.answers + otherSection * other.answers;
+  const wrongAnswers = sums.wrongAnswers + otherSection * other.wrongAnswers;
+  const wrong = wrongAnswers * Math.min(1 / skills, mostWrong / answers);
   return 1 / (1 + (uncoveredHigh * untried * (1 + perWrong * wrong)) / skills);
 }
 

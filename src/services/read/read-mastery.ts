@@ -11,10 +11,12 @@ import {
 } from '../../domain/learner/expected.js';
 import { explainExpected, nextMastery, partsOf } from '../../domain/learner/explain.js';
 import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
+import { changeText } from '../../domain/prediction/term-texts.js';
 import { calibration } from '../../domain/tracing/calibration.js';
 import { correctPerMinute, efficiencyIndex, efficiencyReason, skillNorm } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
+import { changeOf } from '../../domain/tracing/trend.js';
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
@@ -195,6 +197,7 @@ export async function explainMastery(
       },
       p_correct: skill.expected_accuracy,
       log_odds: logOdds,
+      recent_change: changeText(changeOf(learner.trend, learner.attempts)),
       terms: terms.map(({ name, ...term }) => ({ name: snakeCase(name), ...term })),
     },
   };

@@ -156,6 +156,7 @@ export function ExpectedTerms({ of }: { readonly of: SkillMastery }) {
         These parts add up to log-odds of {decimal(2)(explanation.log_odds)}, which is{' '}
         {percent(explanation.p_correct)}.
       </p>
+      {explanation.recent_change !== null && <p>{explanation.recent_change}</p>}
       <Table
         name="Parts of the expected accuracy"
         columns={termColumns}
