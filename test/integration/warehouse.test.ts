@@ -38,7 +38,8 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
     await migrate(client, null, [...migrationsFor(null), newer]);
     await assert.rejects(migrate(client), {
       name: 'StartError',
-      message: 'ClickHouse has schema version 11, this version of the service knows 10: install the newer one',
+      message:
+        'ClickHouse has schema version 11, this version of the service knows 10: install the newer one',
     });
   });
 
