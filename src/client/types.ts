@@ -535,6 +535,7 @@ export type SkillMastery = {
     };
     readonly p_correct: number;
     readonly log_odds: number;
+    readonly recent_change: string | null;
     readonly terms: readonly {
       readonly name: string;
       readonly logits: number;
