@@ -112,7 +112,7 @@ test('a row in Redis takes the place of a stored one, and one that Redis does no
     ["skill'0", "skill'2"],
   );
   const rowOf = (skill: string) =>
-    `default\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1`;
+    `default\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1`;
   const parked = await redis.xadd(parkedKey(outbox), '*', 'r', rowOf('parked'), 'id', '1-1', 'reason', 'x');
   await redis.xadd(
     parkedKey(outbox),

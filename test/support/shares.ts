@@ -47,7 +47,7 @@ export function steadyLog({ learners, answersEach, chance, random }: SharePlan):
 /** A learner after these answers, as forecasts look at one. */
 export const subjectAfter = (answers: readonly boolean[]): AccuracySubject => ({
   trace: traceOf(answers),
-  trend: { share: shareAfter(Uint8Array.from(answers, Number)) },
+  trend: { share: shareAfter(Uint8Array.from(answers, Number)), answers: answers.length },
 });
 
 /** The cases with the learner's states at their moment. */

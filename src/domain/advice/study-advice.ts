@@ -5,6 +5,7 @@ import { shareOf } from '../catalogue/catalogue.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { isMastered, type SkillContext } from '../learner/expected.js';
 import { type SkillView, viewUnseen } from '../learner/skill-view.js';
+import { changePoints } from '../prediction/term-texts.js';
 import { daysUntil, isOver } from '../score/goal.js';
 import type { GoalOutlook } from '../score/learner-forecast.js';
 import { type Standing, trustOf } from '../score/score.js';
@@ -62,21 +63,24 @@ export function studyAdvice(context: StudyContext): StudyAdvice[] {
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
+const idleDaysOf = (views: readonly SkillView[], now: number): number =>
+  wholeDays(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)), now);
+
 export function noAdviceReason(context: StudyContext): string {
   const { views, now, locale } = context;
   const { none } = texts[locale];
-  const last = views.reduce((latest, { state }) => Math.max(latest, state.lastAttemptAt), 0);
-  const idleDays = wholeDays(last, now);
+  const idleDays = idleDaysOf(views, now);
   const least = studyModel.weak.attempts;
   if (idleDays >= activityModel.days) return none.IDLE(idleDays);
   if (views.every(({ state }) => state.attempts < least)) return none.FEW(least);
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-function decline({ learner: { trend, attempts }, locale }: StudyContext): StudyAdvice[] {
-  if (!isFalling(trend, attempts)) return [];
-  const points = Math.round(100 * (trend.past - trend.recent));
-  return [{ code: 'DECLINE', skillId: null, text: texts[locale].study.DECLINE(points) }];
+/** A learner who stopped is not told of answers that are long past. */
+function decline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
+  const isIdle = idleDaysOf(views, now) >= activityModel.days;
+  if (!isFalling(trend) || isIdle) return [];
+  return [{ code: 'DECLINE', skillId: null, text: texts[locale].study.DECLINE(changePoints(trend)) }];
 }
 
 function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {

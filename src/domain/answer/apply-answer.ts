@@ -18,7 +18,7 @@ import {
   tracesOf,
 } from '../tracing/states.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
-import { isFalling, updateTrend } from '../tracing/trend.js';
+import { isFalling, updateTrend, usualChance } from '../tracing/trend.js';
 import { averageLogOdds, type Conditions } from './conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
@@ -86,7 +86,9 @@ function traceSkill(
     calibration: updateCalibration(skill.calibration, answer.confidenceScore, isCorrect),
     trace,
     reached: isReached(masteryAfter, skill.reached),
-    ready: hasSteadyMastery({ attempts, plateau }, masteryAfter) && (skill.ready || wasAccurate(conditions)),
+    ready:
+      hasSteadyMastery({ attempts, plateau }, masteryAfter) &&
+      (skill.ready || (isCorrect && wasAccurate(conditions))),
   };
 }
 
@@ -107,12 +109,7 @@ function countAnswer(
     version: learner.version,
     attempts: learner.attempts + 1,
     abilityVersion: learner.abilityVersion,
-    abilities: updateAbilities(
-      learner.abilities,
-      evidence,
-      share,
-      isFalling(learner.trend, learner.attempts),
-    ),
+    abilities: updateAbilities(learner.abilities, evidence, share, isFalling(learner.trend)),
     baselineTotal: learner.baselineTotal,
     activity: countActivity(learner.activity, dayOf(answer.occurredAt), share),
     momentum:
@@ -123,8 +120,7 @@ function countAnswer(
     trend: updateTrend(
       learner.trend,
       answer.isCorrect,
-      learner.attempts + 1,
-      conditions.abilityOffset,
+      usualChance(skill, conditions.itemDifficulty - conditions.difficultyShift),
       conditions.pCorrect,
     ),
     items,

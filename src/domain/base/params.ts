@@ -69,15 +69,8 @@ export const scoreModel = {
   disagreement: { beyond: 0.5, share: 0.6 },
   /** Least weight of a section's skills where the catalogue places none there: a coarse skill is many fine ones. */
   leastSkills: 20,
-  /**
-   * What ability seen on some skills says about the rest. It is shrunk by `uncoveredHigh` or `uncoveredLow`; beside a high
-   * one wrong answers count, up to `mostWrong` a skill; a skill of the other section counts `otherSection`; a low one is
-   * strengthened by `agreement` of the sections.
-   */
-  transfer: {
-    ...{ uncoveredHigh: 2, uncoveredLow: 5, perWrong: 2, mostWrong: 20 },
-    ...{ otherSection: 0.7, agreement: 0.8 },
-  },
+  /** What ability seen on some skills says about the rest (`transferOf`); wrong answers count up to `mostWrong` a skill. */
+  transfer: { high: 2, low: 5, perWrong: 2, mostWrong: 20, otherSection: 0.7, agreement: 0.8 },
   /** Log-odds by which one right or wrong answer may move a skill from what ability predicts. */
   logitPerAnswer: 1,
   /** Process variance per day of looking ahead, and its share common to both sections. */
@@ -97,17 +90,22 @@ export const learnersOfKnownSkill = 5;
  */
 export const abilityModel = { variance: 1, drift: 0.0005, fallingDrift: 0.01, bound: 4, repeats: 8 } as const;
 
-/** How recent results are compared with earlier ones. Simulated, and tried on answer logs. */
+/** How recent results are compared with the learner's earlier ones. Simulated, and tried on answer logs. */
 export const trendModel = {
-  /** Weight of the newest answer: averages over about the last 70, 100 and 1,000 answers. */
+  /** Weight of the newest answer: averages over about the last 70 and the last 100 answers. */
   shareRate: 0.015,
-  recentRate: 0.01,
-  pastRate: 0.001,
-  /** Results change if the recent average is this far from the past one: three standard errors of a constant learner. */
-  change: 0.09,
+  changeRate: 0.01,
+  /** Earlier answers on a skill that make a comparison. */
+  minAttempts: 5,
+  /** Smaller changes are none; from the larger one on a change is clear: three standard errors of a constant learner. */
+  noChange: 0.05,
+  clearChange: 0.11,
+  /** Learning is expected in full from the share `learningFrom`, not at all at `guessing`; after `minAnswers`. */
+  guessing: 0.2,
+  learningFrom: 0.5,
   minAnswers: 100,
   /** Bias of predictions: gain per unit of surprise, also while results change, and share kept from answer to answer. */
-  biasRate: 0.02,
+  biasRate: 0.015,
   changingBiasRate: 0.06,
   biasFading: 0.998,
 } as const;

@@ -77,7 +77,7 @@ type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' 
 /** What a forecast looks at of a learner. */
 export interface AccuracySubject {
   readonly trace: AccuracyTrace;
-  readonly trend: Pick<Trend, 'share'>;
+  readonly trend: Pick<Trend, 'share' | 'answers'>;
 }
 
 export const figureCount = 4;
@@ -195,16 +195,16 @@ export function expectedShare(
   let logOdds = model.bias + model.trend * Math.log1p(horizon);
   for (const [i, figure] of figuresOf(trace, model.mean).entries())
     logOdds += ((model.lasting[i] as number) + memory * (model.fading[i] as number)) * figure;
-  return sigmoid(nearRecent(logOdds, trend.share, trace.right + trace.wrong));
+  return sigmoid(nearRecent(logOdds, trend));
 }
 
 /**
  * Keeps a forecast near the learner's recent share: within less than a standard error for long histories, loosely for
  * short ones. Without it, learners who change keep the forecast of what they were, in a log of others who do not change.
  */
-function nearRecent(logOdds: number, share: number, history: number): number {
+function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
-  const answers = Math.min(history, most);
+  const answers = Math.min(counted, most);
   if (answers === 0) return logOdds;
   const recent = logit((share * answers + prior) / (answers + 2 * prior));
   const reach = (slack / Math.sqrt(answers)) * (1 + novice / answers);

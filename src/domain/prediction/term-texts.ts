@@ -1,6 +1,7 @@
 /** What each term of the served probability says of a learner: sentences for teachers that can be read aloud. */
 import { sigmoid } from '../base/common.js';
 import { itemPatternCounts, maxItemRun, maxStreak } from '../tracing/traces.js';
+import { isChanging, type Trend } from '../tracing/trend.js';
 import { columnOf, type FeatureRow, features, patternColumn, runColumn, streakColumn } from './features.js';
 import type { Term } from './model.js';
 
@@ -115,9 +116,11 @@ export function termText({ name, logits }: Term, row: FeatureRow): string {
   return `${tellings[name](figure, logits > 0)}: this ${effect} the chance.`;
 }
 
-/** Of recent results against earlier ones over all skills; null without a clear change. @param change as `changeOf` returns it */
-export function changeText(change: number): string | null {
-  if (change === 0) return null;
-  const points = Math.round(100 * Math.abs(change));
-  return `Over all skills, about ${points} in 100 ${change < 0 ? 'fewer' : 'more'} of the recent answers are right than of earlier ones.`;
+/** Recent results against the learner's earlier ones on the same skills; null without a clear change. */
+export function changeText(trend: Trend): string | null {
+  if (!isChanging(trend)) return null;
+  const more = trend.change < 0 ? 'fewer' : 'more';
+  return `About ${changePoints(trend)} in 100 ${more} of the recent answers are right than of earlier ones on the same skills.`;
 }
+
+export const changePoints = ({ change }: Trend): number => Math.round(100 * Math.abs(change));

@@ -19,7 +19,7 @@ import { halfLifeDays } from '../tracing/bkt.js';
 import { assumedPractice, type Practice } from '../tracing/daily.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
-import { isFalling } from '../tracing/trend.js';
+import { learningPart } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
 
 export interface Habit {
@@ -98,7 +98,7 @@ export function abilityChanges(
 /**
  * A section's skills as far as their mastery is trusted, and for the rest what ability predicts. The rest is not
  * forgotten and learns like the mean of the skills, without skills like a new one; it is gathered by rate of practice.
- * While results fall, nothing is expected to be learned: practice that lowers results does not raise a forecast.
+ * While results fall less is expected to be learned (`learningPart`): such practice does not raise a forecast.
  */
 function projectedSkills(
   views: readonly SkillView[],
@@ -110,7 +110,7 @@ function projectedSkills(
   const restByRate = new Map<number, number>();
   const addRest = (rate: number, weight: number) =>
     restByRate.set(rate, (restByRate.get(rate) ?? 0) + weight);
-  const learns = isFalling(learner.trend, learner.attempts) ? 0 : 1;
+  const learns = learningPart(learner.trend);
   let [weights, learningSum] = [0, 0];
   for (const view of views) {
     const weight = shareOf(view.placement, section) * view.placement.weight;

@@ -152,7 +152,7 @@ function sumsOf(views: readonly SkillView[], section: Section) {
  * of this share with the ability.
  */
 function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
-  const { uncoveredHigh, uncoveredLow, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
+  const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
   const kind = theta >= 0 ? 'right' : 'wrong';
   const { skills: own, weight } = sums[kind];
   const skills = own + otherSection * other[kind].skills;
@@ -160,12 +160,12 @@ function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number)
   const untried = Math.max(0, 1 - weight / knownWeight);
   if (theta < 0) {
     const agreed = agreement * balanceOf(own, other.wrong.skills);
-    return (1 + agreed * untried) / (1 + (uncoveredLow * untried) / skills);
+    return (1 + agreed * untried) / (1 + (low * untried) / skills);
   }
   const answers = sums.answers + otherSection * other.answers;
   const wrongAnswers = sums.wrongAnswers + otherSection * other.wrongAnswers;
   const wrong = wrongAnswers * Math.min(1 / skills, mostWrong / answers);
-  return 1 / (1 + (uncoveredHigh * untried * (1 + perWrong * wrong)) / skills);
+  return 1 / (1 + (high * untried * (1 + perWrong * wrong)) / skills);
 }
 
 /** 1 for equal numbers, 0 if one is 0. */

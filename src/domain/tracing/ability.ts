@@ -44,26 +44,26 @@ export function updateAbilities(
   isFalling: boolean,
 ): Abilities {
   const { math, rw } = abilities;
-  const rate = isFalling ? fallingDrift : drift;
-  const mathVariance = abilities.mathVariance + rate * (variance - abilities.mathVariance);
-  const rwVariance = abilities.rwVariance + rate * (variance - abilities.rwVariance);
-  const covariance = abilities.covariance + rate * (priorCovariance - abilities.covariance);
-  const inMath = stepOf(math, evidence, shares.math);
-  const inRw = stepOf(rw, evidence, shares.rw);
-  // The inverse of (covariance matrix)^-1 + diag(information).
+  // Only in sections with the answer: the others would lose what is known of them.
+  const rateOf = (share: number): number => (isFalling && share > 0 ? fallingDrift : drift);
+  const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
+  const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
+  const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
+  // Equal rates give the same mix of the two matrices; unequal ones a sum of two that are positive definite.
+  const covariance =
+    Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
+    Math.sqrt(forMath * forRw) * priorCovariance;
+  const { information: i, surprise: inMath } = stepOf(math, evidence, shares.math);
+  const { information: j, surprise: inRw } = stepOf(rw, evidence, shares.rw);
+  // The inverse of (covariance matrix)^-1 + diag(i, j).
   const determinant = mathVariance * rwVariance - covariance * covariance;
-  const scale =
-    1 /
-    (1 +
-      inMath.information * mathVariance +
-      inRw.information * rwVariance +
-      inMath.information * inRw.information * determinant);
-  const newMath = (mathVariance + inRw.information * determinant) * scale;
-  const newRw = (rwVariance + inMath.information * determinant) * scale;
+  const scale = 1 / (1 + i * mathVariance + j * rwVariance + i * j * determinant);
+  const newMath = (mathVariance + j * determinant) * scale;
+  const newRw = (rwVariance + i * determinant) * scale;
   const shared = covariance * scale;
   return {
-    math: clamp(math + newMath * inMath.surprise + shared * inRw.surprise, -bound, bound),
-    rw: clamp(rw + shared * inMath.surprise + newRw * inRw.surprise, -bound, bound),
+    math: clamp(math + newMath * inMath + shared * inRw, -bound, bound),
+    rw: clamp(rw + shared * inMath + newRw * inRw, -bound, bound),
     mathVariance: newMath,
     rwVariance: newRw,
     covariance: shared,

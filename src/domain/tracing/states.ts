@@ -71,7 +71,7 @@ export const newSkill = ({ pInit }: BktParameters) => ({
   trace: newSkillTrace,
   /** Mastery was at least `masteredAt.mastery` after an answer, and after none since below `lostBelow`. */
   reached: false,
-  /** Mastery is steady after the last answer, and `isAccurate` held before one of the answers since it became steady. */
+  /** Mastery is steady after the last answer, and `isAccurate` held before a right answer since it became steady. */
   ready: false,
 });
 

@@ -1,14 +1,15 @@
-/** How a learner's recent results compare with earlier ones, and with what was predicted. */
-import { sigmoid } from '../base/common.js';
+/** How a learner's recent results compare with the learner's own earlier ones, and with what was predicted. */
+import { clamp, logit, sigmoid } from '../base/common.js';
 import { trendModel as model } from '../base/params.js';
 
 /** Figures have single precision, as they are stored. */
 export const newTrend = {
+  /** Counted here: fewer than the learner's if an earlier version began the record. */
+  answers: 0,
   /** Share of right answers, over about the last 70. */
   share: 0,
-  /** Right answers beyond those of a new learner on the same questions, per answer: about the last 100, and 1,000. */
-  recent: 0,
-  past: 0,
+  /** Right answers beyond the learner's earlier share on the same skills, per answer, over about the last 100. */
+  change: 0,
   /** Log-odds added to predictions: above 0 if the learner does better than the fitted terms say. */
   bias: 0,
 };
@@ -16,48 +17,59 @@ export const newTrend = {
 export type Trend = Readonly<typeof newTrend>;
 
 /**
- * @param place of the answer among the learner's, from 1
- * @param abilityOffset log-odds of a right answer of a new learner on skill and item
+ * @param usual chance of a right answer by the learner's earlier answers on the skill; null: too few of them
  * @param pCorrect that was served for this answer, `bias` included
  */
-export function updateTrend(
-  trend: Trend,
-  isCorrect: boolean,
-  place: number,
-  abilityOffset: number,
-  pCorrect: number,
-): Trend {
+export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
-  const beyond = right - sigmoid(abilityOffset);
+  const answers = trend.answers + 1;
+  const gain = isChanging(trend) ? model.changingBiasRate : model.biasRate;
   return {
-    share: towards(trend.share, right, rateAt(place, model.shareRate)),
-    recent: towards(trend.recent, beyond, rateAt(place, model.recentRate)),
-    past: towards(trend.past, beyond, rateAt(place, model.pastRate)),
-    bias: Math.fround(biasAfter(trend.bias, right - pCorrect, changeOf(trend, place - 1) !== 0)),
+    answers,
+    share: towards(trend.share, right, shareRateAt(answers)),
+    change: usual === null ? trend.change : towards(trend.change, right - usual, model.changeRate),
+    bias: Math.fround(biasAfter(trend.bias, gain * (right - pCorrect))),
   };
 }
 
+/** By the learner's earlier answers on the skill. @param easiness of the question within its skill, logits */
+export function usualChance(
+  { attempts, correct }: { readonly attempts: number; readonly correct: number },
+  easiness: number,
+): number | null {
+  if (attempts < model.minAttempts) return null;
+  const share = (correct + 0.5) / (attempts + 1);
+  return easiness === 0 ? share : sigmoid(logit(share) + easiness);
+}
+
 /** The first answers are averaged evenly. */
-const rateAt = (place: number, rate: number): number => Math.max(1 / place, rate);
+const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
 /** `share` after a learner's answers, 1 for a right one. */
 export const shareAfter = (answers: Uint8Array): number =>
-  answers.reduce((share, right, i) => towards(share, right, rateAt(i + 1, model.shareRate)), 0);
+  answers.reduce((share, right, i) => towards(share, right, shareRateAt(i + 1)), 0);
 
 const towards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
 /** It fades towards 0, but never against the answer: a right one does not lower it. */
-function biasAfter(bias: number, surprise: number, isChanging: boolean): number {
-  const rate = isChanging ? model.changingBiasRate : model.biasRate;
-  const moved = bias * model.biasFading + rate * surprise;
-  return surprise > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
+function biasAfter(bias: number, step: number): number {
+  const moved = bias * model.biasFading + step;
+  return step > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
 }
 
-/** How far recent results are above earlier ones; 0 unless clearly. @param attempts of the learner so far */
-export function changeOf({ recent, past }: Trend, attempts: number): number {
-  const change = recent - past;
-  return attempts < model.minAnswers || Math.abs(change) < model.change ? 0 : change;
-}
+/** Whether recent results are clearly above or below the learner's earlier ones. */
+export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= model.clearChange;
 
-export const isFalling = (trend: Trend, attempts: number): boolean => changeOf(trend, attempts) < 0;
+export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
+
+/**
+ * Share of the usual learning that is expected from practice, 0 to 1: none while results fall clearly, or near the
+ * chance of guessing. Between the limits it changes gradually, so that no single answer turns a forecast.
+ */
+export function learningPart({ answers, share, change }: Trend): number {
+  const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
+  const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
+  if (answers < minAnswers) return steady;
+  return steady * clamp((share - guessing) / (learningFrom - guessing), 0, 1);
+}

@@ -16,7 +16,6 @@ import { calibration } from '../../domain/tracing/calibration.js';
 import { correctPerMinute, efficiencyIndex, efficiencyReason, skillNorm } from '../../domain/tracing/pace.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
-import { changeOf } from '../../domain/tracing/trend.js';
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
@@ -197,7 +196,7 @@ export async function explainMastery(
       },
       p_correct: skill.expected_accuracy,
       log_odds: logOdds,
-      recent_change: changeText(changeOf(learner.trend, learner.attempts)),
+      recent_change: changeText(learner.trend),
       terms: terms.map(({ name, ...term }) => ({ name: snakeCase(name), ...term })),
     },
   };

@@ -80,9 +80,9 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setFloat64(182, momentum.short, true);
   record.setFloat64(190, momentum.long, true);
   writeCourse(record, trace.course);
-  record.setFloat32(trendAt, trend.share, true);
-  record.setFloat32(trendAt + 4, trend.recent, true);
-  record.setFloat32(trendAt + 8, trend.past, true);
+  record.setUint32(trendAt, trend.answers, true);
+  record.setFloat32(trendAt + 4, trend.share, true);
+  record.setFloat32(trendAt + 8, trend.change, true);
   record.setFloat32(trendAt + 12, trend.bias, true);
   return stored;
 }
@@ -165,9 +165,9 @@ export function decodeLearner(stored: Buffer): LearnerState {
       course: readCourse(record),
     },
     trend: {
-      share: record.getFloat32(trendAt, true),
-      recent: record.getFloat32(trendAt + 4, true),
-      past: record.getFloat32(trendAt + 8, true),
+      answers: record.getUint32(trendAt, true),
+      share: record.getFloat32(trendAt + 4, true),
+      change: record.getFloat32(trendAt + 8, true),
       bias: record.getFloat32(trendAt + 12, true),
     },
     items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },

@@ -105,7 +105,10 @@ export function tracedCases(
     const answers = log.correct.subarray(place - history, place);
     const right = answers.reduce((sum, value) => sum + value, 0);
     const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
-    return { trace: { ...averages, right, wrong: history - right }, trend: { share: shareAfter(answers) } };
+    return {
+      trace: { ...averages, right, wrong: history - right },
+      trend: { share: shareAfter(answers), answers: history },
+    };
   };
   return accuracyCases(log, unit, evenly(learners), before).map((one) => {
     const place = (log.starts[one.learner] as number) + one.history;
