@@ -20,10 +20,6 @@ export interface Band {
   readonly fitted?: Partial<Omit<Band, 'fitted'>> & Pick<Band, 'why'>;
 }
 
-/** Of whoever has the same chance on every skill, once each has answers enough: see docs/model.md. */
-const nearMastery =
-  'the fit says that who has mastered a skill is right 4 times of 5 and who has not 2 of 5, so on each of all skills this is mastery';
-
 const unknown: Range = [380, 620];
 const known: Range = [200, 450];
 
@@ -109,7 +105,6 @@ export const bands: Readonly<Record<string, Band>> = {
     in30: [0, 80],
     in120: [0, 180],
     width: known,
-    fitted: { why: nearMastery, current: [1250, 1500] },
   },
   'few of many': {
     why: 'sixty answers, three in four right, but on two skills',
@@ -142,7 +137,7 @@ export const bands: Readonly<Record<string, Band>> = {
     in120: [0, 150],
     width: known,
     onTrack: true,
-    fitted: { why: nearMastery, current: [1350, 1590], width: [250, 450] },
+    fitted: { why: 'fitted parameters are trusted in full', width: [150, 450] },
   },
   '300 answers on one day': {
     why: '80 % right: known well today; a few such days in fourteen are many answers, and partly forgotten between',
@@ -150,7 +145,6 @@ export const bands: Readonly<Record<string, Band>> = {
     in30: [-100, 80],
     in120: [-200, 180],
     width: known,
-    fitted: { why: nearMastery, current: [1400, 1600] },
   },
   'stuck on one skill': {
     why: '40 % right on one skill, ten days long: below the mean, little known',

@@ -70,7 +70,7 @@ export const scoreModel = {
   /** Least weight of a section's skills where the catalogue places none there: a coarse skill is many fine ones. */
   leastSkills: 20,
   /** What ability seen on some skills says about the rest (`transferOf`); wrong answers count up to `mostWrong` a skill. */
-  transfer: { high: 2, low: 5, perWrong: 2, mostWrong: 20, otherSection: 0.7, agreement: 0.8 },
+  transfer: { high: 2, low: 5, perWrong: 2, mostWrong: 20, otherSection: 0.7, agreement: 0.7 },
   /** Log-odds by which one right or wrong answer may move a skill from what ability predicts. */
   logitPerAnswer: 1,
   /** Process variance per day of looking ahead, and its share common to both sections. */
@@ -103,7 +103,7 @@ export const trendModel = {
   /** Learning is expected in full from the share `learningFrom`, not at all at `guessing`; after `minAnswers`. */
   guessing: 0.2,
   learningFrom: 0.5,
-  minAnswers: 100,
+  minAnswers: 30,
   /** Bias of predictions: gain per unit of surprise, also while results change, and share kept from answer to answer. */
   biasRate: 0.015,
   changingBiasRate: 0.06,
