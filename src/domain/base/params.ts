@@ -99,7 +99,7 @@ export const trendModel = {
   minAttempts: 5,
   /** Smaller changes are none; from the larger one on a change is clear: three standard errors of a constant learner. */
   noChange: 0.05,
-  clearChange: 0.11,
+  clearChange: 0.1,
   /** Learning is expected in full from the share `learningFrom`, not at all at `guessing`; after `minAnswers`. */
   guessing: 0.2,
   learningFrom: 0.5,

@@ -44,12 +44,11 @@ export function updateAbilities(
   isFalling: boolean,
 ): Abilities {
   const { math, rw } = abilities;
-  // Only in sections with the answer: the others would lose what is known of them.
   const rateOf = (share: number): number => (isFalling && share > 0 ? fallingDrift : drift);
   const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
-  // Equal rates give the same mix of the two matrices; unequal ones a sum of two that are positive definite.
+  // Also for unequal rates, the sum of two matrices that are positive definite.
   const covariance =
     Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
     Math.sqrt(forMath * forRw) * priorCovariance;

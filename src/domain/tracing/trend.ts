@@ -63,10 +63,7 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/**
- * Share of the usual learning that is expected from practice, 0 to 1: none while results fall clearly, or near the
- * chance of guessing. Between the limits it changes gradually, so that no single answer turns a forecast.
- */
+/** Share of the usual learning that practice brings, 0 to 1. It is gradual, so that no single answer turns a forecast. */
 export function learningPart({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
