@@ -68,14 +68,12 @@ async function stage(t: TestContext) {
       goals.write({ tenant, userId, setting: { targetScore, targetDate }, ifMatch: null, now: clock.now }),
     /** Gives the learner an ability, and asks for a check as an answer does. */
     stand: async (theta: number) => {
-      const ability = { theta, variance: 0.01 };
       const learner = {
         ...newLearner,
         version: 1,
         attempts: 60,
         baselineTotal: 990,
-        math: ability,
-        rw: ability,
+        abilities: { ...newLearner.abilities, math: theta, rw: theta },
       };
       const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock.now };
       const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });

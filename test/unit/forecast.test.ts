@@ -61,8 +61,7 @@ const subjects: fc.Arbitrary<ForecastSubject> = fc
     learner: {
       ...newLearner,
       attempts: 100,
-      math: { theta: theta[0], variance: 0.1 },
-      rw: { theta: theta[1], variance: 0.1 },
+      abilities: { ...newLearner.abilities, math: theta[0], rw: theta[1] },
       baselineTotal,
       activity: practisedOn(days),
     },
