@@ -62,7 +62,10 @@ test('a page tracks answers, flushes and reads mastery, without a key', inBrowse
   assert.deepEqual([aborted, redirected], ['ABORTED', 'BAD_RESPONSE1']);
   assert.deepEqual([queued, goal.target_score], [0, 1200]);
   const client = new Skilltrace({ baseUrl: service.baseUrl, apiKey: service.key });
-  assert.deepEqual(skills, (await client.mastery('u0')).skills);
+  // The expected accuracy changes with every second.
+  const counted = (all: readonly { total_attempts: number; mastery: number }[]) =>
+    all.map(({ total_attempts, mastery }) => ({ total_attempts, mastery }));
+  assert.deepEqual(counted(skills), counted((await client.mastery('u0')).skills));
   for (const learner of indices(5)) {
     const { attempts } = await client.attempts(`u${learner}`);
     const its = indices(10)
