@@ -42,8 +42,8 @@ interface SkillAdvice {
 }
 
 /**
- * At most five pieces of advice, at most one a skill: falling results, a section without answers, a goal out of reach, then by expected
- * gain per hour, ties by skill id: the same in whatever order the views were read. Source: science notes 7.
+ * At most five pieces of advice, at most one a skill: falling results, a section without answers, a goal out of reach,
+ * then by expected gain per hour, ties by skill id: the same in whatever order the views were read. Source: science notes 7.
  */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
   // A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs.
@@ -76,7 +76,7 @@ export function noAdviceReason(context: StudyContext): string {
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-/** A learner who stopped is not told of answers that are long past. */
+/** None for an idle learner: the recent answers are too old. */
 function decline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
   const isIdle = idleDaysOf(views, now) >= activityModel.days;
   if (!isFalling(trend) || isIdle) return [];

@@ -98,7 +98,7 @@ export function abilityChanges(
 /**
  * A section's skills as far as their mastery is trusted, and for the rest what ability predicts. The rest is not
  * forgotten and learns like the mean of the skills, without skills like a new one; it is gathered by rate of practice.
- * While results fall less is expected to be learned (`learningPart`): such practice does not raise a forecast.
+ * While results fall, practice brings less learning or none (`learningPart`).
  */
 function projectedSkills(
   views: readonly SkillView[],

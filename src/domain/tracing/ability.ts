@@ -35,7 +35,7 @@ export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
  * A Bayesian Rasch filter of two correlated abilities with constant state (cf. Pelánek 2016). The covariance stays
  * positive, so a right answer never lowers and a wrong one never raises an ability.
  * @param shares of the answer in each section: 0, .5 or 1
- * @param isFalling the learner's recent results are clearly below the earlier ones: the filter forgets them faster
+ * @param isFalling the learner's recent results are clearly below the earlier ones: forget the earlier ones faster
  */
 export function updateAbilities(
   abilities: Abilities,
@@ -48,7 +48,7 @@ export function updateAbilities(
   const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
-  // Also for unequal rates, the sum of two matrices that are positive definite.
+  // The square roots keep the matrix positive definite if the rates differ.
   const covariance =
     Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
     Math.sqrt(forMath * forRw) * priorCovariance;

@@ -32,7 +32,7 @@ export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | nu
   };
 }
 
-/** By the learner's earlier answers on the skill. @param easiness of the question within its skill, logits */
+/** Chance of a right answer by the learner's earlier answers on the skill; null: too few. @param easiness of the question within its skill, logits */
 export function usualChance(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,

@@ -147,7 +147,7 @@ export async function migrate(
   const current = await selectNumber(client, 'SELECT max(version) AS version FROM schema_migrations');
   checkVersion(current, known);
   const missing = known.filter(({ version }) => version > current);
-  // The first one makes an empty database whole.
+  // The first migration creates the whole current schema in an empty database.
   for (const step of (current === 0 ? missing.slice(0, 1) : missing).flatMap(({ steps }) => steps)) {
     if (typeof step === 'function') await step(client, cluster);
     else if (cluster === null) await Promise.all(step.map(run));
