@@ -19,7 +19,7 @@ minutes, are in npm run test:full.`,
  * Tests wait most of the time, for timers of the service and for ClickHouse: few files leave cores idle, and many hold one
  * another up for longer than a client may be silent.
  */
-const together = 5;
+const together = 3;
 /** Three times what the longest file took on a busy machine; it only bounds one that hangs. */
 const limitMs = 1_200_000;
 

@@ -152,7 +152,15 @@ test('names are listed in pages, in the order of their bytes', async () => {
   assert.deepEqual(await known(), ['a', 'b', 'c', 'd', 'é']);
 });
 
-test('mastery in pages holds what the whole holds', async () => {
+/** A skill without the fields that change with every second since the last answer. */
+const withoutExpected = ({
+  expected_accuracy,
+  expected_low,
+  expected_high,
+  ...skill
+}: Record<string, unknown>) => skill;
+
+test('pages of mastery contain the same skills as the whole list', async () => {
   const { caller } = await tenantOf();
   await caller.trackAll(many('ada', perLearner));
   const path = '/api/v1/mastery/ada';
@@ -161,8 +169,10 @@ test('mastery in pages holds what the whole holds', async () => {
   const first = (await caller.get(`${path}?limit=3`)).json.data;
   const rest = (await caller.get(`${path}?limit=3&cursor=${first.next_cursor}`)).json.data;
   assert.equal(rest.next_cursor, null);
-  assert.deepEqual([...first.skills, ...rest.skills], whole.skills);
-  assert.deepEqual((await caller.get(`${path}?cursor=${first.next_cursor}`)).json.data, rest);
+  const pages = [...first.skills, ...rest.skills];
+  assert.deepEqual(pages.map(withoutExpected), whole.skills.map(withoutExpected));
+  const again = (await caller.get(`${path}?cursor=${first.next_cursor}`)).json.data;
+  assert.deepEqual(again.skills.map(withoutExpected), rest.skills.map(withoutExpected));
   for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'cursor=abc', 'limit='])
     assert.deepEqual(refusal(await caller.get(`${path}?${bad}`)), [400, 'INVALID_REQUEST'], bad);
 });
