@@ -268,7 +268,7 @@ test('where the truncation of difficulty moves with the parameters, the best fit
 });
 
 test('parameters come back from many synthetic learners, with difficulty too', () => {
-  const truth = { pInit: 0.35, pLearn: 0.12, pGuess: 0.25, pSlip: 0.08, pForget: 0.02 };
+  const truth = { pInit: 0.35, pLearn: 0.12, pGuess: 0.28, pSlip: 0.08, pForget: 0.02 };
   for (const scale of [0, 0.75]) {
     const log = syntheticLog({
       learners: 4000,

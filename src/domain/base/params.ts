@@ -151,14 +151,14 @@ export const goalModel = {
 } as const;
 
 /**
- * Ranges of fitted parameters. They keep the states readable: at least 85 % right with mastery (Baker, Corbett & Aleven
- * 2008: slip and guess below .5), and no single answer that decides. `itemGuess` and `itemSlip` limit guess and slip of one
- * question after the shift by its difficulty.
+ * Ranges of fitted parameters. They keep the states readable: at least 85 % right with mastery, at least 25 % without (a
+ * guess among four options; Baker, Corbett & Aleven 2008: slip and guess below .5). `itemGuess` and `itemSlip` limit guess
+ * and slip of one question after the shift by its difficulty.
  */
 export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>> = {
   pInit: { low: 0.02, high: 0.9 },
   pLearn: { low: 0.001, high: 0.16 },
-  pGuess: { low: 0.2, high: 0.4 },
+  pGuess: { low: 0.25, high: 0.4 },
   pSlip: { low: 0.02, high: 0.15 },
   pForget: { low: 0.01, high: 0.03 },
   itemGuess: { low: 0.02, high: 0.45 },
@@ -178,14 +178,17 @@ export const manualForget: Range = { low: 0, high: 0.1 };
 /** P* (`pStar`) stays below this share of pInit, so that the first wrong answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
-/** How strongly a fit is drawn to its prior means, in learners (pInit) or expected visits of the state (simulated). */
-export const priorStrengths: BktParameters = { pInit: 20, pLearn: 60, pGuess: 40, pSlip: 60, pForget: 60 };
+/**
+ * How strongly a fit is drawn to its prior means, in learners (pInit) or expected visits of the state (simulated). The high
+ * value of pLearn keeps single skills from fast learning, with which two right answers after ten wrong ones give mastery.
+ */
+export const priorStrengths: BktParameters = { pInit: 20, pLearn: 250, pGuess: 40, pSlip: 60, pForget: 60 };
 
 /** Prior means while a tenant has no large skills to take them from; never served. */
 export const fitPriorMeans: BktParameters = {
   pInit: 0.35,
-  pLearn: 0.12,
-  pGuess: 0.2,
+  pLearn: 0.07,
+  pGuess: 0.25,
   pSlip: 0.1,
   pForget: 0.015,
 };
