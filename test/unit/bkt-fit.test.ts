@@ -273,6 +273,8 @@ test('parameters come back from many synthetic learners, with difficulty too', (
     const log = syntheticLog({
       learners: 4000,
       truth: [truth],
+      // Forgetting shows in long runs of answers only.
+      attempts: [10, 40],
       seed: 11,
       ...(scale > 0 && { difficultyScale: scale }),
     });
