@@ -106,7 +106,7 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
   { title: 'Expected low', value: ({ expected_low }) => expected_low, isForFile: true },
   { title: 'Expected high', value: ({ expected_high }) => expected_high, isForFile: true },
   {
-    title: 'Mastery now',
+    title: 'Mastery',
     value: ({ mastery }) => mastery,
     show: ({ mastery }) => percent(mastery),
     about: masteryMeaning,
