@@ -16,8 +16,8 @@ minutes, are in npm run test:full.`,
 });
 
 /**
- * Tests wait most of the time, for timers of the service and for ClickHouse: few files leave cores idle, and many hold one
- * another up for longer than a client may be silent.
+ * Three files keep two cores busy. With five the run takes as long, and on a slow machine tests exceed the time limits of
+ * clients and of the shutdown.
  */
 const together = 3;
 /** Three times what the longest file took on a busy machine; it only bounds one that hangs. */
