@@ -145,6 +145,7 @@ export const bands: Readonly<Record<string, Band>> = {
     in30: [-100, 80],
     in120: [-200, 180],
     width: known,
+    fitted: { why: 'fitted parameters are trusted in full', width: [150, 450] },
   },
   'stuck on one skill': {
     why: '40 % right on one skill, ten days long: below the mean, little known',
