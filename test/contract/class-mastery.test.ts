@@ -71,9 +71,9 @@ test('each as the call of one learner tells, of all skills or some', async () =>
         { index, user_id, status: 200, data: figuresOf(own) },
       );
       assert.deepEqual(Object.keys(expected_accuracy), Object.keys(figures.mastery));
-      // It moves with the time since the last answer, and the two reads are some milliseconds apart.
+      // Expected accuracy depends on the time since the last answer, and the two reads may be seconds apart.
       for (const one of own)
-        assert.ok(Math.abs(expected_accuracy[one.skill_id] - one.expected_accuracy) < 1e-3, one.skill_id);
+        assert.ok(Math.abs(expected_accuracy[one.skill_id] - one.expected_accuracy) < 1e-2, one.skill_id);
     }
   }
   const { results } = await resultsOf({ user_ids: people });

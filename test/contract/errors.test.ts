@@ -235,7 +235,9 @@ test('X-Request-Id: a plain one comes back, any other is replaced', async () => 
 
 test('HEAD answers as GET without a body', async () => {
   const path = '/api/v1/mastery/somebody';
-  await caller.track(event({ user_id: 'somebody' }));
+  // Soon after an answer, expected accuracy changes from one second to the next, and its number of digits with it.
+  const occurred_at = new Date(Date.now() - 43_200_000).toISOString();
+  await caller.track(event({ user_id: 'somebody', occurred_at }));
   for (const [target, key] of [
     [path, service.key],
     [path, null],
