@@ -152,27 +152,19 @@ test('names are listed in pages, in the order of their bytes', async () => {
   assert.deepEqual(await known(), ['a', 'b', 'c', 'd', 'é']);
 });
 
-/** A skill without the fields that change with every second since the last answer. */
-const withoutExpected = ({
-  expected_accuracy,
-  expected_low,
-  expected_high,
-  ...skill
-}: Record<string, unknown>) => skill;
-
 test('pages of mastery contain the same skills as the whole list', async () => {
   const { caller } = await tenantOf();
-  await caller.trackAll(many('ada', perLearner));
+  // So long ago that no figure changes between two reads.
+  const occurred_at = new Date(Date.now() - 300 * 86_400_000).toISOString();
+  await caller.trackAll(many('ada', perLearner).map((one) => ({ ...one, occurred_at })));
   const path = '/api/v1/mastery/ada';
   const whole = (await caller.get(path)).json.data;
   assert.equal(whole.next_cursor, null);
   const first = (await caller.get(`${path}?limit=3`)).json.data;
   const rest = (await caller.get(`${path}?limit=3&cursor=${first.next_cursor}`)).json.data;
   assert.equal(rest.next_cursor, null);
-  const pages = [...first.skills, ...rest.skills];
-  assert.deepEqual(pages.map(withoutExpected), whole.skills.map(withoutExpected));
-  const again = (await caller.get(`${path}?cursor=${first.next_cursor}`)).json.data;
-  assert.deepEqual(again.skills.map(withoutExpected), rest.skills.map(withoutExpected));
+  assert.deepEqual([...first.skills, ...rest.skills], whole.skills);
+  assert.deepEqual((await caller.get(`${path}?cursor=${first.next_cursor}`)).json.data, rest);
   for (const bad of ['limit=0', 'limit=1001', 'limit=x', 'cursor=abc', 'limit='])
     assert.deepEqual(refusal(await caller.get(`${path}?${bad}`)), [400, 'INVALID_REQUEST'], bad);
 });

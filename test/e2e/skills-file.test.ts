@@ -55,7 +55,7 @@ test('CSV, then JSON, then CSV again: the file wins for what it names, all else 
   assert.deepEqual(await shown(callerOf(second, second.key), 'b'), ['Beta', null, 1, 0.3, 'default', '"2"']);
   assert.deepEqual(await shown(caller, 'z'), ['Zeta', null, 4, 0.5, 'manual', '"5"']);
   await second.stop();
-  await first.stop();
+  assert.equal(await first.stop(), true);
 
   const json = {
     skills: [
@@ -76,7 +76,7 @@ test('CSV, then JSON, then CSV again: the file wins for what it names, all else 
   assert.deepEqual((await callerOf(third, third.key).get('/api/v1/skills')).json.data, rows);
   assert.deepEqual(await shown(caller, 'a'), ['Changed', 'rw', 3, 0.5, 'manual', '"6"']);
   await third.stop();
-  await again.stop();
+  assert.equal(await again.stop(), true);
 
   const last = await startService(t, fileOf(csv));
   caller = callerOf(last, last.key);
