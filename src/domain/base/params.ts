@@ -95,16 +95,16 @@ export const trendModel = {
   /** Weight of the newest answer: averages over about the last 70 and the last 100 answers. */
   shareRate: 0.015,
   changeRate: 0.01,
-  /** Earlier answers on a skill that make a comparison. */
+  /** Least number of earlier answers on a skill to compare with. */
   minAttempts: 5,
-  /** Smaller changes are none; from the larger one on a change is clear: three standard errors of a constant learner. */
+  /** Changes up to `noChange` are ignored. `clearChange` is three standard errors of a constant learner. */
   noChange: 0.05,
   clearChange: 0.1,
-  /** Learning is expected in full from the share `learningFrom`, not at all at `guessing`; after `minAnswers`. */
+  /** After `minAnswers`, forecasts expect no learning at a share right of `guessing`, and full learning at `learningFrom`. */
   guessing: 0.2,
   learningFrom: 0.5,
   minAnswers: 30,
-  /** Bias of predictions: gain per unit of surprise, also while results change, and share kept from answer to answer. */
+  /** Bias of predictions: gain per unit of surprise, the gain while results change, and the factor per answer. */
   biasRate: 0.015,
   changingBiasRate: 0.06,
   biasFading: 0.998,
@@ -179,8 +179,8 @@ export const manualForget: Range = { low: 0, high: 0.1 };
 export const wrongAnswerShare = 0.9;
 
 /**
- * How strongly a fit is drawn to its prior means, in learners (pInit) or expected visits of the state (simulated). The high
- * value of pLearn keeps single skills from fast learning, with which two right answers after ten wrong ones give mastery.
+ * Strength of the prior means in a fit, in learners (pInit) or expected visits of the state (simulated). pLearn is high: with
+ * fast learning on a skill, two right answers after ten wrong ones would look like mastery.
  */
 export const priorStrengths: BktParameters = { pInit: 20, pLearn: 250, pGuess: 40, pSlip: 60, pForget: 60 };
 

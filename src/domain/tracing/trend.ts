@@ -32,7 +32,10 @@ export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | nu
   };
 }
 
-/** Chance of a right answer by the learner's earlier answers on the skill; null: too few. @param easiness of the question within its skill, logits */
+/**
+ * Chance of a right answer by the learner's earlier answers on the skill; null if there are too few.
+ * @param easiness of the question within its skill, logits
+ */
 export function usualChance(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,
