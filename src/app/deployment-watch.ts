@@ -79,7 +79,7 @@ function blockedReason(deployment: Deployment | null, partitions: number): strin
 }
 
 /**
- * To be called before the schema is migrated: the version before has to drain what it left, and refuses a newer schema.
+ * Call it before creating the schema: the previous version must drain what it left, and it rejects a newer schema.
  * @throws StartError for a deployment of another version; ApiError UNAVAILABLE
  */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {

@@ -1,10 +1,10 @@
-/** Brings the database to this version's schema when a process starts. */
+/** Creates the ClickHouse schema when a process starts. */
 import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { connectWarehouse, ensureDatabase } from '../warehouse/clickhouse/client.js';
-import { migrate } from '../warehouse/schema/migrations.js';
+import { createSchema } from '../warehouse/schema/create-schema.js';
 
 const retryMs = 2000;
 
@@ -23,8 +23,7 @@ export async function prepareSchema(
   const prepare = async (): Promise<void> => {
     try {
       await ensureDatabase(clickhouseUrl, clickhouseCluster);
-      const applied = await migrate(client, clickhouseCluster);
-      if (applied.length > 0) logger.info({ versions: applied }, 'ClickHouse schema migrated');
+      if (await createSchema(client, clickhouseCluster)) logger.info('ClickHouse schema created');
     } catch (error) {
       if (error instanceof StartError) throw error;
       if (closers.closing) return;

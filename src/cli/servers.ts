@@ -15,7 +15,7 @@ import { releaseLock, takeLock } from '../store/redis/lock.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
 import { holdsState } from '../warehouse/reads/presence.js';
-import { migrate } from '../warehouse/schema/migrations.js';
+import { createSchema } from '../warehouse/schema/create-schema.js';
 import type { CommandContext } from './command.js';
 
 export interface Servers {
@@ -87,7 +87,7 @@ export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<
       ? new StartError(`ClickHouse: ${cause.message}`, { cause })
       : cause;
   });
-  await migrate(clickhouse, clickhouseCluster);
+  await createSchema(clickhouse, clickhouseCluster);
 }
 
 async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {

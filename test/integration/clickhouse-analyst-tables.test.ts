@@ -7,7 +7,7 @@ import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { temporaryFolder } from '../support/clickhouse-child.js';
 
 let folder: { path: string; remove: () => Promise<void> };
@@ -29,7 +29,7 @@ before(async () => {
     return started;
   });
   service = connectWarehouse(server.clickhouseUrl);
-  await migrate(service);
+  await createSchema(service);
   await service.command({
     query: "INSERT INTO api_keys (tenant, sealed_hash) VALUES ('kept-tenant', 'kept-hash')",
   });

@@ -22,7 +22,7 @@ import { catalogueJournalKey, forecastsKey, journalKey } from '../../src/store/r
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { callerOf } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
@@ -339,7 +339,7 @@ test('the journal waits for ClickHouse', { timeout: 600_000 }, async (t) => {
   await ensureDatabase(server.clickhouseUrl);
   const client = connectWarehouse(server.clickhouseUrl);
   closers.add('client', () => client.close());
-  await migrate(client);
+  await createSchema(client);
   await addGoal(redis, firstAt, { userId: 'before' });
   const log = heard();
   const drain = createJournalDrain({ journal, warehouse: createJournalWarehouse(client), logger: silent });

@@ -166,6 +166,26 @@ function withoutRetracted(dump: Map<string, string[]>): Map<string, string[]> {
   return new Map([...dump].filter(([name]) => name !== `st:{p${partition}}:accepted`));
 }
 
+test(
+  'a record of an unknown format is rejected and left as it is, and other learners go on',
+  limit,
+  async (t) => {
+    const again = await start(t);
+    const caller = callerOf(again, again.key);
+    const [user = '', other = ''] = users;
+    const key = learnerKey(partitionOf('default', user, 16), 'default', user);
+    const current = (await redis.hgetBuffer(key, 'L')) as Buffer;
+    const unknown = Buffer.from(current);
+    unknown[0] = 255;
+    await redis.hset(key, 'L', unknown);
+    const answer = { skill_id: 'skill 0', is_correct: true };
+    assert.equal((await caller.track({ ...answer, user_id: user })).status, 500);
+    assert.equal((await caller.track({ ...answer, user_id: other })).status, 200);
+    assert.deepEqual(await redis.hgetBuffer(key, 'L'), unknown);
+    await redis.hset(key, 'L', current);
+  },
+);
+
 test('ids of before are known, of retracted answers too', limit, async (t) => {
   const again = await start(t);
   const caller = callerOf(again, again.key);

@@ -19,7 +19,7 @@ import { connectRedis, whenReady } from '../../src/store/redis/client.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { fillOutbox } from '../support/attempt-rows.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { tempDir } from '../support/temp.js';
@@ -124,7 +124,7 @@ test('ClickHouse away means a longer outbox, nothing else', { timeout: 600_000 }
   await ensureDatabase(server.clickhouseUrl);
   const client = connectWarehouse(server.clickhouseUrl);
   t.after(() => client.close());
-  await migrate(client);
+  await createSchema(client);
   await server.stop(10_000);
 
   const { outbox, stats, drained } = start(t, redisUrl, redis, server.clickhouseUrl);

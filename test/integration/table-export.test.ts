@@ -12,9 +12,8 @@ import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, runStatement, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
-import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
-import { formerDays } from '../../src/warehouse/schema/views.js';
 import { endOf, runCommand, spawnCommand } from '../support/command.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 
@@ -28,7 +27,7 @@ const redisUrl = await startTestRedis({ after });
 const { clickhouseUrl } = await freshDatabase();
 const client = connectWarehouse(clickhouseUrl);
 after(() => client.close());
-await migrate(client);
+await createSchema(client);
 await answer(tenant, learners * each);
 await answer('other', 100);
 await runStatement(client, 'CREATE TABLE back AS attempts ENGINE = Memory');
@@ -211,11 +210,7 @@ test('every table that analysts may read and that has tenants can be exported, i
   );
   const readable = withTenant.map(({ table }) => table).filter((table) => analystTables.includes(table));
   assert.deepEqual(
-    [
-      ...tenantTables.map(({ name }) => name),
-      ...rollups.map(({ table }) => table.name),
-      formerDays.name,
-    ].sort(),
+    [...tenantTables.map(({ name }) => name), ...rollups.map(({ table }) => table.name)].sort(),
     readable.sort(),
   );
   for (const table of tenantTables) {

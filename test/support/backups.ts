@@ -15,7 +15,7 @@ import { startRedis } from '../../src/embedded/redis.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
 
@@ -86,7 +86,7 @@ export async function exportTables(client: ClickHouseClient): Promise<TableTexts
 
 /** Puts them into an empty database; the views fill the rollups. */
 export async function restoreTables(client: ClickHouseClient, texts: TableTexts): Promise<void> {
-  await migrate(client);
+  await createSchema(client);
   for (const [name, text] of texts) {
     const query = `INSERT INTO ${name} FORMAT TabSeparatedWithNames\n${text}`;
     await client.command({ query });

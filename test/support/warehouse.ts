@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { migrate } from '../../src/warehouse/schema/migrations.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { waitFor } from './wait.js';
 
-/** A migrated database of its own on the server of the URL. */
+/** A separate database with the schema, on the server of the URL. */
 export async function testDatabase(
   t: TestContext,
   clickhouseUrl: string,
@@ -16,7 +16,7 @@ export async function testDatabase(
   await ensureDatabase(url.href);
   const client = connectWarehouse(url.href);
   t.after(() => client.close());
-  await migrate(client);
+  await createSchema(client);
   return { url: url.href, client };
 }
 

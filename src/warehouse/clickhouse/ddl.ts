@@ -135,15 +135,6 @@ const createTable = ({ columns, indexes = [], partitionBy, settings, ...table }:
     `COMMENT ${quote(table.comment)}`,
   ].join('\n');
 
-/** Adds a column to the table of an earlier version, in the place that its definition has now. */
-export function addColumn({ name, columns }: Table, column: string, cluster: Cluster): string[] {
-  const at = columns.findIndex((one) => one.name === column);
-  const added = `ADD COLUMN IF NOT EXISTS ${declare(columns[at] as Column)} AFTER ${columns[at - 1]?.name}`;
-  const tables = cluster === null ? [name] : [storedName(name, cluster), name];
-  return tables.map((table) => `ALTER TABLE ${everywhere(table, cluster)} ${added}`);
-}
-
-/** Takes the place of one of an earlier version. */
 export const createView = ({ name, comment, columns, query }: View): string =>
   `CREATE OR REPLACE VIEW ${name}${columns ? inLines(columns.map(declare)) : ''} AS\n${query}\nCOMMENT ${quote(comment)}`;
 

@@ -20,7 +20,6 @@ export const tenantTables = `
   forecasts | made_at | user_id String, made_at DateTime64(3,'UTC'), forecast_days UInt16, confidence_level Float64
   goal_changes FINAL | updated_at | user_id String, updated_at DateTime64(3,'UTC')
   goals | updated_at | user_id String
-  learner_baselines FINAL | taken_at | user_id String, model_version UInt32
   learner_skill_daily | day | user_id String, skill_id String, day Date
   learner_skill_total | last_day | user_id String, skill_id String
   learner_snapshots FINAL | - | user_id String

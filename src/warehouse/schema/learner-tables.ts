@@ -5,14 +5,7 @@
  */
 import type { Table } from '../clickhouse/ddl.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums } from './rollups.js';
-import {
-  attempts,
-  goalChanges,
-  learnerBaselines,
-  learnerSnapshots,
-  servedForecasts,
-  takenBack,
-} from './tables.js';
+import { attempts, goalChanges, learnerSnapshots, servedForecasts, takenBack } from './tables.js';
 
 /**
  * SQL with parameters that say where a history ended: after an erasure, a learner may have begun a new one. What names the
@@ -66,7 +59,6 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
   // Redis dates them, as it does the erasure.
   { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
-  { table: learnerBaselines, rowType: 'learner_baseline', ended: upTo('taken_at', 'until') },
 ];
 
 /** What an export reads of a table: a row that was inserted twice, or is not summed up yet, is one there. */

@@ -261,37 +261,28 @@ export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
 export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
 export const isArchived = `a.month <= ${archivedThrough}`;
 
-const aggregates = (alias: string): Expressions => ({
-  last_answer: `max(${packed(`${alias}.last_answer.1`, `${alias}.last_answer.2`, `${alias}.last_answer.3`)})`,
-  kind: kindOf(`${alias}.day`),
-  days: `groupUniqArray(${alias}.day)`,
-  plateau_day: `maxIf(${alias}.day, ${alias}.plateau_attempts > 0)`,
-  learners: `uniqState(${alias}.user_id)`,
-});
+/** Sums of the archive that are not `sum` of its column of the same name. */
+const archiveAggregates: Expressions = {
+  last_answer: `max(${packed('a.last_answer.1', 'a.last_answer.2', 'a.last_answer.3')})`,
+  kind: kindOf('a.day'),
+  days: 'groupUniqArray(a.day)',
+  plateau_day: 'maxIf(a.day, a.plateau_attempts > 0)',
+  learners: 'uniqState(a.user_id)',
+};
 
-/** Sums of days, as the archive and earlier versions have them, as rows of a rollup. @param where a condition over `alias` */
-export function selectDays(
-  { keys, sums, levels, partial }: Rollup,
-  alias: string,
-  from: string,
-  where: string,
-): string {
-  const names = Object.keys(keys);
+/** What is archived, as rows of the rollup. @param where a condition over `a` */
+export function selectArchived({ keys, sums, levels, partial }: Rollup, where: string): string {
   const columns = [
-    ...names.map((name) => `${alias}.${name} AS ${name}`),
+    ...Object.keys(keys).map((name) => `a.${name} AS ${name}`),
     ...Object.keys(sums).map((name) => {
-      const sum = aggregates(alias)[name] ?? `sum(${alias}.${name})`;
-      return `${whereAsked(partial[name], sum, `${alias}.day`)} AS ${name}`;
+      const sum = archiveAggregates[name] ?? `sum(a.${name})`;
+      return `${whereAsked(partial[name], sum, 'a.day')} AS ${name}`;
     }),
   ];
   return [
     `SELECT ${columns.join(', ')}`,
-    `FROM ${from}`,
-    `WHERE ${where}`,
-    groupBy(levels, (name) => `${alias}.${name}`),
+    `FROM ${archivedDays}`,
+    `WHERE ${isArchived} AND ${where}`,
+    groupBy(levels, (name) => `a.${name}`),
   ].join('\n');
 }
-
-/** What is archived, as rows of the rollup. @param where a condition over `a` */
-export const selectArchived = (rollup: Rollup, where: string): string =>
-  selectDays(rollup, 'a', archivedDays, `${isArchived} AND ${where}`);

@@ -9,9 +9,6 @@ const engine = 'ReplacingMergeTree';
 /** Condition: the row was counted among the accepted answers of its partition (ADR 23), as earlier versions did not. */
 export const countedRows = 'learner_version > 0';
 
-/** Finds an answer by its id without the learner. */
-export const eventIdIndex = 'event_ids event_id TYPE bloom_filter GRANULARITY 1';
-
 /**
  * One row an answer. Partitioned by the month of arrival: callers choose occurred_at and could spread one block
  * over more than the engine's 100 partitions; nobody but this service sets received_at.
@@ -73,7 +70,11 @@ export const attempts = defineTable(
   `,
   {
     engine: 'MergeTree',
-    indexes: ['outbox_time outbox_ms TYPE minmax GRANULARITY 1', eventIdIndex],
+    indexes: [
+      'outbox_time outbox_ms TYPE minmax GRANULARITY 1',
+      // Finds an answer by its id without the learner.
+      'event_ids event_id TYPE bloom_filter GRANULARITY 1',
+    ],
     partitionBy: 'toYYYYMM(received_at)',
     orderBy: '(tenant, user_id, learner_seq)',
     settings: rememberingTokens,
@@ -304,19 +305,4 @@ export const learnerSnapshots = defineTable(
     state String zstd -- The learner's records in Redis, as JSON with a version (src/store/learners/learner-codec.ts)
   `,
   { engine: 'ReplacingMergeTree(learner_seq)', orderBy: '(tenant, user_id)' },
-);
-
-/** Always empty: no version writes it any more. Proofs of erasures name it, those that callers keep too. */
-export const learnerBaselines = defineTable(
-  'learner_baselines -- Baseline of a learner whose rows have one of earlier formulas: taken anew when Redis was restored by later ones; read it with FINAL',
-  `
-    tenant LowCardinality(String) -- Owner
-    user_id String zstd -- Learner
-    partition_id UInt16 -- Redis partition of the learner
-    model_version UInt32 -- Version of the rules by which it was taken
-    baseline_total UInt16
-      -- Total score that progress to a goal is measured from, 400 to 1600: where the learner stood at the 20th answer
-    taken_at DateTime64(3, 'UTC') -- When it was taken
-  `,
-  { engine: 'ReplacingMergeTree(taken_at)', orderBy: '(tenant, user_id, model_version)' },
 );

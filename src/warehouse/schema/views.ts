@@ -29,12 +29,6 @@ FROM (
 ) WHERE last.1 IS NOT NULL`,
 };
 
-export const formerDays: View = {
-  name: 'daily_learner_skill',
-  comment: 'The days of learner_sums under an earlier name, for proofs of erasures that name it',
-  query: "SELECT * EXCEPT (kind, days, plateau_day) FROM learner_sums WHERE kind = 'day'",
-};
-
 const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
 
 export const skillCatalogue: View = {

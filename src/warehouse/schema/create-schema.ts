@@ -1,0 +1,128 @@
+/** Creates the tables and views in their present form, and rejects a database that another schema version created. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { StartError } from '../../lifecycle.js';
+import { callersTime, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
+import {
+  type Cluster,
+  createTables,
+  createView,
+  defineTable,
+  everywhere,
+  storedName,
+  type View,
+} from '../clickhouse/ddl.js';
+import { type Rollup, selectRollup } from './rollup.js';
+import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
+import * as tables from './tables.js';
+import * as views from './views.js';
+
+/** Raise it with every change of a table or a view. */
+const schemaVersion = 10;
+
+/** Two processes may record the same version, so readers take the highest. */
+const schemaMigrations = defineTable(
+  'schema_migrations -- Versions of the schema that were reached',
+  `
+    version UInt32 -- Number of the migration
+    name String -- What it brought
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When it was finished
+  `,
+  { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: '' },
+);
+
+/** Without `attempts`. */
+const otherTables = [
+  ...rollups.map(({ table }) => table),
+  ...[tables.modelVersions, tables.skillParameters],
+  ...[tables.goalChanges, tables.skillChanges, tables.servedForecasts],
+  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures],
+  ...[tables.webhooks, tables.xapiMappings],
+  ...[archivedMonths, archivedLearnerSkill, tables.learnerSnapshots],
+];
+
+/** A view reads only views of earlier groups. */
+const viewGroups: readonly (readonly View[])[] = [
+  [
+    ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view)),
+    ...[views.goals, views.skillCatalogue, views.forecasts, views.cohortSkillWeekly, views.skillVelocity],
+  ],
+  [views.forecastOutcomes],
+  [views.forecastCoverage],
+];
+
+/** Groups of statements. Each group needs the ones before it; every statement can be repeated, also concurrently. */
+export const schemaStatements = (cluster: Cluster): string[][] => [
+  otherTables.flatMap((table) => createTables(table, cluster)),
+  createTables(tables.attempts, cluster),
+  rollups.map((rollup) => createMaterializedView(rollup, cluster)),
+  ...viewGroups.map((group) =>
+    group.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),
+  ),
+];
+
+/** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
+const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
+  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} ` +
+  `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
+
+/**
+ * Creates the schema in an empty database and records its version. Does nothing if the version is recorded.
+ *
+ * @returns whether the schema was created now
+ * @throws StartError for a database of another schema version, or if its tables are those of one server and a cluster is
+ *   set, or the reverse
+ */
+export async function createSchema(client: ClickHouseClient, cluster: Cluster = null): Promise<boolean> {
+  const run = (query: string) => runStatement(client, query);
+  for (const query of createTables(schemaMigrations, cluster)) await run(query);
+  await checkPlace(client, cluster);
+  const current = await selectNumber(client, 'SELECT max(version) AS version FROM schema_migrations');
+  if (current === schemaVersion) return false;
+  if (current !== 0) throw otherVersionError(current);
+  for (const group of schemaStatements(cluster)) {
+    if (cluster === null) await Promise.all(group.map(run));
+    // A Distributed table is made after the one that it reads.
+    else for (const query of group) await run(query);
+  }
+  await client.insert({
+    table: schemaMigrations.name,
+    columns: ['version', 'name'],
+    format: 'JSONEachRow',
+    values: [{ version: schemaVersion, name: 'the whole schema' }],
+    clickhouse_settings: { async_insert: 0 },
+  });
+  return true;
+}
+
+/** Versions of the server and of the schema in it. */
+export async function warehouseVersions(client: ClickHouseClient) {
+  const query = 'SELECT version() AS server, max(version) AS schema FROM schema_migrations';
+  const [found] = await selectRows<{ server: string; schema: number }>(client, query, {
+    signal: callersTime(),
+  });
+  return { version: found?.server ?? 'unknown', schema: Number(found?.schema ?? 0) };
+}
+
+/** IF NOT EXISTS would leave the existing tables as they are. */
+async function checkPlace(client: ClickHouseClient, cluster: Cluster): Promise<void> {
+  const query = `SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = '${schemaMigrations.name}'`;
+  const [table] = await selectRows<{ engine: string }>(client, query);
+  const isOnCluster = table?.engine === 'Distributed';
+  if (isOnCluster && cluster === null)
+    throw new StartError(
+      'the tables in ClickHouse are those of a cluster: set CLICKHOUSE_CLUSTER to its name',
+    );
+  if (!isOnCluster && cluster !== null)
+    throw new StartError(
+      `the tables in ClickHouse are not those of a cluster: use another database for CLICKHOUSE_CLUSTER=${cluster}`,
+    );
+}
+
+function otherVersionError(current: number): StartError {
+  const found = `ClickHouse has schema version ${current}, this version of the service`;
+  return new StartError(
+    current > schemaVersion
+      ? `${found} knows ${schemaVersion}: install the newer one`
+      : `${found} needs ${schemaVersion}: use another database`,
+  );
+}
