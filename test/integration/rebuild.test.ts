@@ -257,12 +257,6 @@ test('a comparison tells what differs, and writes nothing', { timeout: 600_000 }
   await redis.del(gone);
   await redis.hset(changed, skill, record);
   await redis.hset(behind, 'L', own);
-  // As an earlier version wrote both records.
-  const older = others[1] as string;
-  const olderOwn = ((await redis.hgetBuffer(older, 'L')) as Buffer).subarray(0, 198);
-  await redis.hset(older, 'L', olderOwn);
-  const old = (await redis.hkeys(older)).find((field) => field.startsWith('s')) as string;
-  await redis.hset(older, old, ((await redis.hgetBuffer(older, old)) as Buffer).subarray(0, 116));
   const strange = `${others[0]?.slice(0, others[0].indexOf('default'))}default:nobody`;
   await redis.copy(others[0] as string, strange);
   const dump = withoutItems(await dumpRedis(redis));

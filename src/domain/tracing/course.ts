@@ -25,8 +25,6 @@ export const askedOf = ({
 
 /** Figures have single precision, as they are stored. */
 export const newCourse = {
-  /** Counted here: fewer than the learner's where an earlier version began the record. */
-  answers: 0,
   /** Keys of the skills answered last, each once, newest first, at most `model.skills`. */
   skills: [] as readonly number[],
   /** How answers on each of them went: a moving average of right as .5 and wrong as -.5. */
@@ -50,7 +48,7 @@ export const newCourse = {
 export type Course = Readonly<typeof newCourse>;
 
 /**
- * @param place of the answer, from 1: of a learner whom an earlier version began, the first skill stays unknown
+ * @param place of the answer, from 1
  * @param wrongRun wrong answers in a row on the item up to now
  * @param abilityOffset log-odds of a right answer of a new learner on skill and item
  */
@@ -68,7 +66,6 @@ export function updateCourse(
   const isRetry = item !== 0 && wrongRun > 0;
   const isFirst = item !== 0 && wrongRun === 0;
   return {
-    answers: course.answers + 1,
     skills: movedToFront(skills, before, skill),
     forms: movedToFront(
       forms,

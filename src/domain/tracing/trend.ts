@@ -4,7 +4,7 @@ import { trendModel as model } from '../base/params.js';
 
 /** Figures have single precision, as they are stored. */
 export const newTrend = {
-  /** Counted here: fewer than the learner's if an earlier version began the record. */
+  /** The learner's counted answers. */
   answers: 0,
   /** Share of right answers, over about the last 70. */
   share: 0,

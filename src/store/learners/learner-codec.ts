@@ -1,44 +1,26 @@
 /**
- * Binary records of a learner's states, little-endian. Fields are only ever appended: a shorter record was written by an
- * earlier version, and the fields that it lacks have their start values. Another format byte is refused, for a guess would
+ * Binary records of a learner's states, little-endian. A record with another format byte or length is rejected: a guess would
  * change a learner's mastery unnoticed.
  */
 import { sections } from '../../domain/base/common.js';
-import { activityModel, courseModel, defaultParameters } from '../../domain/base/params.js';
+import { activityModel, courseModel } from '../../domain/base/params.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import type { Course } from '../../domain/tracing/course.js';
-import type { PaceState } from '../../domain/tracing/pace.js';
-import {
-  hasSteadyMastery,
-  isReached,
-  type LearnerState,
-  newLearner,
-  newSkill,
-  type SkillState,
-} from '../../domain/tracing/states.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { hashItem } from '../models/item-store.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
-const learnerBytes = 314;
-/** Where the figures of `course.ts` begin, which records of earlier versions lack. */
+const learnerBytes = 310;
+/** Where the figures of `course.ts` begin. */
 const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
-const trendAt = courseEnd + 44;
+const trendAt = courseEnd + 40;
 /** At most 124: Redis keeps it in a block of 128 bytes. */
 const skillBytes = 123;
-const reachedAt = 116;
-const streakAt = 117;
-const accuracyAt = 118;
-const readyAt = 122;
-/** Slowness. In records that end before `accuracyAt`: efficiency by an earlier formula. */
-const slownessAt = 64;
 const itemBytes = 11;
-/**
- * An item's last four answers stand above the 28 bits of `elsewhere`. A process of an earlier version reads a lag of 0 there,
- * until it writes the record; above the run of wrong answers it would read a longer run, and write that for good.
- */
+/** An item's last four answers are stored above the 28 bits of `elsewhere`. */
 const lastWrongUnit = 2 ** 28;
 const noDay = 0xffff;
 /** Counts of the last days, in halves, after the day that they end with. */
@@ -103,7 +85,6 @@ function writeCourse(record: DataView, course: Course): void {
   record.setFloat32(courseEnd + 28, course.retryAbility, true);
   record.setFloat32(courseEnd + 32, course.retryForm, true);
   record.setUint32(courseEnd + 36, course.retries, true);
-  record.setUint32(courseEnd + 40, course.answers, true);
 }
 
 function readCourse(record: DataView): Course {
@@ -116,7 +97,6 @@ function readCourse(record: DataView): Course {
     forms.push(record.getFloat32(at + 4, true));
   }
   return {
-    answers: record.getUint32(courseEnd + 40, true),
     skills,
     forms,
     firstSkill: record.getUint32(courseEnd, true),
@@ -134,7 +114,7 @@ function readCourse(record: DataView): Course {
 
 /** Properties in the order of `newLearner`: objects of one order share one shape, and code on them stays fast. */
 export function decodeLearner(stored: Buffer): LearnerState {
-  const record = viewOf(grown(stored, startOfLearner, firstBytes.learner));
+  const record = checkedView(stored, learnerBytes);
   return {
     version: record.getUint32(4, true),
     attempts: record.getUint32(8, true),
@@ -191,7 +171,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setFloat64(40, plateau.timeSum, true);
   record.setFloat64(48, plateau.squareSum, true);
   record.setFloat64(56, pace.seconds, true);
-  record.setFloat64(slownessAt, pace.slowness, true);
+  record.setFloat64(64, pace.slowness, true);
   writeCount(record, pace.timed, 72);
   writeCount(record, pace.timedCorrect, 75);
   writeCount(record, rapid.answers, 78);
@@ -204,34 +184,37 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setUint32(104, trace.lastPlace, true);
   record.setUint32(108, trace.lastRightPlace, true);
   record.setUint32(112, trace.lastRightAt, true);
-  record.setUint8(reachedAt, skill.reached ? 1 : 0);
-  record.setInt8(streakAt, trace.streak);
-  record.setFloat32(accuracyAt, pace.accuracy, true);
-  record.setUint8(readyAt, skill.ready ? 1 : 0);
+  record.setUint8(116, skill.reached ? 1 : 0);
+  record.setInt8(117, trace.streak);
+  record.setFloat32(118, pace.accuracy, true);
+  record.setUint8(122, skill.ready ? 1 : 0);
   return stored;
 }
 
 /** Properties in the order of `newSkill`. */
 export function decodeSkill(stored: Buffer): SkillState {
-  const record = viewOf(grown(stored, startOfSkill, firstBytes.skill));
-  const mastery = record.getFloat64(16, true);
-  const attempts = record.getUint32(4, true);
-  const plateau = {
-    attempts: record.getUint16(14, true),
-    sum: record.getFloat64(32, true),
-    timeSum: record.getFloat64(40, true),
-    squareSum: record.getFloat64(48, true),
-    run: record.getUint8(1),
-  };
+  const record = checkedView(stored, skillBytes);
   return {
-    mastery,
-    attempts,
+    mastery: record.getFloat64(16, true),
+    attempts: record.getUint32(4, true),
     correct: record.getUint32(8, true),
     lastAttemptAt: record.getFloat64(24, true),
     correctDays: record.getUint16(2, true),
     lastCorrectDay: readDay(record, 12),
-    plateau,
-    pace: readPace(record, stored.length > accuracyAt),
+    plateau: {
+      attempts: record.getUint16(14, true),
+      sum: record.getFloat64(32, true),
+      timeSum: record.getFloat64(40, true),
+      squareSum: record.getFloat64(48, true),
+      run: record.getUint8(1),
+    },
+    pace: {
+      timed: readCount(record, 72),
+      timedCorrect: readCount(record, 75),
+      seconds: record.getFloat64(56, true),
+      slowness: record.getFloat64(64, true),
+      accuracy: record.getFloat32(118, true),
+    },
     rapid: {
       answers: readCount(record, 78),
       recent: readCount(record, 81),
@@ -247,47 +230,18 @@ export function decodeSkill(stored: Buffer): SkillState {
       lastPlace: record.getUint32(104, true),
       lastRightPlace: record.getUint32(108, true),
       lastRightAt: record.getUint32(112, true),
-      streak: stored.length > streakAt ? record.getInt8(streakAt) : leastStreak(record),
+      streak: record.getInt8(117),
     },
-    // Of an earlier version's record only the last mastery is known: what is reached by then is no news.
-    reached: stored.length > reachedAt ? record.getUint8(reachedAt) === 1 : isReached(mastery, false),
-    ready:
-      stored.length > readyAt
-        ? record.getUint8(readyAt) === 1
-        : hasSteadyMastery({ attempts, plateau }, mastery),
+    reached: record.getUint8(116) === 1,
+    ready: record.getUint8(122) === 1,
   };
 }
 
-/** A record of an earlier version has neither: slowness starts as usual, accuracy as the share of all timed answers. */
-function readPace(record: DataView, hasAccuracy: boolean): PaceState {
-  const [timed, timedCorrect] = [readCount(record, 72), readCount(record, 75)];
-  return {
-    timed,
-    timedCorrect,
-    seconds: record.getFloat64(56, true),
-    slowness: hasAccuracy ? record.getFloat64(slownessAt, true) : 0,
-    accuracy: hasAccuracy ? record.getFloat32(accuracyAt, true) : Math.fround(timedCorrect / (timed || 1)),
-  };
-}
-
-/** Of an earlier version's record only the last answer is known. */
-function leastStreak(record: DataView): number {
-  const lastPlace = record.getUint32(104, true);
-  if (lastPlace === 0) return 0;
-  return record.getUint32(108, true) === lastPlace ? 1 : -1;
-}
-
-/** Their ends complete the records that an earlier version wrote. */
-const startOfLearner = encodeLearner(newLearner);
-const startOfSkill = encodeSkill(newSkill(defaultParameters));
-
-/** Bytes of the first version's records: a shorter one is damaged. */
-const firstBytes = { learner: 64, skill: 32 } as const;
-
-function grown(stored: Buffer, start: Buffer, leastBytes: number): Buffer {
+function checkedView(stored: Buffer, bytes: number): DataView {
   if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
-  if (stored.length < leastBytes) throw new Error(`a record of ${stored.length} bytes is cut off`);
-  return stored.length >= start.length ? stored : Buffer.concat([stored, start.subarray(stored.length)]);
+  if (stored.length !== bytes)
+    throw new Error(`a record of ${stored.length} bytes is not known to this version`);
+  return viewOf(stored);
 }
 
 function readHalves(record: DataView): Uint16Array {
@@ -320,14 +274,12 @@ export function encodeItem(item: ItemTrace): Buffer {
 export function decodeItem(stored: Buffer): ItemTrace {
   if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
   const record = viewOf(stored);
-  const wrongRun = record.getUint8(2);
   const packed = record.getUint32(3, true);
   return {
     right: record.getUint8(0),
     wrong: record.getUint8(1),
-    wrongRun,
-    // A record of an earlier version says of the last answers only that the run was wrong.
-    lastWrong: Math.floor(packed / lastWrongUnit) | ((1 << Math.min(wrongRun, 4)) - 1),
+    wrongRun: record.getUint8(2),
+    lastWrong: Math.floor(packed / lastWrongUnit),
     elsewhere: packed % lastWrongUnit,
     at: record.getUint32(7, true),
   };
@@ -337,24 +289,6 @@ export function decodeItem(stored: Buffer): ItemTrace {
 export const learnerField = 'L';
 export const goalField = 'G';
 export const skillField = (skillId: string): string => `s${skillId}`;
-
-/** Whether all of a learner's records was written by versions that know all figures. */
-export const isWhole = ({ attempts, trace: { course } }: LearnerState): boolean =>
-  course.answers === attempts;
-
-/** The part of a field's value that rows alone decide, where an earlier version began the learner's records. */
-export function decidedByRows(field: string, value: Buffer): Buffer {
-  if (field === learnerField) return value.subarray(0, courseAt);
-  if (!field.startsWith(skillField(''))) return value;
-  return Buffer.concat([value.subarray(0, slownessAt), value.subarray(slownessAt + 8, reachedAt)]);
-}
-
-/** The same of an item's record: its last answers are not. */
-export function decidedOfItem(value: Buffer): Buffer {
-  const decided = Buffer.from(value);
-  decided.writeUInt32LE(value.readUInt32LE(3) % lastWrongUnit, 3);
-  return decided;
-}
 
 export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
 
@@ -383,7 +317,7 @@ export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: Replayed
     items: [base64Of(even, encodeItem), base64Of(odd, encodeItem)],
   });
 
-/** @throws Error for a snapshot of a newer version of the service */
+/** @throws Error for a snapshot of another version */
 export function decodeSnapshot(text: string): ReplayedStates {
   const { v, learner, skills, items } = JSON.parse(text);
   if (v !== snapshotVersion)

@@ -3,13 +3,10 @@ import type { ReplayedStates } from '../../domain/history/replay.js';
 import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
 import {
-  decidedByRows,
-  decidedOfItem,
   decodeLearner,
   dumpOf,
   type Fields,
   goalField,
-  isWhole,
   type LearnerDump,
   learnerField,
 } from '../learners/learner-codec.js';
@@ -80,18 +77,14 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
   const own = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
   if (stored === null || own === undefined) return 'is not in Redis';
   const { attempts: replayed } = states.learner;
-  let whole = false;
   try {
-    const learner = decodeLearner(own);
-    const { attempts } = learner;
-    // A snapshot that an earlier version took does not know all of a learner who was since counted from all rows.
-    whole = isWhole(learner) && isWhole(states.learner);
+    const { attempts } = decodeLearner(own);
     if (attempts > replayed) return 'behind';
     if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} stored`;
   } catch (error) {
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
-  const [wanted, found] = [partsOf(dumpOf(states), whole), partsOf(stored, whole)];
+  const [wanted, found] = [partsOf(dumpOf(states)), partsOf(stored)];
   // The goal comes from no row.
   found.delete(goalField);
   const part = [...found.keys(), ...wanted.keys()].find((name) => wanted.get(name) !== found.get(name));
@@ -103,19 +96,11 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
 /** No field of a learner's records begins with it. */
 const itemMark = 'items ';
 
-/** What is stored in each field, by its name; an item's by its hash. @param whole false: what rows alone decide of it */
-function partsOf({ records, items }: LearnerDump, whole: boolean): Map<string, string> {
-  const parts = new Map(
-    records.map(([field, value]) => {
-      const decided = whole ? value : decidedByRows(`${field}`, value);
-      return [`${field}`, decided.toString('hex')];
-    }),
-  );
+/** What is stored in each field, by its name; an item's by its hash. */
+function partsOf({ records, items }: LearnerDump): Map<string, string> {
+  const parts = new Map(records.map(([field, value]) => [`${field}`, value.toString('hex')]));
   for (const [parity, fields] of items.entries())
     for (const [hash, value] of fields)
-      parts.set(
-        `${itemMark}${parity}${hash.toString('hex')}`,
-        (whole ? value : decidedOfItem(value)).toString('hex'),
-      );
+      parts.set(`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex'));
   return parts;
 }

@@ -47,7 +47,7 @@ export const endedKey = (partition: number): string => `${partitionPrefix(partit
  * How learners are kept: version of the formulas, a point, version of the layout (which keys there are, and what they hold).
  * A rebuild rewrites every learner's keys; a layout without one of today's keys has to remove that one there.
  */
-export const keptNow = `${modelVersion}.4`;
+export const keptNow = `${modelVersion}.5`;
 export const markerName = `m${keptNow}`;
 /**
  * Marker of the deployment: absent where this Redis is new, came back empty, or has learners of another version. The version
