@@ -94,14 +94,9 @@ export type SecretRotation = {
   readonly revoke_old?: boolean | null | undefined;
 };
 
-export type KeySetting = {
+export type KeySetting = KeyChange & {
   readonly scopes?: readonly ('read' | 'write' | 'admin' | 'operator')[] | null | undefined;
-  /** Quota of requests */
-  readonly requests_per_minute?: number | null | undefined;
-  /** True: no quota */
-  readonly unlimited?: boolean | null | undefined;
-  /** Of A-Za-z0-9._~- */
-  readonly tenant?: string | null | undefined;
+  readonly tenant?: Tenant | null | undefined;
 };
 
 export type KeyChange = {
@@ -156,11 +151,7 @@ export type ReliabilityQuery = {
   readonly days?: number | undefined;
 };
 
-export type LearnersQuery = {
-  /** Most entries of a page; absent: 100, of mastery all */
-  readonly limit?: number | undefined;
-  /** next_cursor of the page before */
-  readonly cursor?: string | undefined;
+export type LearnersQuery = PageQuery & {
   /** What the ids begin with, byte for byte; absent: all learners */
   readonly prefix?: string | undefined;
 };
@@ -177,17 +168,21 @@ export type PageQuery = {
   readonly cursor?: string | undefined;
 };
 
-export type KeyQuery = {
-  /** Most entries of a page; absent: 100, of mastery all */
-  readonly limit?: number | undefined;
-  /** next_cursor of the page before */
-  readonly cursor?: string | undefined;
-  /** Of A-Za-z0-9._~- */
-  readonly tenant?: string | undefined;
+export type KeyQuery = PageQuery & {
+  readonly tenant?: Tenant | undefined;
 };
 
 /** Identifier: 1 to 128 characters without control characters, compared byte for byte */
 export type Id = string;
+
+/** RFC 3339, UTC */
+export type Time = string;
+
+/** YYYY-MM-DD, a UTC day */
+export type Day = string;
+
+/** Of A-Za-z0-9._~- */
+export type Tenant = string;
 
 /** What is wrong, and where */
 export type ErrorObject = {
@@ -251,37 +246,47 @@ export type BatchResult = {
   )[];
 };
 
-export type Prediction = {
+export type Interval = {
+  readonly low: number;
+  readonly high: number;
+};
+
+export type ConfidenceIntervals = {
+  readonly math: Interval;
+  readonly rw: Interval;
+  readonly total: {
+    readonly low: number;
+    readonly high: number;
+  };
+};
+
+export type GoalTracking = {
+  /** Total score */
+  readonly target_score: number;
+  readonly target_date: Day | null;
+  /** Set or asked for; false: a default that nobody chose */
+  readonly is_set: boolean;
+  readonly days_to_goal: number | null;
+  readonly progress_percent: number;
+  readonly on_track: boolean;
+  readonly goal_probability: number;
+};
+
+export type Scores = {
   readonly current_math: number;
   readonly current_rw: number;
   readonly current_total: number;
-  readonly confidence_intervals: {
-    readonly math: {
-      readonly low: number;
-      readonly high: number;
-    };
-    readonly rw: {
-      readonly low: number;
-      readonly high: number;
-    };
-    readonly total: {
-      readonly low: number;
-      readonly high: number;
-    };
-  };
+  readonly confidence_intervals: ConfidenceIntervals;
   readonly confidence_level: number;
-  readonly goal_tracking: {
-    /** Total score */
-    readonly target_score: number;
-    /** YYYY-MM-DD, a UTC day */
-    readonly target_date: string | null;
-    /** Set or asked for; false: a default that nobody chose */
-    readonly is_set: boolean;
-    readonly days_to_goal: number | null;
-    readonly progress_percent: number;
-    readonly on_track: boolean;
-    readonly goal_probability: number;
-  };
+  readonly goal_tracking: GoalTracking;
+};
+
+export type Practice = {
+  readonly answers_per_day: number;
+  readonly active_days_14: number;
+};
+
+export type Prediction = Scores & {
   readonly predicted_math_in_30_days: number;
   readonly predicted_rw_in_30_days: number;
   readonly predicted_total_in_30_days: number;
@@ -303,14 +308,8 @@ export type Prediction = {
     readonly rw: number;
   };
   readonly assumed_practice: {
-    readonly math: {
-      readonly answers_per_day: number;
-      readonly active_days_14: number;
-    };
-    readonly rw: {
-      readonly answers_per_day: number;
-      readonly active_days_14: number;
-    };
+    readonly math: Practice;
+    readonly rw: Practice;
   };
   readonly reliability: {
     readonly math: number;
@@ -340,37 +339,7 @@ export type ClassPredictions = {
   )[];
 };
 
-export type WhatIf = {
-  readonly current_math: number;
-  readonly current_rw: number;
-  readonly current_total: number;
-  readonly confidence_intervals: {
-    readonly math: {
-      readonly low: number;
-      readonly high: number;
-    };
-    readonly rw: {
-      readonly low: number;
-      readonly high: number;
-    };
-    readonly total: {
-      readonly low: number;
-      readonly high: number;
-    };
-  };
-  readonly confidence_level: number;
-  readonly goal_tracking: {
-    /** Total score */
-    readonly target_score: number;
-    /** YYYY-MM-DD, a UTC day */
-    readonly target_date: string | null;
-    /** Set or asked for; false: a default that nobody chose */
-    readonly is_set: boolean;
-    readonly days_to_goal: number | null;
-    readonly progress_percent: number;
-    readonly on_track: boolean;
-    readonly goal_probability: number;
-  };
+export type WhatIf = Scores & {
   readonly user_id: Id;
   readonly plan: {
     readonly answers_per_day: number;
@@ -412,27 +381,28 @@ export type NextItems = {
   }[];
 };
 
+export type LearnerSkill = {
+  readonly skill_id: Id;
+  readonly section: 'math' | 'rw' | null;
+  readonly expected_accuracy: number;
+  readonly expected_low: number;
+  readonly expected_high: number;
+  readonly mastery: number;
+  readonly mastery_at_last_attempt: number;
+  readonly mastered: boolean;
+  readonly plateau_detected: boolean;
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
+  readonly efficiency_index: number | null;
+  readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
+  readonly correct_per_minute: number | null;
+  readonly confidence_bias: number | null;
+  readonly last_attempt_at: Time;
+};
+
 export type Mastery = {
   readonly user_id: Id;
-  readonly skills: readonly {
-    readonly skill_id: Id;
-    readonly section: 'math' | 'rw' | null;
-    readonly expected_accuracy: number;
-    readonly expected_low: number;
-    readonly expected_high: number;
-    readonly mastery: number;
-    readonly mastery_at_last_attempt: number;
-    readonly mastered: boolean;
-    readonly plateau_detected: boolean;
-    readonly total_attempts: number;
-    readonly correct_attempts: number;
-    readonly efficiency_index: number | null;
-    readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
-    readonly correct_per_minute: number | null;
-    readonly confidence_bias: number | null;
-    /** RFC 3339, UTC */
-    readonly last_attempt_at: string;
-  }[];
+  readonly skills: readonly LearnerSkill[];
   readonly next_cursor: string | null;
 };
 
@@ -449,8 +419,7 @@ export type ClassMastery = {
           readonly total_attempts: number;
           readonly correct_attempts: number;
           readonly mastered: number;
-          /** RFC 3339, UTC */
-          readonly last_attempt_at: string | null;
+          readonly last_attempt_at: Time | null;
           readonly plateaus: readonly Id[];
           /** By skill_id */
           readonly expected_accuracy: {
@@ -471,41 +440,24 @@ export type ClassMastery = {
   )[];
 };
 
-export type SkillMastery = {
+export type Parameters = {
+  readonly p_init: number;
+  readonly p_learn: number;
+  readonly p_guess: number;
+  readonly p_slip: number;
+  readonly p_forget: number;
+  readonly source: 'default' | 'fitted' | 'manual';
+  readonly version: number;
+  readonly fitted_at: Time | null;
+};
+
+export type SkillMastery = LearnerSkill & {
   readonly user_id: Id;
-  readonly skill_id: Id;
-  readonly section: 'math' | 'rw' | null;
-  readonly expected_accuracy: number;
-  readonly expected_low: number;
-  readonly expected_high: number;
-  readonly mastery: number;
-  readonly mastery_at_last_attempt: number;
-  readonly mastered: boolean;
-  readonly plateau_detected: boolean;
-  readonly total_attempts: number;
-  readonly correct_attempts: number;
-  readonly efficiency_index: number | null;
-  readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
-  readonly correct_per_minute: number | null;
-  readonly confidence_bias: number | null;
-  /** RFC 3339, UTC */
-  readonly last_attempt_at: string;
   readonly explanation?: {
-    readonly parameters: {
-      readonly p_init: number;
-      readonly p_learn: number;
-      readonly p_guess: number;
-      readonly p_slip: number;
-      readonly p_forget: number;
-      readonly source: 'default' | 'fitted' | 'manual';
-      readonly version: number;
-      /** RFC 3339, UTC */
-      readonly fitted_at: string | null;
-    };
+    readonly parameters: Parameters;
     readonly steps:
       | readonly {
-          /** RFC 3339, UTC */
-          readonly occurred_at: string;
+          readonly occurred_at: Time;
           readonly learner_seq: number;
           readonly is_correct: boolean;
           readonly question_difficulty: number | null;
@@ -565,8 +517,7 @@ export type Velocity = {
   readonly accuracy_28d: number | null;
   readonly series:
     | readonly {
-        /** YYYY-MM-DD, a UTC day */
-        readonly date: string;
+        readonly date: Day;
         readonly mastery: number | null;
         readonly attempts: number;
         readonly correct: number;
@@ -576,74 +527,40 @@ export type Velocity = {
 
 export type Goal = {
   readonly user_id: Id;
-  /** RFC 3339, UTC */
-  readonly updated_at: string;
+  readonly updated_at: Time;
   /** Total score */
   readonly target_score: number;
-  /** YYYY-MM-DD, a UTC day */
-  readonly target_date: string | null;
+  readonly target_date: Day | null;
 };
 
 export type DeletedGoal = {
   readonly user_id: Id;
-  /** RFC 3339, UTC */
-  readonly updated_at: string;
+  readonly updated_at: Time;
   readonly target_score: null;
   readonly target_date: null;
 };
 
-export type Skill = {
+export type ListedSkill = {
   readonly skill_id: Id;
   readonly section: 'math' | 'rw' | null;
   readonly name: string | null;
   readonly weight: number;
-  readonly parameters: {
-    readonly p_init: number;
-    readonly p_learn: number;
-    readonly p_guess: number;
-    readonly p_slip: number;
-    readonly p_forget: number;
-    readonly source: 'default' | 'fitted' | 'manual';
-    readonly version: number;
-    /** RFC 3339, UTC */
-    readonly fitted_at: string | null;
-  };
+  readonly parameters: Parameters;
   readonly origin: 'defaults' | 'tenant_prior' | 'fit' | 'manual';
   readonly learners: number;
   readonly answers: number;
   readonly rapid_threshold_seconds: number;
   readonly typical_seconds: number | null;
-  /** RFC 3339, UTC */
-  readonly updated_at: string | null;
+  readonly updated_at: Time | null;
+};
+
+export type Skill = ListedSkill & {
   readonly model_version: number;
 };
 
 export type SkillPage = {
   readonly model_version: number;
-  readonly skills: readonly {
-    readonly skill_id: Id;
-    readonly section: 'math' | 'rw' | null;
-    readonly name: string | null;
-    readonly weight: number;
-    readonly parameters: {
-      readonly p_init: number;
-      readonly p_learn: number;
-      readonly p_guess: number;
-      readonly p_slip: number;
-      readonly p_forget: number;
-      readonly source: 'default' | 'fitted' | 'manual';
-      readonly version: number;
-      /** RFC 3339, UTC */
-      readonly fitted_at: string | null;
-    };
-    readonly origin: 'defaults' | 'tenant_prior' | 'fit' | 'manual';
-    readonly learners: number;
-    readonly answers: number;
-    readonly rapid_threshold_seconds: number;
-    readonly typical_seconds: number | null;
-    /** RFC 3339, UTC */
-    readonly updated_at: string | null;
-  }[];
+  readonly skills: readonly ListedSkill[];
   readonly next_cursor: string | null;
 };
 
@@ -657,8 +574,7 @@ export type ListedLearner = {
   readonly total_attempts: number;
   readonly correct_attempts: number;
   readonly skills: number;
-  /** YYYY-MM-DD, a UTC day */
-  readonly last_day: string;
+  readonly last_day: Day;
 };
 
 export type LearnerPage = {
@@ -706,8 +622,7 @@ export type SkillStatistics = {
     readonly mastery: number;
   }[];
   readonly cohorts: readonly {
-    /** YYYY-MM-DD, a UTC day */
-    readonly cohort: string;
+    readonly cohort: Day;
     readonly week: number;
     readonly learners: number;
     readonly answers: number;
@@ -751,10 +666,8 @@ export type Attempt = {
   readonly time_spent_seconds: number | null;
   readonly confidence_score: number | null;
   readonly question_difficulty: number | null;
-  /** RFC 3339, UTC */
-  readonly occurred_at: string;
-  /** RFC 3339, UTC */
-  readonly received_at: string;
+  readonly occurred_at: Time;
+  readonly received_at: Time;
   readonly mastery_before: number;
   readonly mastery_after: number;
   readonly p_correct: number;
@@ -769,26 +682,7 @@ export type AttemptPage = {
   readonly next_cursor: string | null;
 };
 
-export type SkillAnswer = {
-  readonly learner_seq: number;
-  readonly parameters_version: number;
-  readonly model_version: number;
-  readonly skill_id: Id;
-  readonly event_id: Id | null;
-  readonly item_id: Id | null;
-  readonly is_correct: boolean;
-  readonly plateau_detected: boolean;
-  readonly time_spent_seconds: number | null;
-  readonly confidence_score: number | null;
-  readonly question_difficulty: number | null;
-  /** RFC 3339, UTC */
-  readonly occurred_at: string;
-  /** RFC 3339, UTC */
-  readonly received_at: string;
-  readonly mastery_before: number;
-  readonly mastery_after: number;
-  readonly p_correct: number;
-  readonly recommendation_code: string | null;
+export type SkillAnswer = Attempt & {
   readonly expected_accuracy: number;
   readonly expected_low: number | null;
   readonly expected_high: number | null;
@@ -809,25 +703,7 @@ export type TakenBack = {
   readonly event_id: Id;
   readonly skill_id: Id;
   readonly total_attempts: number;
-  readonly skill: {
-    readonly skill_id: Id;
-    readonly section: 'math' | 'rw' | null;
-    readonly expected_accuracy: number;
-    readonly expected_low: number;
-    readonly expected_high: number;
-    readonly mastery: number;
-    readonly mastery_at_last_attempt: number;
-    readonly mastered: boolean;
-    readonly plateau_detected: boolean;
-    readonly total_attempts: number;
-    readonly correct_attempts: number;
-    readonly efficiency_index: number | null;
-    readonly efficiency_reason: 'too_few_times' | 'rapid_answers' | null;
-    readonly correct_per_minute: number | null;
-    readonly confidence_bias: number | null;
-    /** RFC 3339, UTC */
-    readonly last_attempt_at: string;
-  } | null;
+  readonly skill: LearnerSkill | null;
 };
 
 export type BegunErasure = {
@@ -836,14 +712,15 @@ export type BegunErasure = {
   readonly status_url: string;
 };
 
-export type Erasure = {
+export type ListedErasure = {
   readonly erasure_id: string;
   /** pending: answers of before wait for ClickHouse; running: they are deleted, the rest is to be proven */
   readonly status: 'pending' | 'running' | 'done';
-  /** RFC 3339, UTC */
-  readonly requested_at: string;
-  /** RFC 3339, UTC */
-  readonly done_at: string | null;
+  readonly requested_at: Time;
+  readonly done_at: Time | null;
+};
+
+export type Erasure = ListedErasure & {
   /** What the request itself took out of Redis: fields of the learner, remembered items */
   readonly removed: {
     readonly records: number;
@@ -880,44 +757,19 @@ export type EventTypes = readonly (
 export type OwnKey = {
   /** The first 12 characters of its SHA-256 */
   readonly key_id: string;
-  /** Of A-Za-z0-9._~- */
-  readonly tenant: string;
+  readonly tenant: Tenant;
   readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
   readonly requests_per_minute: number | null;
   /** Works on the machine of the service only */
   readonly development: boolean;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
+  readonly created_at: Time;
 };
 
-export type Key = {
-  /** The first 12 characters of its SHA-256 */
-  readonly key_id: string;
-  /** Of A-Za-z0-9._~- */
-  readonly tenant: string;
-  readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
-  readonly requests_per_minute: number | null;
-  /** Works on the machine of the service only */
-  readonly development: boolean;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
-  /** RFC 3339, UTC */
-  readonly revoked_at: string | null;
+export type Key = OwnKey & {
+  readonly revoked_at: Time | null;
 };
 
-export type CreatedKey = {
-  /** The first 12 characters of its SHA-256 */
-  readonly key_id: string;
-  /** Of A-Za-z0-9._~- */
-  readonly tenant: string;
-  readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
-  readonly requests_per_minute: number | null;
-  /** Works on the machine of the service only */
-  readonly development: boolean;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
-  /** RFC 3339, UTC */
-  readonly revoked_at: string | null;
+export type CreatedKey = Key & {
   /** Shown here and nowhere else */
   readonly key: string;
 };
@@ -928,15 +780,7 @@ export type KeyPage = {
 };
 
 export type ErasurePage = {
-  readonly erasures: readonly {
-    readonly erasure_id: string;
-    /** pending: answers of before wait for ClickHouse; running: they are deleted, the rest is to be proven */
-    readonly status: 'pending' | 'running' | 'done';
-    /** RFC 3339, UTC */
-    readonly requested_at: string;
-    /** RFC 3339, UTC */
-    readonly done_at: string | null;
-  }[];
+  readonly erasures: readonly ListedErasure[];
   readonly next_cursor: string | null;
 };
 
@@ -945,10 +789,8 @@ export type ParkedPage = {
     readonly stream: string;
     readonly id: string;
     readonly reason: string;
-    /** Of A-Za-z0-9._~- */
-    readonly tenant: string | null;
-    /** RFC 3339, UTC */
-    readonly parked_at: string;
+    readonly tenant: Tenant | null;
+    readonly parked_at: Time;
   }[];
   readonly next_cursor: string | null;
 };
@@ -961,13 +803,10 @@ export type Redriven = {
 
 export type LastAudit = {
   readonly last: {
-    /** RFC 3339, UTC */
-    readonly at: string;
+    readonly at: Time;
     readonly seconds: number;
-    /** YYYY-MM-DD, a UTC day */
-    readonly from: string;
-    /** YYYY-MM-DD, a UTC day */
-    readonly to: string;
+    readonly from: Day;
+    readonly to: Day;
     readonly accepted: number;
     readonly removed: number;
     readonly stored: number;
@@ -1002,8 +841,7 @@ export type Deployment = {
   readonly deployment_id: string;
   readonly node_version: string;
   readonly redis_version: string;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
+  readonly created_at: Time;
   readonly partitions: number;
   readonly schema_version: number | null;
   readonly clickhouse_version: string | null;
@@ -1017,20 +855,10 @@ export type Webhook = {
   readonly description: string | null;
   readonly enabled: boolean;
   readonly disabled_reason: 'request' | 'gone' | 'failing' | 'undelivered' | 'restored' | null;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
+  readonly created_at: Time;
 };
 
-export type WebhookWithSecret = {
-  readonly webhook_id: string;
-  readonly url: string;
-  readonly event_types: EventTypes;
-  /** For people */
-  readonly description: string | null;
-  readonly enabled: boolean;
-  readonly disabled_reason: 'request' | 'gone' | 'failing' | 'undelivered' | 'restored' | null;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
+export type WebhookWithSecret = Webhook & {
   /** Shown here and nowhere else */
   readonly secret: string;
 };
@@ -1066,10 +894,8 @@ export type Delivery = {
   readonly last_status: number | null;
   /** Why the last try had no response */
   readonly last_error: string | null;
-  /** RFC 3339, UTC */
-  readonly next_try_at: string | null;
-  /** RFC 3339, UTC */
-  readonly created_at: string;
+  readonly next_try_at: Time | null;
+  readonly created_at: Time;
 };
 
 export type DeliveryPage = {
@@ -1085,107 +911,38 @@ export type SkillEvent = {
   readonly mastery_after: number;
   readonly total_attempts: number;
   readonly correct_attempts: number;
-  /** RFC 3339, UTC */
-  readonly occurred_at: string;
+  readonly occurred_at: Time;
 };
 
 export type GoalEvent = {
   readonly user_id: Id;
   /** Total score */
   readonly target_score: number;
-  /** YYYY-MM-DD, a UTC day */
-  readonly target_date: string | null;
+  readonly target_date: Day | null;
   readonly current_total: number;
   readonly predicted_total: number;
   readonly goal_probability: number;
 };
 
-/** What endpoints are sent; later versions may send other types and fields */
-export type WebhookMessage =
-  | {
-      readonly type: 'mastery.reached';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: SkillEvent;
-    }
-  | {
-      readonly type: 'plateau.detected';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: {
-        readonly user_id: Id;
-        readonly skill_id: Id;
-        readonly event_id: Id | null;
-        readonly mastery_after: number;
-        readonly total_attempts: number;
-        readonly correct_attempts: number;
-        /** RFC 3339, UTC */
-        readonly occurred_at: string;
-      };
-    }
-  | {
-      readonly type: 'plateau.ended';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: {
-        readonly user_id: Id;
-        readonly skill_id: Id;
-        readonly event_id: Id | null;
-        readonly mastery_after: number;
-        readonly total_attempts: number;
-        readonly correct_attempts: number;
-        /** RFC 3339, UTC */
-        readonly occurred_at: string;
-      };
-    }
-  | {
-      readonly type: 'goal.reached';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: GoalEvent;
-    }
-  | {
-      readonly type: 'goal.at_risk';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: {
-        readonly user_id: Id;
-        /** Total score */
-        readonly target_score: number;
-        /** YYYY-MM-DD, a UTC day */
-        readonly target_date: string | null;
-        readonly current_total: number;
-        readonly predicted_total: number;
-        readonly goal_probability: number;
-      };
-    }
-  | {
-      readonly type: 'model.published';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: {
-        readonly version: number;
-        readonly based_on: number;
-        /** RFC 3339, UTC */
-        readonly published_at: string;
-      };
-    }
-  | {
-      readonly type: 'erasure.completed';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: {
-        readonly erasure_id: string;
-      };
-    }
-  | {
-      readonly type: 'webhook.test';
-      /** RFC 3339, UTC */
-      readonly timestamp: string;
-      readonly data: {
-        readonly webhook_id: string;
-      };
-    };
+/** Data of the messages that endpoints receive, by type */
+export type WebhookData = {
+  readonly 'mastery.reached': SkillEvent;
+  readonly 'plateau.detected': SkillEvent;
+  readonly 'plateau.ended': SkillEvent;
+  readonly 'goal.reached': GoalEvent;
+  readonly 'goal.at_risk': GoalEvent;
+  readonly 'model.published': {
+    readonly version: number;
+    readonly based_on: number;
+    readonly published_at: Time;
+  };
+  readonly 'erasure.completed': {
+    readonly erasure_id: string;
+  };
+  readonly 'webhook.test': {
+    readonly webhook_id: string;
+  };
+};
 
 export type ModelVersionPage = {
   readonly in_force: number;
@@ -1195,8 +952,7 @@ export type ModelVersionPage = {
     readonly action: 'fit' | 'rollback';
     /** Version that was in force before; 0: none */
     readonly based_on: number;
-    /** RFC 3339, UTC */
-    readonly published_at: string;
+    readonly published_at: Time;
     readonly in_force: boolean;
     /** Whether it can be put into force again */
     readonly kept: boolean;
@@ -1279,8 +1035,7 @@ export type Coverage = {
 };
 
 export type LiveFigures = {
-  /** RFC 3339, UTC */
-  readonly at: string;
+  readonly at: Time;
   /** API processes that the figures are of */
   readonly processes: number;
   readonly answers_per_second: number | null;
@@ -1325,88 +1080,54 @@ export type XapiMapping = {
   readonly unmapped: 'reject' | 'ignore';
 };
 
-export type Health =
-  | {
-      readonly status: 'ok' | 'degraded';
-      readonly version: string;
-      readonly uptime_seconds: number;
-      readonly idempotency_window_seconds: number;
-      readonly idempotency_min_window_seconds: number;
-      readonly checks: {
-        readonly redis: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-        };
-        readonly clickhouse: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-        };
-        readonly workers: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-          readonly threads: number;
-          readonly waiting: number;
-        };
-        readonly pipeline: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-          readonly outbox_length: number | null;
-          readonly erasures_due: number | null;
-          readonly journal_length: number | null;
-          readonly parked: number | null;
-          readonly oldest_pending_seconds: number | null;
-        };
-      };
-    }
-  | {
-      readonly status: 'down';
-      readonly version: string;
-      readonly uptime_seconds: number;
-      readonly idempotency_window_seconds: number;
-      readonly idempotency_min_window_seconds: number;
-      readonly checks: {
-        readonly redis: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-        };
-        readonly clickhouse: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-        };
-        readonly workers: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-          readonly threads: number;
-          readonly waiting: number;
-        };
-        readonly pipeline: {
-          readonly status: 'ok' | 'failing';
-          readonly reason?: string;
-          readonly outbox_length: number | null;
-          readonly erasures_due: number | null;
-          readonly journal_length: number | null;
-          readonly parked: number | null;
-          readonly oldest_pending_seconds: number | null;
-        };
-      };
+export type Health = {
+  readonly status: 'ok' | 'degraded' | 'down';
+  readonly version: string;
+  readonly uptime_seconds: number;
+  readonly idempotency_window_seconds: number;
+  readonly idempotency_min_window_seconds: number;
+  readonly checks: {
+    readonly redis: {
+      readonly status: 'ok' | 'failing';
+      readonly reason?: string;
     };
+    readonly clickhouse: {
+      readonly status: 'ok' | 'failing';
+      readonly reason?: string;
+    };
+    readonly workers: {
+      readonly status: 'ok' | 'failing';
+      readonly reason?: string;
+      readonly threads: number;
+      readonly waiting: number;
+    };
+    readonly pipeline: {
+      readonly status: 'ok' | 'failing';
+      readonly reason?: string;
+      readonly outbox_length: number | null;
+      readonly erasures_due: number | null;
+      readonly journal_length: number | null;
+      readonly parked: number | null;
+      readonly oldest_pending_seconds: number | null;
+    };
+  };
+};
 
-export type Liveness =
-  | {
-      readonly status: 'ok';
-      readonly reasons: readonly string[];
-    }
-  | {
-      readonly status: 'failing';
-      readonly reasons: readonly string[];
-    };
+export type Liveness = {
+  readonly status: 'ok' | 'failing';
+  readonly reasons: readonly string[];
+};
 
-export type Readiness =
-  | {
-      readonly status: 'ready';
-      readonly reasons: readonly string[];
-    }
-  | {
-      readonly status: 'not ready';
-      readonly reasons: readonly string[];
-    };
+export type Readiness = {
+  readonly status: 'ready' | 'not ready';
+  readonly reasons: readonly string[];
+};
+
+/** What endpoints are sent; later versions may send other types and fields */
+export type WebhookMessage = {
+  [Type in keyof WebhookData]: {
+    readonly type: Type;
+    readonly timestamp: Time;
+    readonly data: WebhookData[Type];
+  };
+}[keyof WebhookData];

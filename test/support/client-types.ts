@@ -3,7 +3,7 @@ import Type, { type TProperties, type TSchema } from 'typebox';
 import { LearningEvent, LearningEventResult } from '../../src/contracts/events.js';
 import { GoalBody } from '../../src/contracts/goals.js';
 import { Id } from '../../src/contracts/ids.js';
-import { KeyChange, NewKey } from '../../src/contracts/keys.js';
+import { KeyChange, NewKey, Tenant } from '../../src/contracts/keys.js';
 import * as access from '../../src/contracts/responses/access.js';
 import * as bodies from '../../src/contracts/responses/bodies.js';
 import * as models from '../../src/contracts/responses/models.js';
@@ -42,12 +42,14 @@ const bodyOf = (route: string, status: number): TSchema => routeAnswers[route]?.
 /** With defaults a query's fields are required where it is used, but not where it is sent. */
 const query = (schema: Type.TObject): TSchema => Type.Partial(schema);
 
-/** The union of what health answers when it is well and when it is down. */
-const Health = Type.Union([
-  propertiesOf(bodyOf('GET /api/v1/health', 200)).data as TSchema,
-  propertiesOf(bodyOf('GET /api/v1/health', 503)).data as TSchema,
-]);
-const probe = (route: string): TSchema => Type.Union([bodyOf(route, 200), bodyOf(route, 503)]);
+/** A report of two statuses: the fields are the same, only `status` differs. */
+const report = (well: TSchema, failing: TSchema): TSchema => {
+  const status = Type.Union([well, failing].map((one) => propertiesOf(one).status as TSchema));
+  return Type.Object({ ...propertiesOf(well), status });
+};
+const probe = (route: string): TSchema => report(bodyOf(route, 200), bodyOf(route, 503));
+const healthData = (status: number): TSchema =>
+  propertiesOf(bodyOf('GET /api/v1/health', status)).data as TSchema;
 
 const SkillSetting = Type.Object({
   ...SkillRequest.properties,
@@ -88,21 +90,35 @@ const sent: Readonly<Record<string, TSchema>> = {
   KeyQuery: query(KeyQuery),
 };
 
+/** Optional schemas are copies: the description identifies the type. */
+const texts = { Id, Time: bodies.Time, Day: bodies.Day, Tenant };
+const textNames = new Map(
+  Object.entries<JsonSchema>(texts).map(([name, { description }]) => [description, name]),
+);
+
 const received: Readonly<Record<string, TSchema>> = {
-  Id,
+  ...texts,
   ErrorObject: bodies.ErrorObject,
   AnswerResult: LearningEventResult,
   BatchResult: bodies.BatchResult,
+  Interval: bodies.SectionInterval,
+  ConfidenceIntervals: bodies.Intervals,
+  GoalTracking: bodies.GoalTracking,
+  Scores: bodies.Scores,
+  Practice: bodies.Practice,
   Prediction: bodies.Prediction,
   ClassPredictions: bodies.ClassPredictions,
   WhatIf: bodies.WhatIf,
   NextItems: bodies.NextItems,
+  LearnerSkill: bodies.LearnerSkill,
   Mastery: bodies.Mastery,
   ClassMastery: bodies.ClassMastery,
+  Parameters: bodies.Parameters,
   SkillMastery: bodies.SkillMastery,
   Velocity: bodies.Velocity,
   Goal: bodies.Goal,
   DeletedGoal: bodies.DeletedGoal,
+  ListedSkill: bodies.ListedSkill,
   Skill: bodies.Skill,
   SkillPage: bodies.SkillPage,
   DeletedSkill: bodies.DeletedSkill,
@@ -118,6 +134,7 @@ const received: Readonly<Record<string, TSchema>> = {
   SkillAnswerPage: bodies.SkillAnswers,
   TakenBack: bodies.TakenBack,
   BegunErasure: bodies.BegunErasure,
+  ListedErasure: access.ListedErasure,
   Erasure: bodies.Erasure,
   EventTypes,
   OwnKey: access.OwnKey,
@@ -138,9 +155,10 @@ const received: Readonly<Record<string, TSchema>> = {
   DeliveryPage: webhooks.DeliveryPage,
   SkillEvent: webhooks.webhookNotes['mastery.reached'].data,
   GoalEvent: webhooks.webhookNotes['goal.reached'].data,
-  WebhookMessage: Type.Union(webhookTypes.map(webhooks.webhookMessage), {
-    description: 'What endpoints are sent; later versions may send other types and fields',
-  }),
+  WebhookData: Type.Object(
+    Object.fromEntries(webhookTypes.map((type) => [type, webhooks.webhookNotes[type].data])),
+    { description: 'Data of the messages that endpoints receive, by type' },
+  ),
   ModelVersionPage: models.ModelVersionPage,
   ModelVersion: models.ModelVersion,
   UsedVersion: models.UsedVersion,
@@ -148,7 +166,7 @@ const received: Readonly<Record<string, TSchema>> = {
   Coverage: models.Coverage,
   LiveFigures: access.LiveFigures,
   XapiMapping,
-  Health,
+  Health: report(healthData(200), healthData(503)),
   Liveness: probe('GET /livez'),
   Readiness: probe('GET /readyz'),
 };
@@ -172,7 +190,8 @@ function fieldsOf({ properties = {}, required = [], patternProperties = {} }: Js
   const fields = Object.entries(properties).map(([name, schema]) => {
     const isRequired = required.includes(name);
     const type = `${typeOf(schema, isSent)}${isSent && !isRequired ? ' | undefined' : ''}`;
-    return `${fieldComment(schema)}readonly ${name}${isRequired ? '' : '?'}: ${type};\n`;
+    const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
+    return `${fieldComment(schema)}readonly ${key}${isRequired ? '' : '?'}: ${type};\n`;
   });
   const patterns = Object.entries(patternProperties).map(
     ([pattern, schema]) => `readonly [field: ${templateOf(pattern)}]: ${typeOf(schema, isSent)};\n`,
@@ -189,9 +208,31 @@ const fieldComment = (schema: JsonSchema): string =>
 
 const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
 
-/** An optional schema is a copy, so those of ids are told by what they say. */
 const nameOf = (schema: JsonSchema): string | undefined =>
-  schema.description === (Id as JsonSchema).description ? 'Id' : names.get(schema);
+  names.get(schema) ?? (schema.type === 'string' ? textNames.get(schema.description ?? '') : undefined);
+
+/** Types that others extend; an extension of several is written as one of the first. */
+const bases = [
+  ...['LearnerSkill', 'Attempt', 'ListedSkill', 'Webhook', 'Key', 'OwnKey', 'Scores', 'ListedErasure'],
+  ...['PageQuery', 'KeyChange'],
+].map((name) => [name, fieldsBy({ ...sent, ...received }[name] as JsonSchema)] as const);
+
+/** JSON of each field's schema. */
+function fieldsBy({ properties = {} }: JsonSchema): ReadonlyMap<string, string> {
+  return new Map(Object.entries(properties).map(([name, schema]) => [name, JSON.stringify(schema)]));
+}
+
+/** An object, as an extension of a named type if it has all of its fields. */
+function objectOf(schema: JsonSchema, isSent: boolean): string {
+  const fields = fieldsBy(schema);
+  const [name, inherited] =
+    bases.find(
+      ([, base]) => base.size < fields.size && [...base].every(([name, text]) => fields.get(name) === text),
+    ) ?? [];
+  if (inherited === undefined) return fieldsOf(schema, isSent);
+  const own = Object.entries(schema.properties ?? {}).filter(([field]) => !inherited.has(field));
+  return `${name} & ${fieldsOf({ ...schema, properties: Object.fromEntries(own) }, isSent)}`;
+}
 
 const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
 
@@ -206,7 +247,7 @@ function shapeOf(schema: JsonSchema, isSent: boolean): string {
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   switch (schema.type) {
     case 'object':
-      return fieldsOf(schema, isSent);
+      return objectOf(schema, isSent);
     case 'array':
       return `readonly (${typeOf(schema.items as JsonSchema, isSent)})[]`;
     case 'integer':
@@ -226,10 +267,22 @@ const declaration =
   ([name, schema]: readonly [string, JsonSchema]): string =>
     `${commentOf(schema)}export type ${name} = ${shapeOf(schema, isSent)};\n`;
 
+const webhookMessage = `
+/** What endpoints are sent; later versions may send other types and fields */
+export type WebhookMessage = {
+  [Type in keyof WebhookData]: {
+    readonly type: Type;
+    readonly timestamp: Time;
+    readonly data: WebhookData[Type];
+  };
+}[keyof WebhookData];
+`;
+
 /** Text of src/client/types.ts before it is formatted. */
 export const clientTypes = (): string =>
   [
     '/** What the API takes and answers. Written by test/support/client-types.ts from the schemas of the service. */\n',
     ...Object.entries(sent).map(declaration(true)),
     ...Object.entries(received).map(declaration(false)),
+    webhookMessage,
   ].join('\n');

@@ -22,7 +22,7 @@ export const CreatedKey = Type.Object({
   key: Type.String({ pattern: '^sk-', description: 'Shown here and nowhere else' }),
 });
 
-const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
+export const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
 export type ListedErasure = Static<typeof ListedErasure>;
 export const ErasurePage = page('erasures', ListedErasure);
 

@@ -72,8 +72,9 @@ const catalogued = {
   updated_at: nullable(Time),
 };
 
+export const ListedSkill = Type.Object(catalogued);
 export const Skill = Type.Object({ ...catalogued, model_version: Count });
-export const SkillPage = page('skills', Type.Object(catalogued), { model_version: Count });
+export const SkillPage = page('skills', ListedSkill, { model_version: Count });
 export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });
 
 const skill = {
@@ -258,16 +259,20 @@ export const GoalTracking = Type.Object({
   goal_probability: Share,
 });
 
+export const SectionInterval = interval(SectionScore);
+export const Intervals = Type.Object({
+  ...each(SectionInterval, 'math', 'rw'),
+  total: interval(TotalScore),
+});
+
 const scores = {
   ...each(SectionScore, 'current_math', 'current_rw'),
   current_total: TotalScore,
-  confidence_intervals: Type.Object({
-    ...each(interval(SectionScore), 'math', 'rw'),
-    total: interval(TotalScore),
-  }),
+  confidence_intervals: Intervals,
   confidence_level: Type.Number({ minimum: 0.5, maximum: 0.99 }),
   goal_tracking: GoalTracking,
 };
+export const Scores = Type.Object(scores);
 
 const Horizon = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays });
 

@@ -49,29 +49,33 @@ interface EventNote {
 const at = '2026-11-25T23:18:02.147Z';
 
 /** One learner on one skill, as of the answer that decided it. */
+const SkillEvent = Type.Object({
+  ...each(Id, 'user_id', 'skill_id'),
+  event_id: nullable(Id),
+  mastery_after: Share,
+  ...each(Count, 'total_attempts', 'correct_attempts'),
+  occurred_at: Time,
+});
+
 const ofSkill = (mastery_after: number, summary: string): EventNote => ({
   summary,
-  data: Type.Object({
-    ...each(Id, 'user_id', 'skill_id'),
-    event_id: nullable(Id),
-    mastery_after: Share,
-    ...each(Count, 'total_attempts', 'correct_attempts'),
-    occurred_at: Time,
-  }),
+  data: SkillEvent,
   example: {
     ...{ user_id: 'ada', skill_id: 'linear-equations', event_id: 'a-9', mastery_after },
     ...{ total_attempts: 9, correct_attempts: 7, occurred_at: at },
   },
 });
 
-/** The forecast that decided it: at the target date, where none is set at 365 days. */
+/** The forecast that decided it: at the target date, or at 365 days if none is set. */
+const GoalEvent = Type.Object({
+  ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
+  ...each(TotalScore, 'current_total', 'predicted_total'),
+  goal_probability: Share,
+});
+
 const ofGoal = (current_total: number, predicted_total: number, summary: string): EventNote => ({
   summary,
-  data: Type.Object({
-    ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
-    ...each(TotalScore, 'current_total', 'predicted_total'),
-    goal_probability: Share,
-  }),
+  data: GoalEvent,
   example: {
     ...{ user_id: 'ada', target_score: 1300, target_date: null, current_total, predicted_total },
     goal_probability: predicted_total < 1300 ? 0.2811 : 0.7312,
