@@ -1,19 +1,18 @@
 /** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { accuracyConstants, type BktParameters, paceModel } from '../domain/base/params.js';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
 import { features } from '../domain/prediction/features.js';
-import { skillTermCount, startModel, streakCount } from '../domain/prediction/model.js';
-import { skillPairTerms, unrelated } from '../domain/prediction/related.js';
+import { skillTermCount, streakCount } from '../domain/prediction/model.js';
+import { skillPairTerms } from '../domain/prediction/related.js';
 import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**
- * Grows when an older process could not read what a newer one writes, as with other features: it then keeps what it
- * has. A newer process reads every older format, or tenants would be without their model after an upgrade.
+ * Raise it when the content changes, for example with other features. A process that meets another format keeps the model
+ * that it has. From the first release on, a newer process must also read every older format.
  */
 const format = 3;
 
@@ -25,18 +24,12 @@ const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const Time = Type.Union([Type.String(), Type.Null()]);
 const figures = (count: number, figure = Figure) => Type.Array(figure, { minItems: count, maxItems: count });
 
-/** Texts of earlier versions have no `pForget`. */
 export const StoredParameters = Type.Object({
   pInit: Probability,
   pLearn: Probability,
   pGuess: Probability,
   pSlip: Probability,
-  pForget: Type.Optional(Type.Number({ minimum: 0, exclusiveMaximum: 1 })),
-});
-
-export const decodeParameters = (stored: Static<typeof StoredParameters>): BktParameters => ({
-  ...stored,
-  pForget: stored.pForget ?? 0,
+  pForget: Type.Number({ minimum: 0, exclusiveMaximum: 1 }),
 });
 
 const StoredSkill = Type.Object({
@@ -49,18 +42,15 @@ const StoredSkill = Type.Object({
   answers: Count,
   difficultyMean: Figure,
   times: Type.Object({
-    ...{ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure },
-    correct: Type.Optional(NotNegative),
+    ...{ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure, correct: NotNegative },
   }),
   terms: figures(skillTermCount),
   related: Type.Object({ keys: Type.Array(Count), terms: Type.Array(Figure) }),
   abilityOffset: Figure,
 });
 
-const Knots = Type.Array(Type.Object({ at: Figure, value: Positive }));
-
 const Widths = figures(widthLevels.length, NotNegative);
-const accuracyFields = {
+const StoredAccuracy = Type.Object({
   unit: Type.Enum(['days', 'answers']),
   learners: Count,
   cases: Count,
@@ -69,10 +59,6 @@ const accuracyFields = {
   trend: Figure,
   lasting: figures(figureCount, NotNegative),
   fading: figures(figureCount, NotNegative),
-};
-
-const StoredAccuracy = Type.Object({
-  ...accuracyFields,
   variance: figures(variancePartCount, NotNegative),
   surface: Type.Object({
     histories: Type.Array(Figure, { minItems: 1 }),
@@ -81,21 +67,12 @@ const StoredAccuracy = Type.Object({
   }),
 });
 
-/** Of the first format: one factor by horizon, one by history, the same widths everywhere. */
-const FactoredAccuracy = Type.Object({
-  ...accuracyFields,
-  variance: figures(4, NotNegative),
-  ...{ byHorizon: Knots, byHistory: Knots, below: Widths, above: Widths },
-});
-
 const StoredModel = Type.Object({
-  format: Type.Union([Type.Literal(1), Type.Literal(2), Type.Literal(format)]),
+  format: Type.Literal(format),
   version: Count,
   fittedAt: Time,
   prior: Type.Union([StoredParameters, Type.Null()]),
   difficultyScale: Figure,
-  /** Up to format 2. */
-  bounds: Type.Optional(Type.Unknown()),
   prediction: Type.Object({
     bias: Figure,
     weights: figures(features.length),
@@ -107,7 +84,7 @@ const StoredModel = Type.Object({
     itemScale: Positive,
   }),
   abilityOffset: Figure,
-  accuracy: Type.Union([StoredAccuracy, FactoredAccuracy]),
+  accuracy: StoredAccuracy,
   skills: Type.Array(StoredSkill),
 });
 
@@ -148,77 +125,20 @@ export function decodeModel(text: string): TenantModel {
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g); // one at a time
   const [head = ''] = lines.next().value ?? [];
-  const stored = JSON.parse(`${head}${emptyEnd}`);
-  const upgrade = stored.format === 1 ? upgradeOfFirst : null;
-  const checked = checkedBy(modelCheck, upgrade === null ? stored : upgrade.model(stored));
-  const { format: _, bounds: _bounds, prior, accuracy, ...rest } = checked;
-  const model = {
-    ...{ ...rest, prior: prior && decodeParameters(prior) },
-    accuracy: 'surface' in accuracy ? accuracy : surfaceOf(accuracy),
-  };
+  const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(`${head}${emptyEnd}`));
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
-    const own = JSON.parse(line.replace(/,$/, ''));
-    const { skillId, ...skill } = checkedBy(skillCheck, upgrade === null ? own : upgrade.skill(own));
+    const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line.replace(/,$/, '')));
     const { keys, terms } = skill.related;
     if (terms.length !== keys.length * skillPairTerms)
       throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
     if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
       throw new Error(`the stored model cannot be read: the keys of skill ${skillId} are not in order`);
-    // Earlier versions did not count the correct ones among the timed answers.
-    const correct = skill.times.correct ?? paceModel.prior.accuracy * skill.times.answers;
-    const parameters = decodeParameters(skill.parameters);
-    skills.set(skillId, { ...skill, parameters, times: { ...skill.times, correct } });
+    skills.set(skillId, skill);
     yield;
   }
   throw new Error('the stored model cannot be read: its end is missing');
-}
-
-const padded = (terms: readonly number[], count: number): number[] =>
-  Array.from({ length: count }, (_, i) => terms[i] ?? 0);
-
-/** The first format lacks what stands in tables, and the features of first tries and retries; without them it predicts alike. */
-const upgradeOfFirst = {
-  model: (stored: { readonly prediction: { weights: number[]; means: number[] } }) => {
-    const { prediction } = stored;
-    const { streaks, patterns, itemScale } = startModel;
-    const weights = padded(prediction.weights, features.length);
-    const means = padded(prediction.means, features.length);
-    return { ...stored, format, prediction: { ...prediction, weights, means, streaks, patterns, itemScale } };
-  },
-  skill: (stored: { readonly terms: number[] }) => ({
-    ...stored,
-    terms: padded(stored.terms, skillTermCount),
-    related: unrelated,
-  }),
-};
-
-/** The same forecasts: on straight lines in both directions a product of factors is what its corners make it. */
-function surfaceOf({
-  byHorizon,
-  byHistory,
-  below,
-  above,
-  variance,
-  ...own
-}: Static<typeof FactoredAccuracy>) {
-  const [any, novices, days, failing] = variance as [number, number, number, number];
-  const start = any + novices / Math.sqrt(accuracyConstants.variancePrior);
-  const [histories, horizons] = [byHistory, byHorizon].map((knots) =>
-    knots.length > 0 ? knots : [{ at: 0, value: 1 }],
-  ) as [typeof byHistory, typeof byHorizon];
-  return {
-    ...own,
-    variance: [start, any, days, days, 0, 0, failing],
-    surface: {
-      histories: histories.map(({ at }) => at),
-      horizons: horizons.map(({ at }) => at),
-      cells: histories.flatMap((history) =>
-        horizons.map((horizon) => ({ factor: history.value * horizon.value, below, above })),
-      ),
-    },
-  };
 }
 
 function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'): Value {

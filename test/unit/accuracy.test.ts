@@ -20,10 +20,8 @@ import {
   accuracyInterval,
   forecastAccuracy,
   historyBands,
-  intervalReach,
   isInBand,
   startAccuracy,
-  startCorrection,
 } from '../../src/domain/prediction/accuracy-model.js';
 import { rowWidth } from '../../src/domain/prediction/features.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
@@ -212,37 +210,6 @@ test('the same cases give the same figures, and answers that are all alike give 
     const { expected } = forecastAccuracy(accuracy, subjectAfter(new Array(20).fill(right === 1)), 20);
     assert.ok(Math.abs(expected - right) < 0.1, `${expected}`);
     assert.deepEqual(decodeModel(encodeModel({ ...unfittedModel, accuracy })).accuracy, accuracy);
-  }
-});
-
-test('a model of format 1 is read, and forecasts as it did', () => {
-  const { variance: _parts, surface: _surface, ...own } = fitted;
-  const old = {
-    ...own,
-    variance: [0.01, 0.05, 0.02, 0.4],
-    byHorizon: [
-      { at: 2, value: 1.2 },
-      { at: 4, value: 0.8 },
-    ],
-    byHistory: [
-      { at: 1, value: 1.5 },
-      { at: 3, value: 1 },
-    ],
-    ...{ below: startCorrection.below, above: startCorrection.above },
-  };
-  const { accuracy: _new, skills: _none, ...rest } = JSON.parse(`${encodeModel(unfittedModel)}`);
-  const stored = JSON.stringify({ ...rest, format: 1, accuracy: old, skills: [] }).replace(/\]\}$/, '\n]}');
-  const { accuracy } = decodeModel(stored);
-  for (const [history, horizon, factor] of [
-    [1, 3, 1.5 * 1.2],
-    [6, 20, (1 + 0.5 * ((3 - Math.log1p(6)) / 2)) * (1.2 - 0.2 * (Math.log1p(20) - 2))],
-    [60, 365, 0.8],
-  ] as const) {
-    const forecast = forecastAccuracy(accuracy, subjectAfter(new Array(history).fill(true)), horizon);
-    const days = 1 / (1 + Math.log1p(horizon));
-    const latent = 0.01 + 0.05 / Math.sqrt(history + 5) + days * (0.02 + 0.4 * (1 - forecast.expected) ** 2);
-    assert.ok(Math.abs(forecast.sd ** 2 - latent * factor) < 1e-9, `${forecast.sd ** 2}, ${latent * factor}`);
-    assert.deepEqual(intervalReach(accuracy, forecast, 0.8), { below: 1.25, above: 1.235 });
   }
 });
 

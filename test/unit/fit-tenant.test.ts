@@ -114,16 +114,6 @@ for (const learners of [1, 2, 5]) {
   });
 }
 
-test('a model of the format before forgetting is read with a pForget of 0, and without its bounds', () => {
-  const parameters = { ...defaultParameters, pForget: 0.02 };
-  const skills = new Map([['a', { ...skillModelOf(unfittedModel, 'a'), parameters }]]);
-  const text = encodeModel({ ...unfittedModel, prior: parameters, skills })
-    .replaceAll(',"pForget":0.02', '')
-    .replace('"format":3', '"format":2,"bounds":"wide"');
-  const expected = new Map([['a', skillModelOf(unfittedModel, 'a')]]);
-  assert.deepEqual(decodeModel(text), { ...unfittedModel, prior: defaultParameters, skills: expected });
-});
-
 test('a stored model of which the end is missing is refused, wherever it breaks off', () => {
   const skills = new Map(['a', 'b', 'c'].map((skillId) => [skillId, skillModelOf(unfittedModel, skillId)]));
   for (const model of [unfittedModel, { ...unfittedModel, skills }]) {

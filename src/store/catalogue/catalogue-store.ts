@@ -2,7 +2,7 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { skillRow } from '../../contracts/journal.js';
-import { decodeParameters, StoredParameters } from '../../contracts/model.js';
+import { StoredParameters } from '../../contracts/model.js';
 import {
   type Catalogue,
   catalogueOf,
@@ -58,8 +58,8 @@ function decodeEntry(value: string): SkillEntry {
   const stored: unknown = JSON.parse(value);
   if (!storedCheck.Check(stored))
     throw new Error('a stored entry of a catalogue is not known to this version');
-  const { v: _, parameters, ...entry } = stored;
-  return { ...entry, parameters: parameters && decodeParameters(parameters) };
+  const { v: _, ...entry } = stored;
+  return entry;
 }
 
 /** What follows revision and time, which the script decides. */
