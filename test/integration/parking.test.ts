@@ -6,12 +6,7 @@ import type { Redis } from 'ioredis';
 import type { FixedBatch } from '../../src/contracts/jobs.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import {
-  parkableStreams,
-  parkedEntries,
-  type Redriven,
-  redrive,
-} from '../../src/store/corrections/parked-rows.js';
+import { createParkedRows, type Redriven, redrive } from '../../src/store/corrections/parked-rows.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {
   dueKey,
@@ -291,7 +286,8 @@ test('parking', { timeout: 900_000 }, async (t) => {
     await redis.xadd(outboxKey(1), '*', 'other', 'field');
     await drain(newTask());
     await assertParked(client, 5, 6);
-    const streams = await parkableStreams(redis, 1);
+    const parked = createParkedRows(redis);
+    const streams = await parked.streams(1);
     const redriveAll = () => Promise.all(streams.map((stream) => redrive(redis, stream)));
     const movedBy = (outcomes: readonly Redriven[]) => outcomes.reduce((sum, { moved }) => sum + moved, 0);
     assert.equal(movedBy(await redriveAll()), 6);
@@ -303,7 +299,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
     await drain(newTask());
     await assertParked(client, 10, 1);
     const left = [];
-    for await (const entry of parkedEntries(redis, [outboxKey(1)])) left.push(entry);
+    for await (const entry of parked.entries([outboxKey(1)])) left.push(entry);
     assert.deepEqual(
       left.map(({ stream, tenant, reason }) => [stream, tenant, reason]),
       [[outboxKey(1), null, 'NO_ROW']],

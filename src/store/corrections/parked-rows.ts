@@ -43,11 +43,10 @@ export async function removeParked(client: RedisClient, rows: readonly Corrected
   }
 }
 
-/** @param entries ids of parked entries, each with its field of the removed answers, or ''. @returns how many are gone */
+/** @param entries ids of parked entries, each with its field of the removed answers, or ''. @returns how many were removed */
 const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
   entries.length === 0 ? 0 : whileRedisServes(removeEntries(client, partitionPrefix(partition), ...entries));
 
-/** KEYS: the partition's prefix. ARGV: see `remove`. */
 const removeEntries = defineScript(1)<[prefix: string, ...entries: string[]], number>(`
 local removed = 0
 for i = 1, #ARGV, 2 do
@@ -88,53 +87,51 @@ export interface ParkedEntry {
   readonly parkedAt: number;
 }
 
-/** @returns streams that may have parked rows: of one partition, or of all and of what belongs to none */
-export async function parkableStreams(redis: RedisClient, partition: number | null): Promise<string[]> {
-  const partitions = Number((await whileRedisServes(redis.hget(metaKey, 'partitions'))) ?? 0);
-  const wanted = indices(partitions).filter((one) => partition === null || one === partition);
-  const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
-  return partition === null ? [...streams, ...sharedJournals] : streams;
+export interface Redriven {
+  moved: number;
+  /** Rows of erased learners, which are deleted. */
+  erased: number;
+  /** Rows that stayed because their stream is full, or a correction waits there. */
+  stayed: number;
 }
 
 export type ParkedRows = ReturnType<typeof createParkedRows>;
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export const createParkedRows = (redis: RedisClient) => ({
-  streams: (partition: number | null) => parkableStreams(redis, partition),
-  entries: (streams: readonly string[], after: string | null = null) => parkedEntries(redis, streams, after),
-  /** Puts back what is parked of these streams. */
-  redrive: async (streams: readonly string[]): Promise<Redriven> => {
-    const total = { moved: 0, stayed: 0, erased: 0 };
-    for (const stream of streams) {
-      const { moved, stayed, erased } = await redrive(redis, stream);
-      total.moved += moved;
-      total.stayed += stayed;
-      total.erased += erased;
+  /** Streams that may have parked rows: of one partition, or of all partitions and the shared journals. */
+  streams: async (partition: number | null): Promise<string[]> => {
+    const partitions = Number((await whileRedisServes(redis.hget(metaKey, 'partitions'))) ?? 0);
+    const wanted = indices(partitions).filter((one) => partition === null || one === partition);
+    const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
+    return partition === null ? [...streams, ...sharedJournals] : streams;
+  },
+  /** Stream by stream, the oldest first. @param after id of a parked entry of the first stream, after which they begin */
+  entries: async function* (
+    streams: readonly string[],
+    after: string | null = null,
+  ): AsyncGenerator<ParkedEntry> {
+    for (const [i, stream] of streams.entries()) {
+      const from = i === 0 && after !== null ? `(${after}` : '-';
+      for await (const page of streamPages(redis, parkedKey(stream), { from }))
+        for (const [parkedId, fields] of page)
+          yield {
+            parkedId,
+            stream,
+            id: fieldOf(fields, 'id') ?? '',
+            tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
+            reason: fieldOf(fields, 'reason') ?? '',
+            parkedAt: Number.parseInt(parkedId, 10),
+          };
     }
+  },
+  /** Moves what is parked now back into its stream, each row in one step. */
+  redrive: async (streams: readonly string[]): Promise<Redriven> => {
+    const total = noneRedriven();
+    for (const stream of streams) await redrive(redis, stream, total);
     return total;
   },
 });
-
-/** Stream by stream, the oldest first. @param after id of a parked entry of the first stream, after which they begin */
-export async function* parkedEntries(
-  redis: RedisClient,
-  streams: readonly string[],
-  after: string | null = null,
-): AsyncGenerator<ParkedEntry> {
-  for (const [i, stream] of streams.entries()) {
-    const from = i === 0 && after !== null ? `(${after}` : '-';
-    for await (const page of streamPages(redis, parkedKey(stream), { from }))
-      for (const [parkedId, fields] of page)
-        yield {
-          parkedId,
-          stream,
-          id: fieldOf(fields, 'id') ?? '',
-          tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
-          reason: fieldOf(fields, 'reason') ?? '',
-          parkedAt: Number.parseInt(parkedId, 10),
-        };
-  }
-}
 
 /** Of a row that may be anything, only what can be a tenant. @param kind of the journal's row; null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
@@ -144,22 +141,12 @@ function tenantOf(kind: string | null, row: string | null): string | null {
   return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
 
-export interface Redriven {
-  readonly moved: number;
-  /** Rows of erased learners, which are gone. */
-  readonly erased: number;
-  /** Rows that stayed because their stream is full, or a correction waits there. */
-  readonly stayed: number;
-}
+const noneRedriven = (): Redriven => ({ moved: 0, stayed: 0, erased: 0 });
 
-/**
- * Moves what is parked now back into its stream, each row in one step. What is refused again meanwhile stays, so that this
- * ends.
- */
-export async function redrive(redis: RedisClient, stream: string): Promise<Redriven> {
+/** Adds to the total. Rows that ClickHouse refuses again meanwhile stay parked, so that this ends. */
+export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {
   const parked = parkedKey(stream);
   const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
-  const total = { moved: 0, stayed: 0, erased: 0 };
   if (newest === undefined) return total;
   const room = stream.endsWith(':out') ? outboxRoom : journalBound;
   for await (const page of streamPages(redis, parked, { size: pageRows, to: newest[0] })) {
@@ -201,11 +188,8 @@ async function beforeCorrections(redis: RedisClient, stream: string): Promise<st
 }
 
 /**
- * Moves parked entries back, behind all that waits.
- * KEYS: the parked entries, the stream. ARGV: most entries that the stream may hold, id up to which the stream is known
- *   to hold no correction, then ids among the parked ones; those that are gone are passed over.
- * Result: how many were moved, how many stayed: for want of room, or because a correction waits, there or among the due
- *   ones. Rows behind it would escape it.
+ * Moves parked entries to the end of their stream. They stay while a correction waits, in the stream or among the due ones: it
+ * would not apply to rows behind it. `searchedTo`: id up to which the stream is known to hold no correction.
  */
 const moveBack = defineScript(2)<
   [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],
