@@ -2,7 +2,7 @@
  * What is left of erased learners in Redis beside their states. Who was erased in the last days is known by a hash
  * (contracts/learner-name.ts), which identifies what comes late: from a process that stood still, or from parked rows.
  */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalRowOf, lastOfEnded } from '../../contracts/journal.js';
@@ -23,36 +23,30 @@ import {
   partitionOf,
   partitionPrefix,
 } from '../redis/keys.js';
-import { fieldOf, hashPages, repliesTo, streamPages } from '../redis/reads.js';
+import { fieldOf, hashPages, removeMatching, repliesTo } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 
 /** Fields of one command: a fraction of a millisecond of Redis. */
 const chunk = 500;
 
-const check = Compile(
-  Type.Object({
-    v: Type.Literal(1),
-    tenant: Type.String(),
-    /** Unix milliseconds on Redis' clock, of the erasure and of the learner's last goal. */
-    at: Type.Integer(),
-    goalAt: Type.Integer(),
-    /** Outbox id of the correction. */
-    correction: Type.String(),
-    /** How often ClickHouse was asked for late rows. */
-    looks: Type.Integer(),
-  }),
-);
+const Stored = Type.Object({
+  v: Type.Literal(1),
+  tenant: Type.String(),
+  /** Unix milliseconds on Redis' clock, of the erasure and of the learner's last goal. */
+  at: Type.Integer(),
+  goalAt: Type.Integer(),
+  /** Outbox id of the correction. */
+  correction: Type.String(),
+  /** How often ClickHouse was asked for late rows. */
+  looks: Type.Integer(),
+});
+const check = Compile(Stored);
 
-export interface ErasedLearner {
+export interface ErasedLearner extends Omit<Static<typeof Stored>, 'v' | 'correction'> {
   readonly partition: number;
   readonly hash: string;
-  readonly tenant: string;
-  /** Unix milliseconds on Redis' clock. */
-  readonly at: number;
-  readonly goalAt: number;
   /** Rows of the ended histories have a lower id: those of entries before the last erasure's correction. */
   readonly below: OutboxId;
-  readonly looks: number;
   readonly text: string;
 }
 
@@ -60,8 +54,8 @@ export interface ErasedLearner {
 function decode(partition: number, hash: string, text: string): ErasedLearner | null {
   const stored: unknown = JSON.parse(text);
   if (!check.Check(stored)) return null;
-  const { tenant, at, goalAt, looks, correction } = stored;
-  return { partition, hash, tenant, at, goalAt, looks, below: firstRowOf(correction), text };
+  const { v: _, correction, ...facts } = stored;
+  return { ...facts, partition, hash, below: firstRowOf(correction), text };
 }
 
 /** In the order of the learners; null for who was not erased in the last days. @throws ApiError UNAVAILABLE */
@@ -93,7 +87,7 @@ async function listErased(client: RedisClient, partition: number): Promise<Erase
   return [...all.values()].filter((one) => one !== null);
 }
 
-/** KEYS: the partition's prefix. ARGV: the learner's hash, what stands there, what is to stand there or '' to forget. */
+/** Does nothing if the record is not `text` any more. `next` '' removes the record */
 const replaceErased = defineScript(1)<[prefix: string, hash: string, text: string, next: string], null>(`
 local erased = KEYS[1] .. ':erased'
 if redis.call('HGET', erased, ARGV[1]) ~= ARGV[2] then return end
@@ -108,24 +102,61 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   erasedAmong: (tenant: string, userIds: readonly string[]) =>
     findErased(
       client,
-      userIds.map((userId) => ({
-        partition: partitionOf(tenant, userId, partitions),
-        hash: learnerHash(tenant, userId),
-      })),
+      userIds.map((userId) => erasedPlace(tenant, userId, partitions)),
     ),
-  /** Notes that ClickHouse was asked, or forgets the learner. One who was erased again meanwhile stays as they are. */
+  /** Counts a look, or forgets the learner. Does nothing for a learner who was erased again meanwhile. */
   noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
     const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
     await whileRedisServes(replaceErased(client, partitionPrefix(partition), hash, text, next));
   },
   /** Journal entries of histories that an erasure has ended. */
-  lateAmong: (entries: readonly JournalEntry[]) => lateAmong(client, partitions, entries),
+  lateAmong: async (entries: readonly JournalEntry[]): Promise<JournalEntry[]> => {
+    const ofLearners = entries.flatMap((entry) => {
+      const row = journalRowOf(entry.kind, entry.row.toString());
+      // What was retracted is stored all the same: the erasure that ends the history forgets its id.
+      if (row === null || entry.kind === 'taken_back') return [];
+      return [{ entry, at: row.at, ...erasedPlace(row.tenant, row.userId, partitions) }];
+    });
+    const erased = await findErased(client, ofLearners);
+    return ofLearners.flatMap(({ entry, at }, i) => {
+      const end = erased[i];
+      return end && at <= lastOfEnded(entry.kind, end) ? [entry] : [];
+    });
+  },
   /** Removes goals, forecasts and retractions of the ended histories that wait for ClickHouse, parked ones too. */
-  removeWaiting: (rows: readonly CorrectedRows[]) => removeWaiting(client, partitions, rows),
+  removeWaiting: async (rows: readonly CorrectedRows[]): Promise<void> => {
+    const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
+    const isOver = (_: string, fields: readonly string[]): boolean => {
+      const kind = fieldOf(fields, 'k') ?? '';
+      const row = journalRowOf(kind, fieldOf(fields, 'r') ?? '');
+      const one = row === null ? undefined : byName.get(learnerName(row.tenant, row.userId));
+      return one !== undefined && row !== null && row.at <= lastOfEnded(kind, one);
+    };
+    // Forecasts of a class may be in the stream of any of its learners.
+    const streams = [
+      ...[...byPartition(rows).keys()].map(journalKey),
+      ...indices(partitions).map(forecastsKey),
+    ];
+    for (const stream of [...streams, ...streams.map(parkedKey)])
+      await removeMatching(client, stream, isOver);
+  },
   /** Removes events of the ended histories that are not messages yet. */
   removeEvents: (rows: readonly CorrectedRows[]) => forgetEvents(client, rows),
-  /** Removes the learners' marks of imports. @returns those of whom some have to stay, because their imports run */
-  removeMarks: (rows: readonly CorrectedRows[]) => removeMarks(client, rows),
+  /** Removes the learners' import marks. @returns learners with marks of imports that still run */
+  removeMarks: async (rows: readonly CorrectedRows[]): Promise<Set<CorrectedRows>> => {
+    const held = new Set<CorrectedRows>();
+    for (const [partition, own] of byPartition(rows)) {
+      const marks = await listImportMarks(client, partition);
+      for (const one of own) {
+        const field = learnerKey(partition, one.tenant, one.userId);
+        for (const { key, running } of marks) {
+          if (!running) await whileRedisServes(client.hdel(key, field));
+          else if ((await whileRedisServes(client.hexists(key, field))) === 1) held.add(one);
+        }
+      }
+    }
+    return held;
+  },
   /** Forgets which of their tenants' rare skills the learners answered. */
   forgetSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
     for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
@@ -135,62 +166,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   },
 });
 
-async function lateAmong(
-  client: RedisClient,
-  partitions: number,
-  entries: readonly JournalEntry[],
-): Promise<JournalEntry[]> {
-  const ofLearners = entries.flatMap((entry) => {
-    const row = journalRowOf(entry.kind, entry.row.toString());
-    // What was retracted is stored all the same: the erasure that ends the history forgets its id.
-    if (row === null || entry.kind === 'taken_back') return [];
-    const { tenant, userId, at } = row;
-    const partition = partitionOf(tenant, userId, partitions);
-    return [{ entry, at, partition, hash: learnerHash(tenant, userId) }];
-  });
-  const erased = await findErased(client, ofLearners);
-  return ofLearners.flatMap(({ entry, at }, i) => {
-    const end = erased[i];
-    return end && at <= lastOfEnded(entry.kind, end) ? [entry] : [];
-  });
-}
-
-async function removeWaiting(
-  client: RedisClient,
-  partitions: number,
-  rows: readonly CorrectedRows[],
-): Promise<void> {
-  const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
-  const isOver = (fields: readonly string[]): boolean => {
-    const kind = fieldOf(fields, 'k') ?? '';
-    const row = journalRowOf(kind, fieldOf(fields, 'r') ?? '');
-    const one = row === null ? undefined : byName.get(learnerName(row.tenant, row.userId));
-    return one !== undefined && row !== null && row.at <= lastOfEnded(kind, one);
-  };
-  // Forecasts of a class may be in the stream of any of its learners.
-  const streams = [
-    ...[...byPartition(rows).keys()].map(journalKey),
-    ...indices(partitions).map(forecastsKey),
-  ];
-  for (const stream of [...streams, ...streams.map(parkedKey)]) {
-    for await (const page of streamPages(client, stream)) {
-      const ids = page.filter(([, fields]) => isOver(fields)).map(([id]) => id);
-      if (ids.length > 0) await whileRedisServes(client.xdel(stream, ...ids));
-    }
-  }
-}
-
-async function removeMarks(client: RedisClient, rows: readonly CorrectedRows[]): Promise<Set<CorrectedRows>> {
-  const held = new Set<CorrectedRows>();
-  for (const [partition, own] of byPartition(rows)) {
-    const marks = await listImportMarks(client, partition);
-    for (const one of own) {
-      const field = learnerKey(partition, one.tenant, one.userId);
-      for (const { key, running } of marks) {
-        if (!running) await whileRedisServes(client.hdel(key, field));
-        else if ((await whileRedisServes(client.hexists(key, field))) === 1) held.add(one);
-      }
-    }
-  }
-  return held;
-}
+const erasedPlace = (tenant: string, userId: string, partitions: number) => ({
+  partition: partitionOf(tenant, userId, partitions),
+  hash: learnerHash(tenant, userId),
+});

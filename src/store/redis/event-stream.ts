@@ -6,7 +6,7 @@ import { byPartition } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import type { CommandBytes } from './command-bytes.js';
 import { eventsBound, eventsKey, wantedEventsKey } from './keys.js';
-import { fieldOf, streamPages } from './reads.js';
+import { fieldOf, removeMatching } from './reads.js';
 
 /** Fields and values of an event. */
 const eventWords = 8;
@@ -33,11 +33,8 @@ export async function wantedEvents(client: RedisClient, tenants: readonly string
 export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const isOver = endedEvents(own);
-    for await (const page of streamPages(client, eventsKey(partition))) {
-      const ids = page.flatMap(([id, fields]) =>
-        isOver(fieldOf(fields, 'i') ?? '', parseId(id).ms) ? [id] : [],
-      );
-      if (ids.length > 0) await whileRedisServes(client.xdel(eventsKey(partition), ...ids));
-    }
+    await removeMatching(client, eventsKey(partition), (id, fields) =>
+      isOver(fieldOf(fields, 'i') ?? '', parseId(id).ms),
+    );
   }
 }

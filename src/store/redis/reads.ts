@@ -95,6 +95,18 @@ export async function* streamPages(
   }
 }
 
+/** Removes the entries of a stream that are meant. @throws ApiError UNAVAILABLE */
+export async function removeMatching(
+  redis: RedisClient,
+  key: string,
+  isMeant: (id: string, fields: readonly string[]) => boolean,
+): Promise<void> {
+  for await (const page of streamPages(redis, key)) {
+    const ids = page.filter(([id, fields]) => isMeant(id, fields)).map(([id]) => id);
+    if (ids.length > 0) await whileRedisServes(redis.xdel(key, ...ids));
+  }
+}
+
 /** Fields of a hash with their values, in no order, some perhaps twice. @param size fields of a page @throws ApiError UNAVAILABLE */
 export async function* hashPages(client: RedisClient, key: string, size: number) {
   let cursor = '0';
