@@ -34,14 +34,12 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
   await redis.set(markerKey(partition), '1');
   await redis.hset(`st:{p${partition}}:l:default:${userId}`, 'L', 'x');
   const learner = { v: 1, tenant: 'default', userId };
-  const correction = { ...learner, kind: 'erase', erasureId: id, goalAt: 0 };
   const [status] = await eraseLearner(
     redis,
     `st:{p${partition}}`,
     `default:${userId}`,
     id,
     JSON.stringify(learner),
-    JSON.stringify(correction),
     100,
     learnerHash('default', userId),
     1000,

@@ -57,13 +57,13 @@ export const createCorrectionStore = (client: RedisClient) => ({
 
 async function dueIn(client: RedisClient, partition: number, atMost: number): Promise<DueCorrection[]> {
   const read = () => whileRedisServes(readDue(client, partitionPrefix(partition), atMost));
-  // On the replicas where that is asked for: a failover must not forget what ClickHouse has applied.
+  // With REDIS_WAIT_REPLICAS, a failover must not forget what ClickHouse has applied.
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
   const due: DueCorrection[] = [];
   for (let i = 0; i < found.length; i += 3) {
     const [id, text, plan] = found.slice(i, i + 3) as [string, string, string];
-    // A Redis that took over may have got back rows of before.
+    // After a failover, Redis may have earlier rows again.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
     due.push(dueOf({ partition, id, text }, plan, Number(now)));
   }
@@ -71,12 +71,12 @@ async function dueIn(client: RedisClient, partition: number, atMost: number): Pr
   return due;
 }
 
-/** @param kept since when the plan of an erasure is kept, and what; '' for none. A rewrite is its own plan. */
+/** A rewrite is its own plan. */
 function dueOf(pending: PendingCorrection, kept: string, now: number): DueCorrection {
   const correction = decodeCorrection(pending.text);
   const rows = rowsOf(pending, correction);
   if (correction.kind === 'rewrite') {
-    // Its rows are written again, but for one answer.
+    // All rows but one are written again.
     const removal = { answers: { [correction.takenBackDay]: 1 }, before: {} };
     return { ...pending, rows, erasureId: null, plan: { removal, ageMs: now - parseId(pending.id).ms } };
   }
@@ -91,9 +91,8 @@ function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
 }
 
 /**
- * KEYS: the partition's prefix. ARGV: most erasures.
- * Result: Redis' clock; id of the outbox' oldest entry or '', and its text where it is a correction or ''; then of the oldest
- *   due erasures id, text, and since when (Unix milliseconds) which removal is kept or '', in turn.
+ * `head`: id of the oldest entry of the outbox or ''; `atHead`: its text if it is a correction, else ''. `due`: id and text of
+ * the oldest erasures, and the kept plan (Unix milliseconds, a space, the removal) or '', in turn.
  */
 const readDue = defineScript(1)<
   [prefix: string, atMost: number],
@@ -109,7 +108,7 @@ end
 return found
 `);
 
-/** A Redis that took over may have given the id of a correction to something else. */
+/** After a failover, the id of a correction may belong to another entry. */
 const standsInLua = `
 local function standsIn(stream, id, text)
   local entry = redis.call('XRANGE', stream, id, id)[1]
@@ -117,7 +116,6 @@ local function standsIn(stream, id, text)
 end
 `;
 
-/** KEYS: the partition's prefix. ARGV: outbox id, the erasure, its removal. */
 const keepPlan = defineScript(1)<[prefix: string, id: string, text: string, removal: string], null>(`
 ${nowLua}
 ${standsInLua}
@@ -126,16 +124,12 @@ redis.call('HSETNX', KEYS[1] .. ':plans', ARGV[1], now() .. ' ' .. ARGV[3])
 `);
 
 /**
- * KEYS: the partition's prefix. ARGV: outbox id, the correction, the erasure's id or '', JSON of what its tables had; then
- *   fields of the removed answers and what they grow by, in turn. Does nothing for a correction that was settled before.
+ * Does nothing for a correction that was settled before. `erasureId`: '' for a rewrite. `removed`: fields of the removed
+ * answers and by how much each grows, in turn.
  */
 const settleCorrection = defineScript(1)<
   [
-    prefix: string,
-    id: string,
-    text: string,
-    erasureId: string,
-    before: string,
+    ...[prefix: string, id: string, text: string, erasureId: string, before: string],
     ...removed: (string | number)[],
   ],
   null

@@ -1,8 +1,8 @@
 /** Erasures in Redis: a record of each in the learner's partition, until it is done. */
 import { randomUUID } from 'node:crypto';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type CorrectedRows, type Counts, encodeCorrection, rowsOf } from '../../contracts/corrections.js';
+import { type CorrectedRows, type Counts, rowsOf } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
@@ -16,13 +16,23 @@ import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { createErasedLearners } from './erased-learners.js';
 
-export interface OpenErasure {
+const Stored = Type.Object({
+  v: Type.Literal(1),
+  tenant: Type.String(),
+  userId: Type.String(),
+  /** Unix milliseconds on Redis' clock. */
+  requestedAt: Type.Integer(),
+  correction: Type.String(),
+  goalAt: Type.Integer(),
+  /** What the first step took out of Redis. */
+  removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
+  before: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+});
+const check = Compile(Stored);
+
+export interface OpenErasure extends Readonly<Pick<Static<typeof Stored>, 'requestedAt' | 'removed'>> {
   readonly id: string;
   readonly rows: CorrectedRows;
-  /** Unix milliseconds on Redis' clock. */
-  readonly requestedAt: number;
-  /** What the first step took out of Redis. */
-  readonly removed: { readonly records: number; readonly items: number };
   /** Rows of the history by table; null until its correction was applied. */
   readonly before: Counts | null;
 }
@@ -41,7 +51,7 @@ const maxErased = 100_000;
 
 const pageFields = 500;
 
-/** What one process does every so many seconds: take masked rows off the disk, look for late rows. */
+/** What one process does every so many seconds: remove masked rows from the disk, look for late rows. */
 const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
 /** An id begins with the number of the partition, which has its record. */
@@ -49,7 +59,7 @@ const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
 /**
  * Its functions throw ApiError UNAVAILABLE.
- * @param onUnreadable hears of erasures that cannot be read, when all are asked for: they stay open, and the others are given
+ * @param onUnreadable called by `open` for erasures that cannot be read: they stay open, and the others are returned
  */
 export function createErasureStore(
   client: RedisClient,
@@ -72,11 +82,10 @@ export function createErasureStore(
       const partition = partitionOf(tenant, userId, partitions);
       const erasureId = `${partition}-${randomUUID()}`;
       const record = JSON.stringify({ v: 1, tenant, userId });
-      const correction = encodeCorrection({ v: 1, kind: 'erase', erasureId, tenant, userId, goalAt: 0 });
       const prefix = partitionPrefix(partition);
       const call = () =>
         eraseLearner(
-          ...([client, prefix, learnerName(tenant, userId), erasureId, record, correction] as const),
+          ...([client, prefix, learnerName(tenant, userId), erasureId, record] as const),
           ...([maxOpenErasures, learnerHash(tenant, userId), maxErased] as const),
         );
       const [status, id] = await replicated(client, prefix, () => whileRedisServes(call()));
@@ -106,19 +115,6 @@ export function createErasureStore(
   };
 }
 
-const check = Compile(
-  Type.Object({
-    v: Type.Literal(1),
-    tenant: Type.String(),
-    userId: Type.String(),
-    requestedAt: Type.Integer(),
-    correction: Type.String(),
-    goalAt: Type.Integer(),
-    removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
-    before: Type.Optional(Type.Record(Type.String(), Type.Integer())),
-  }),
-);
-
 /** @throws Error for what this version of the service does not know */
 function decode(id: string, partition: number, text: string): OpenErasure {
   const stored: unknown = JSON.parse(text);
@@ -130,15 +126,13 @@ function decode(id: string, partition: number, text: string): OpenErasure {
 }
 
 /**
- * Erases a learner's states and orders the rest: the correction, the erasure's record, and the learner's hash.
- * KEYS: the partition's prefix. ARGV: name of the learner, id of the erasure, its record as JSON, the correction, most
- *   erasures that may be open, the learner's hash, most learners that are remembered as erased.
- * Result: what became of it and an id: `begun`; `open` (nothing new since the erasure of that id, which is not done);
- *   `absent`, `full`, `lost` (data loss: Redis came back empty).
+ * Erases a learner's states and orders the rest. `record`: JSON of the erasure's record, which the script completes.
+ * Statuses: `begun`; `open` (nothing new since the erasure of the returned id, which is not done); `absent`; `full`; `lost`
+ * (Redis came back empty).
  */
 export const eraseLearner = defineScript(1)<
   [
-    ...[prefix: string, name: string, id: string, record: string, correction: string],
+    ...[prefix: string, name: string, id: string, record: string],
     ...[maxOpen: number, hash: string, maxErased: number],
   ],
   [status: string, id: string]
@@ -151,25 +145,25 @@ if redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0
   local open = redis.call('HGET', erasures, '@' .. name)
   return { open and 'open' or 'absent', open or '' }
 end
-local ended, hash = prefix .. ':erased', ARGV[6]
+local ended, hash = prefix .. ':erased', ARGV[5]
 local earlier = redis.call('HGET', ended, hash)
-if redis.call('HLEN', erasures) >= 2 * tonumber(ARGV[5]) then return { 'full', '' } end
-if not earlier and redis.call('HLEN', ended) >= tonumber(ARGV[7]) then return { 'full', '' } end
+if redis.call('HLEN', erasures) >= 2 * tonumber(ARGV[4]) then return { 'full', '' } end
+if not earlier and redis.call('HLEN', ended) >= tonumber(ARGV[6]) then return { 'full', '' } end
 local record = cjson.decode(ARGV[3])
 local goal = redis.call('HGET', key, 'G')
 local items = redis.call('HLEN', prefix .. ':h0:' .. name) + redis.call('HLEN', prefix .. ':h1:' .. name)
 record.removed = { records = redis.call('HLEN', key), items = items }
-local correction = cjson.decode(ARGV[4])
-correction.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) or 0
-record.goalAt = correction.goalAt
+record.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) or 0
 record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
 redis.call('HDEL', prefix .. ':goal:alerts', name)
 redis.call('ZREM', prefix .. ':goal:checks', name, '!' .. name)
--- An id of the outbox: it tells the rows of before from those of after.
+-- An id of the outbox separates earlier rows from later ones.
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', '')
 redis.call('XDEL', prefix .. ':out', record.correction)
-redis.call('XADD', prefix .. ':due', record.correction, 'c', cjson.encode(correction))
+redis.call('XADD', prefix .. ':due', record.correction, 'c', cjson.encode({
+  v = 1, kind = 'erase', erasureId = id, tenant = record.tenant, userId = record.userId, goalAt = record.goalAt,
+}))
 redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
 redis.call('HSET', ended, hash, cjson.encode({
   v = 1, tenant = record.tenant, at = record.requestedAt, correction = record.correction, looks = 0,
@@ -178,10 +172,7 @@ redis.call('HSET', ended, hash, cjson.encode({
 return { 'begun', id }
 `);
 
-/**
- * A later erasure of the same learner stays.
- * KEYS: the partition's prefix. ARGV: id of the erasure, name of the learner, then the event.
- */
+/** A later erasure of the same learner stays. */
 const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], null>(`
 ${appendEventsLua}
 local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]

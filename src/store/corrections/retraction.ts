@@ -49,12 +49,9 @@ export function commitRetraction(
 }
 
 /**
- * Replaces a learner's records, and orders what follows from it: the correction, and behind it the rows that were computed
- * again. The ids of answers stay taken.
- * KEYS: the partition's prefix. ARGV: name of the learner, version that was read, outbox bound, journal bound, month of
- *   arrival of the oldest row that is written again (as 202601), correction, the journal's row after its time, number of
- *   rows; then lists, each behind the number of its values: fields and records, items and their records of the even and of
- *   the odd generation, entries of rows.
+ * Replaces a learner's records, and appends the correction and behind it the rows that were computed again. The ids of answers
+ * stay taken. `lists`, each after the number of its values: fields and records; items and their records of the even and of the
+ * odd generation; entries of rows.
  */
 const rewriteLearner = defineScript(1)<
   [
