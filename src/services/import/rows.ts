@@ -3,6 +3,7 @@
 import { occurredAtProblem, parseTime } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
+import { keepRecent } from '../../store/redis/recent.js';
 
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
 /** Columns that mean something to an import; all others are ignored. */
@@ -31,7 +32,7 @@ export interface RowRules {
 const maxResponseSeconds = 86_400;
 const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
-/** What is wrong with a row; `readRow` catches it. */
+/** The reason why a row is rejected; `readRow` catches it. */
 export class RowProblem extends Error {}
 
 /** @returns what `read` makes of the fields, or what is wrong with them: the message of its RowProblem */
@@ -131,19 +132,13 @@ export function shown(value: unknown): string {
   return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
 }
 
-/**
- * Says of each row whether its order is lower than that of its learner's row before. Only the `learners` seen last are
- * remembered, which bounds memory: rows far apart may be taken for a first one.
- */
+/** Reports rows whose order is lower than that of their learner's row before. Remembers the `learners` seen last only. */
 export function createBackwardsCounter(learners = 50_000) {
   const last = new Map<string, number>();
   return (userId: string, order: number | null): boolean => {
     if (order === null) return false;
     const before = last.get(userId);
-    // A Map keeps the order of insertion: the first key is the learner not seen for longest.
-    last.delete(userId);
-    last.set(userId, order);
-    if (last.size > learners) last.delete(last.keys().next().value as string);
+    keepRecent(last, userId, order, learners);
     return before !== undefined && order < before;
   };
 }
