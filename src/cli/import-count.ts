@@ -19,7 +19,7 @@ import { type ImportFile, readPages } from './import-file.js';
 import type { ProcessLock } from './servers.js';
 
 const savePositionMs = 1000;
-/** Live answers share the outbox: an import waits for ClickHouse before it fills it, far below its bound. */
+/** Live answers share the outbox: an import pauses far below its limit. */
 const maxBacklog = 200_000;
 const backlogPauseMs = 200;
 const lookMs = 500;
@@ -42,10 +42,10 @@ interface ImportRun {
 export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
 
 /**
- * Sends all rows through the feeder. A resumed run checks the rows before its position again, so that the rejects
- * and the figures are those of the whole file, and sends only the rows after it.
- * @returns null if a signal stopped the run; `stored` says whether every row is in ClickHouse
- * @throws StartError when it has to be resumed
+ * Sends all rows through the feeder. A resumed run also checks the rows before its position, so that rejects and figures are
+ * those of the whole file, and sends only the rows after it.
+ * @returns null if a signal stopped the run; `stored`: every row is in ClickHouse
+ * @throws StartError if it has to be resumed
  */
 export async function countFile(run: ImportRun) {
   const { context, args, file, engine, store, lock, record } = run;
@@ -107,7 +107,7 @@ export async function countFile(run: ImportRun) {
   }
 }
 
-/** Rows read, counted by this run, by an earlier one, rejected, with an `order` below that of their learner's row before. */
+/** Rows read, counted by this or an earlier run, rejected, and with an `order` below that of their learner's row before. */
 type Figures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
 
 interface Rejected {
@@ -144,8 +144,8 @@ function pageChecker(
 }
 
 /**
- * Saves the position once a second, and waits where too much of the file waits for ClickHouse. A position that
- * cannot be saved stays behind, which costs time when resuming and nothing else.
+ * Saves the position once a second, and waits while ClickHouse is far behind. Without a saved position resuming takes
+ * longer.
  */
 function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
   let savedAt = performance.now();
@@ -172,8 +172,7 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
 type Stage = 'counting' | 'storing' | 'done';
 
 /**
- * On a signal, says what it interrupts and sends nothing more. Rows in flight get a moment. Those whose outcome is not
- * known by then are like those of a killed run: the next run finds out.
+ * On a signal, stops sending. Rows in flight get a moment; the next run finds out about those without an outcome.
  * @returns to be called with each stage of the run
  */
 export function stopWithSignal(
@@ -220,9 +219,8 @@ function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
 }
 
 /**
- * Waits until everything that is committed now has left the outbox for ClickHouse; what others commit later is not
- * waited for. Outbox ids begin with Redis' time, so that is when no partition's oldest row is as old as now.
- * @returns whether everything is stored; false where nothing moved for a minute
+ * Waits until everything that is committed now has left the outbox for ClickHouse. Outbox ids begin with Redis' time, so that
+ * is when no partition's oldest row is as old as now. @returns false if nothing moved for a minute
  */
 async function untilStored({ engine, context: { closers, logger } }: ImportRun): Promise<boolean> {
   const { outbox, partitions } = engine;

@@ -36,8 +36,8 @@ export function openFile(path: string) {
 }
 
 /**
- * Reads the whole file once before anything is counted, so that one that is cut off or damaged counts nothing:
- * mended, it would be another file, and its first rows would count again.
+ * Reads the whole file once before anything is counted, so that a damaged file counts nothing: repaired, it would be another
+ * file, and its first rows would count again.
  * @param meaning whatever else makes it another import
  * @returns hash of the file's bytes and of the meaning, hexadecimal
  */
@@ -57,10 +57,8 @@ export async function checkContent(
 }
 
 /**
- * The rows of the file. Its first bytes, not its name, show what it holds: gzip or text, and in the text NDJSON if it
- * starts with a brace, CSV with a header otherwise.
- * @param onBytes hears every chunk as it lies in the file
- * @param columns which columns of a CSV are read
+ * The rows of the file. Its first bytes, not its name, decide the format: gzip or text, and NDJSON if the text starts with a
+ * brace, else CSV with a header.
  * @throws StartError for a damaged gzip, a CSV without its columns, or a record that does not end
  */
 export async function* readPages(
@@ -150,8 +148,8 @@ function parseObject(text: string): RawFields | string {
 }
 
 /**
- * Quotes in the middle of a field stand for themselves (`relax_quotes`), for the parser's own way of skipping a
- * bad record swallows good ones after it. A record that spans lines has the number of its last one.
+ * Quotes inside a field stand for themselves (`relax_quotes`): the parser's own handling of a bad record skips good ones after
+ * it. A record that spans lines has the number of its last one.
  */
 async function* csvRows(
   path: string,

@@ -29,12 +29,12 @@ export interface AuditOptions {
 
 /** Days for which accepted answers stay counted; older ones are forgotten once they agree. */
 const keptDays = 35;
-/** Days that do not agree are kept longer, so that somebody can look; this bounds the counts. */
+/** Days that do not agree are kept longer for investigation; this limits the counts. */
 const maxKeptDays = 400;
-/** So many looks must show a mismatch: one alone may meet what a repair is mending at that moment. */
+/** A mismatch is certain after so many looks: one alone may meet a repair in progress. */
 const certainLooks = 3;
 const maxLogLines = 20;
-/** Mismatches that are kept, and reasons: lost data may give one for every day of every tenant. */
+/** Limit of stored mismatches and reasons: lost data may give one for every day of every tenant. */
 const maxKept = 200;
 
 /** @throws what Redis and ClickHouse throw while they are unavailable: then nothing is known */
@@ -55,7 +55,7 @@ export async function runAudit(parts: AuditParts, options: AuditOptions): Promis
   return { at, seconds: (performance.now() - since) / 1000, days, totals, mismatches, notCompared };
 }
 
-/** A day more than today: an answer may have occurred a few minutes ahead of our clock. */
+/** One day more than today: an answer may have occurred a few minutes ahead of our clock. */
 async function daysToCompare(store: AuditStore, today: number, days: number | null): Promise<DayRange> {
   const to = today + 1;
   if (days !== null) return { from: today - days + 1, to };
@@ -68,7 +68,7 @@ async function repeatUntilCertain(
   { signal, onStep = () => undefined, maxWaitMs = 30_000, pauseMs = 1000 }: AuditOptions,
 ): Promise<{ certain: readonly Finding[]; open: readonly Finding[] }> {
   const until = performance.now() + maxWaitMs;
-  /** Looks in a row that have shown a finding, without those with an obstacle. */
+  /** Consecutive looks with the finding, without those with an obstacle. */
   let looks: ReadonlyMap<string, number> = new Map();
   for (let round = 1; ; round++) {
     onStep(`${check.title}, look ${round}`);
@@ -107,8 +107,8 @@ export async function auditAndRecord(
 }
 
 /**
- * Data of GET /api/v1/audits, from the record of the last one: 200 mismatches and reasons at most, and how many there are
- * of each kind. Null before the first audit of this version. @throws ApiError UNAVAILABLE
+ * Data of GET /api/v1/audits: the last audit with 200 mismatches and reasons at most, and counts by kind. Null before the
+ * first audit of this version. @throws ApiError UNAVAILABLE
  */
 export async function readAudit(last: () => Promise<AuditRecord | null>): Promise<object> {
   const record = await last();

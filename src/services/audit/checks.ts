@@ -22,9 +22,9 @@ interface Scope extends AuditParts {
 }
 
 export interface Finding {
-  /** The same for the same finding of the next look. */
+  /** Identifies the finding in the next look. */
   readonly name: string;
-  /** What may explain it, or hide more: the look proves nothing then. Null where nothing was in the way. */
+  /** What may explain it, or hide more: then the look proves nothing. Null if nothing was in the way. */
   readonly obstacle: string | null;
   /** Null: an obstacle, and nothing that differs. */
   readonly mismatch: Mismatch | null;
@@ -45,10 +45,7 @@ const findingOf = (mismatch: Mismatch, obstacle: string | null = null): Finding 
 
 const inSomeLooks = 'they differ in some looks only';
 
-/**
- * Reads ClickHouse between two looks at Redis.
- * @returns also what makes the comparison worthless for each partition, or null
- */
+/** @returns also, for each partition, what makes the comparison worthless, or null */
 async function readBetweenLooks<Read>(
   { store, warehouse, signal }: Scope,
   partitions: readonly number[],
@@ -97,7 +94,7 @@ const balanceOf = (balances: Iterable<Balance>): Balance => {
   return total;
 };
 
-/** Accepted and stored answers. Partitions that agree are done with; the others are looked at again. */
+/** Accepted and stored answers. Only partitions that do not agree are read again. */
 export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   const { store, warehouse, days, signal } = scope;
   const balances = new Map<number, Balance>();
@@ -149,7 +146,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
     const { below, among } = storedOf.get(name) ?? { below: 0, among: 0 };
     balances.push({ accepted, removed, stored: below, waiting, parked });
     const [expected, found] = [accepted - removed, below + waiting + parked];
-    // What is stored and was counted as waiting may have left the outbox from its middle.
+    // Stored rows that were counted as waiting may have left the outbox from its middle.
     if (found < expected && expected - found <= among) obstacle = 'rows are leaving the outbox';
     else if (found !== expected) {
       const kind = found < expected ? 'missing' : 'surplus';
@@ -197,8 +194,8 @@ async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }:
 }
 
 /**
- * The rollups and `attempts`, by tenant and day of occurred_at. A rollup that was read between two looks has at least what
- * had left the outbox at the first, and at most what waits at the second or is stored after it.
+ * The rollups and `attempts`, by tenant and day of occurred_at. A rollup that is read between two looks has at least what had
+ * left the outbox at the first, and at most what waits at the second or is stored after it.
  */
 export function rollupCheck(scope: Scope): Check & { raw(): number } {
   const { store, warehouse, days, signal } = scope;
@@ -234,14 +231,14 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
   };
 }
 
-/** A sum that may be computed again at this moment is seen to be neither right nor wrong. */
+/** A sum that may be computed again at this moment is neither right nor wrong. */
 const repairPossible = 'rows of theirs wait in the outbox, which the pipeline may be mending';
 
 const columns = ['attempts', 'correct'] as const;
 type Sums = Readonly<Record<(typeof columns)[number], number>>;
 const nothing: Sums = { attempts: 0, correct: 0 };
 
-/** What a rollup may have of a day: no less than what had left the outbox, no more than what will have. */
+/** Range of a rollup's sums for a day. */
 function createBounds(
   raw: readonly RawDay[],
   before: readonly PartitionLook[],

@@ -1,6 +1,6 @@
 /**
  * Applies erasures and retractions, for the drain that holds their partitions: everything before them in the outbox is stored.
- * Many are applied together, each step in one statement. A step may be repeated, so that the process may be killed after any.
+ * Many are applied together, each step in one statement. Every step may be repeated after a kill.
  */
 import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
@@ -13,8 +13,8 @@ import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
 /**
- * How long a correction and its plan are in Redis before anything is deleted, in milliseconds: a Redis that loses its last
- * second (everysec, up to two while the disk is busy) must not forget what ClickHouse has applied.
+ * Milliseconds that a correction and its plan are in Redis before anything is deleted: a Redis that loses its last second
+ * (everysec, up to two while the disk is busy) must not forget what ClickHouse has applied.
  */
 const settleMs = 2000;
 
@@ -24,10 +24,7 @@ export interface ApplyOptions {
   readonly logger: Logger;
 }
 
-/**
- * Applies what is due in the partitions, or leaves it for a later run where it is too young or too much. Errors are those of
- * Redis and ClickHouse: try again.
- */
+/** Applies what is due in the partitions; a later run applies what is too young or too much. */
 export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
     const found = await Promise.allSettled(partitions.map(store.due));
@@ -37,7 +34,7 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
     // Rewrites first: they hold up the rows behind them.
     const [erasures, rewrites] = [ripe.filter(isErasure), ripe.filter((one) => !isErasure(one))];
     await applySome(oneStatement([...rewrites, ...erasures]), signal);
-    // One that cannot be read holds up its own partition alone.
+    // One that is not readable holds up its own partition alone.
     for (const one of found) if (one.status === 'rejected') throw one.reason;
   };
 
@@ -65,11 +62,11 @@ const rowsOf = ({ rows }: DueCorrection): CorrectedRows => rows;
 const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 
-/** Learners of a statement, and bytes of their names: its 256 KB (max_query_size) have them forty times, escaped. */
+/** Limits of a statement: its 256 KB (max_query_size) have each learner's name forty times, escaped. */
 const together = 100;
 const togetherBytes = 2500;
 
-/** @returns the first ones, as many as a statement takes, and each learner once */
+/** @returns as many as a statement takes, each learner once */
 export function oneStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
   const names = new Set<string>();
   let bytes = 0;

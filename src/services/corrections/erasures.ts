@@ -1,4 +1,4 @@
-/** Erasing a learner: as callers see it, and what follows when the correction was applied. */
+/** Erasing a learner: the API's view, and what follows after the correction was applied. */
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
 import type { ListedErasure } from '../../contracts/responses/access.js';
@@ -24,8 +24,7 @@ export interface Erasures {
 }
 
 /**
- * Data of DELETE /api/v1/learners/{user_id}. The learner is unknown when it resolves; what is stored elsewhere goes
- * after that.
+ * Data of DELETE /api/v1/learners/{user_id}. When it resolves, the learner is unknown; rows elsewhere are removed after that.
  * @throws ApiError USER_NOT_FOUND, UNAVAILABLE
  */
 export async function eraseLearner({ erasures }: Erasures, tenant: string, userId: string): Promise<object> {
@@ -49,7 +48,7 @@ export async function readErasure(
   return describeErasure(receipt, receipt);
 }
 
-/** As texts they are in the order of time. */
+/** Sorts by time. */
 const placeOf = ({ requested_at, erasure_id }: ListedErasure): string => `${requested_at} ${erasure_id}`;
 
 const cursors = createCursors('erasure:', (place) => {
@@ -62,7 +61,7 @@ const idShape = /^[\da-f-]{1,64}$/;
 export async function listErasures({ erasures, receipts }: Erasures, tenant: string, query: PageQuery) {
   const { limit = pageLimit, cursor } = query;
   const after = cursors.decode(cursor);
-  // The open ones first: one that is done meanwhile is in both, and in neither the other way round.
+  // Open ones first: one that ends meanwhile is then in both lists, and never in neither.
   const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
   const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
@@ -98,8 +97,8 @@ function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
 const forecastMs = 3000;
 
 /**
- * A process that stood still may bring rows after the end. ClickHouse is asked for them after an hour and after some days,
- * when the learner is forgotten. In milliseconds.
+ * A process that slept may insert rows after the end. ClickHouse is searched for them after an hour and after some days, when
+ * the learner is forgotten. In milliseconds.
  */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
@@ -120,9 +119,10 @@ interface FinishOptions {
 }
 
 /**
- * Finishes erasures whose corrections were applied, many together: what came over the journal, marks of imports, and the
- * proof. Runs with the journal, behind its drain, so that no page of it is in flight. Each step may be repeated.
- * Errors are those of Redis and ClickHouse: the next run goes on. @returns how many are done now
+ * Finishes erasures whose corrections were applied, many together: rows of the journal, import marks, and the proof. Runs
+ * behind the journal's drain, so that no page of it is in flight. Each step may be repeated; after an error the next run
+ * goes on.
+ * @returns how many are done now
  */
 export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {
   return async (signal?: AbortSignal): Promise<number> => {
@@ -139,13 +139,13 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     return done;
   };
 
-  /** @returns of how many nothing is left */
+  /** @returns how many have nothing left */
   async function finish(some: readonly OpenErasure[]): Promise<number> {
     const rows = some.map((erasure) => erasure.rows);
     const marked = await store.removeMarks(rows);
     await store.forgetSkills(rows);
     await removeLate(rows);
-    // First what becomes messages, then the messages: whoever made one in between finds the learner erased.
+    // First events, then messages: a message made in between finds the learner erased.
     await store.removeEvents(rows);
     await messages.forget(rows);
     const left = await warehouse.prove(rows);

@@ -11,22 +11,23 @@ export interface RetractionPorts extends MasteryPorts {
   readonly stored: Pick<StoredRows, 'history'>;
   /** Replays the learner without the answer, and commits what comes out. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
-  /** Each holds a whole history: who waits must not have read it yet. */
+  /** Each run holds a whole history: waiting ones must not have read it yet. */
   readonly limit: Limiter;
 }
 
-/** Answers that arrive in between make it start again. */
+/** Attempts while answers arrive in between. */
 const maxTries = 20;
 
 /** A history is replayed as a whole, and what follows the answer is written in one step: about half a second of Redis. */
 const maxAnswers = 50_000;
 
 /**
- * Data of DELETE /api/v1/learners/{user_id}/attempts/{event_id}. The learner is as if the answer had never come when it
- * resolves; the rows in ClickHouse follow. The event id stays taken, so that a late repeat does not bring the answer back.
+ * Data of DELETE /api/v1/learners/{user_id}/attempts/{event_id}. When it resolves, the learner is as if the answer had
+ * never come; the rows in ClickHouse follow. The event id stays taken, so that a late repeat does not bring the answer
+ * back.
  *
- * @throws ApiError USER_NOT_FOUND; NOT_FOUND where no answer has the id (any more); TOO_LATE; UNAVAILABLE where not all of
- * the learner's answers can be read, too many arrive meanwhile, or too much is retracted already
+ * @throws ApiError USER_NOT_FOUND; NOT_FOUND if no answer has the id (any more); TOO_LATE; UNAVAILABLE if not all answers
+ * can be read, too many arrive meanwhile, or the outbox is full
  */
 export async function retractAnswer(
   ports: RetractionPorts,
@@ -64,7 +65,7 @@ async function rewriteWithout(
   throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');
 }
 
-/** The learner's record first, then Redis, then ClickHouse: whatever moves in between is found. */
+/** The learner's record first, then Redis, then ClickHouse: what moves in between is found. */
 async function readTask(
   ports: RetractionPorts,
   tenant: string,

@@ -1,22 +1,21 @@
 /**
- * Sends the rows of an import through the engine: in order per learner, each counted exactly once, whatever is
- * refused or killed in between.
+ * Sends the rows of an import through the engine: in order per learner, each counted exactly once, whatever is rejected or
+ * killed in between.
  *
- * How that is sure. A commit keeps, with the learner's state and in the same atomic step, the last line that was
- * counted for the learner (the mark), and lines at or below the mark are skipped. So no line counts twice. A line
- * would be lost if a later line of its learner were counted while it is not, for then the mark has passed it. The
- * invariant is therefore: when a line is counted, all earlier lines of its learner are counted, or are in the same
+ * A commit stores, in the same atomic step as the learner's state, the last counted line of the learner (the mark); lines
+ * at or below the mark are skipped. So no line counts twice. A line would be lost if a later line of its learner were
+ * counted first. The invariant: when a line is counted, all earlier lines of its learner are counted, or are in the same
  * commit. It holds because
- * 1. a learner belongs to one shard, and a shard has one group in flight; the next group is sent only when
- *    every row of this one is counted or skipped. Refused rows are sent again, in order, before anything else;
- * 2. a group is one batch of the engine, so a learner's rows in it are one commit: all or nothing. It is one batch
- *    because an import's request never shares a task (compute/lanes.ts) and a worker never splits it
- *    (workers/track/tracking.ts). Were that ever broken, `checkOrder` stops the import instead of losing rows in silence;
- * 3. a row whose outcome is not known (`failed`, or `unavailable` because an answer of Redis was lost) is sent
- *    again like a refused one. If its commit took place, or still does later, the watch on the learner lets only one
- *    of the two through (store/learners/watched-learners.ts), and the other one finds the mark.
- * A run that starts again does so at a position before which everything is counted, so 1 to 3 hold for it too;
- * even two runs of one import at once, each sending a learner's lines without gaps, cannot break the invariant.
+ * 1. a learner belongs to one shard, and a shard has one group in flight. The next group is sent when every row of this one
+ *    is counted or skipped; rejected rows are retried first, in order;
+ * 2. a group is one batch of the engine, so a learner's rows in it are one commit: an import's request never shares a task
+ *    (compute/lanes.ts), and a worker never splits it (workers/track/tracking.ts). `checkOrder` verifies this;
+ * 3. a row with an unknown outcome (`failed`, or `unavailable` because a reply of Redis was lost) is retried like a
+ *    rejected one. The watch on the learner lets only one of two commits through (store/learners/watched-learners.ts), and
+ *    the other one finds the mark.
+ *
+ * A resumed run starts at a position before which everything is counted, so 1 to 3 hold for it too. Even two concurrent
+ * runs of one import, each sending a learner's lines without gaps, cannot break the invariant.
  */
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,11 +29,11 @@ export interface FeederOptions {
   /** Names the marks of this import. */
   readonly importId: string;
   readonly shards: number;
-  /** 0 to shards - 1; the same for all rows of a learner, and events of one shard share an engine lane. */
+  /** 0 to shards - 1; the same for all rows of a learner. Events of one shard share an engine lane. */
   readonly shardOf: (event: TrackEvent) => number;
-  /** Hears how many rows were counted now, and how many had been before. */
+  /** Called with the rows that were counted now, and that an earlier run had counted. */
   readonly settled: (counted: number, skipped: number) => void;
-  /** Milliseconds on a clock that only goes forward: `performance.now`, but for tests. */
+  /** Monotonic clock in milliseconds; `performance.now` except in tests. */
   readonly now?: () => number;
 }
 
@@ -43,13 +42,13 @@ export type Feeder = ReturnType<typeof createFeeder>;
 /** Nothing was counted for a long time; the import can be resumed. */
 export class StalledError extends Error {}
 
-/** One step of Redis (see 2. above), which does nothing else meanwhile. */
+/** One step of Redis (see 2. above), which blocks everything else. */
 const groupRows = 500;
-/** Rows in memory, waiting or in flight: what constant memory means here. */
+/** Limit of rows in memory, waiting or in flight. */
 const maxHeldRows = 20_000;
 const minDelayMs = 50;
 const maxDelayMs = 1000;
-/** Refusals without a single success end the import after this long. */
+/** Milliseconds without a counted row after which the import ends. */
 const giveUpMs = 30_000;
 
 interface Shard {

@@ -1,4 +1,4 @@
-/** Making sure of a block that may be in ClickHouse in part. */
+/** Completes a block that may be in ClickHouse in part. */
 import { createHash } from 'node:crypto';
 import type { FixedBatch } from '../../contracts/jobs.js';
 import type { Span } from '../../spans.js';
@@ -38,9 +38,8 @@ export interface DrainResult {
 const maxRounds = 5;
 
 /**
- * Makes sure of a block that was tried before. ClickHouse notes a token before it moves the part into place: one that was
- * killed in between takes every repeat for a double. So what is missing goes in under new tokens, and rollups are repaired.
- *
+ * Completes a block that was tried before. ClickHouse notes a token before it moves the part into place: if it is killed in
+ * between, it takes every repeat for a duplicate. So missing rows are inserted under new tokens, and rollups are repaired.
  * @param present how many rows were there before
  * @param refused rows that are not to be stored, each as `partition\tms\tseq`
  */
@@ -81,7 +80,7 @@ export async function insertMissing(
 export const tokenOfRanges = (read: OutboxBatch): string =>
   hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
 
-/** @param round makes another token of the same rows; 0 for the first try */
+/** @param round gives the same rows another token; 0 for the first attempt */
 export const tokenOfRows = (chunks: readonly Buffer[], round: number): string =>
   hash([`round ${round}`, ...chunks]);
 

@@ -1,8 +1,7 @@
 /**
- * Moves the journal's facts from Redis into ClickHouse, at least once: rows are removed from Redis when they are inserted. Who
- * is killed in between leaves them for the next run, and a row that was inserted twice shows once, because each table has a
- * natural key. Hazard: a deduplication token would do harm. ClickHouse notes it before it moves the part into place, and a
- * kill in between would refuse every repeat.
+ * Moves the journal's facts from Redis into ClickHouse, at least once: rows are removed from Redis after the insert. A row
+ * that is inserted twice shows once, because each table has a natural key. Hazard: do not use a deduplication token.
+ * ClickHouse notes it before it moves the part into place, and after a kill in between it rejects every repeat.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import { groupedBy } from '../../lists.js';
@@ -11,20 +10,20 @@ import type { Logger } from '../../telemetry.js';
 import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
 import { createParkedLog } from './isolate-rows.js';
 
-/** Bounds what a run holds in memory at a time. */
+/** Limits the memory of a run. */
 const pageBytes = 16 * 2 ** 20;
 
 interface JournalDrainOptions {
   readonly journal: Journal;
   readonly warehouse: JournalWarehouse;
-  /** Entries that are of no use any more, and go without being stored. */
+  /** Entries to remove without storing them. */
   readonly late?: (entries: readonly JournalEntry[]) => Promise<readonly JournalEntry[]>;
   readonly logger: Logger;
 }
 
 /**
- * Drains until nothing waits, or until the end of the page at hand once the signal has come; returns how many rows it moved.
- * Errors are those of Redis and ClickHouse: nothing is lost by one, the next run repeats.
+ * Drains until nothing waits, or the page in hand when the signal comes. Errors of Redis and ClickHouse lose nothing: the next
+ * run repeats. @returns how many rows it moved
  */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
@@ -41,7 +40,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     }
   };
 
-  /** Kinds do not wait for one another: each has its table, and may meet an error of its own. */
+  /** Each kind has its table, and may meet its own error: kinds do not wait for one another. */
   async function store(entries: readonly JournalEntry[]): Promise<void> {
     const kinds = groupedBy(entries, ({ kind }) => kind);
     const outcomes = await Promise.allSettled(
@@ -61,7 +60,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     await parkAll(refused);
   }
 
-  /** One bad row refuses its block: halves are tried until it stands alone. */
+  /** One bad row rejects its block: retry halves until it is alone. */
   async function insert(kind: JournalKind, entries: readonly JournalEntry[]): Promise<Refused[]> {
     const rows = entries.map(({ row }) => row);
     const reason = await warehouse.insert(kind, rows);

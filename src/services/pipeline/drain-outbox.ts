@@ -1,15 +1,14 @@
 /**
- * Moves one block of attempts from the outbox into ClickHouse, exactly once.
+ * Moves one block of attempts from the outbox into ClickHouse, exactly once (docs/counted-once.md).
  *
- * The block is fixed (in the job's data) before it is inserted, and removed from the outbox after. An attempt that dies in
- * between is repeated with the same rows under the same token, which ClickHouse counts once. Rows are looked up first where
- * that may not hold:
- * - Rows older than this process' view of Redis: a Redis that lost its last second may have got back rows that were
- *   inserted and removed, and forgotten the job with their token. Only a restarted or replaced Redis loses anything,
- *   which changes the epoch, and only rows added before the epoch was first seen can have come back.
+ * The block is fixed in the job's data before it is inserted, and removed from the outbox after. A repeat inserts the same
+ * rows under the same token, which ClickHouse counts once. Look rows up first if the token may not do:
+ * - Rows older than this process' view of Redis: a Redis that lost its last second may hold rows again that were inserted
+ *   and removed, and has forgotten the job with their token. Only a restarted or replaced Redis loses anything, which changes the
+ *   epoch, and only rows added before the epoch was first seen can have come back.
  * - Blocks older than the window of tokens.
- * - Ranges that no longer hold as many rows as when they were fixed.
- * - Rows that waited for long, of which ClickHouse has some: the job that stored them is gone.
+ * - Ranges with fewer rows than when they were fixed.
+ * - Rows that waited for long, if ClickHouse has some of them: the job that stored them is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
@@ -33,11 +32,11 @@ const tokenTrustMs = 60_000;
 
 /**
  * How long new blocks wait after Redis was replaced under a running process: another process may be inserting a block whose
- * job Redis has just forgotten, and a look-up would not see its rows yet.
+ * job Redis has just forgotten, and a look-up would not find its rows yet.
  */
 const settleMs = 3000;
 
-/** Younger rows are of no job but the one in hand: nobody takes a job away that soon (jobs/consumer.ts). */
+/** Younger rows belong to the current job: no job is taken away that soon (jobs/consumer.ts). */
 const quickMs = 10_000;
 
 /** 100,000 rows a block is the size that ClickHouse likes; bytes bound the memory of long ids. */
@@ -93,7 +92,7 @@ function createMove(places: DrainPlaces) {
   const { outbox, warehouse } = places;
   const watch = createEpochWatch();
 
-  /** Keeps the ranges in the job's data, and whether the token of their rows can be trusted. */
+  /** Saves the ranges in the job's data, and whether the token of their rows can be trusted. */
   async function fix(
     task: DrainTask,
     { ranges, rows }: OutboxBatch,
@@ -113,7 +112,7 @@ function createMove(places: DrainPlaces) {
     return batch;
   }
 
-  /** A Redis that took over meanwhile may have given ids of these ranges to rows that were never read. */
+  /** After a failover, ids of these ranges may belong to rows that were never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
     if ((await outbox.epoch()).id !== id)
       throw new Error('Redis was replaced meanwhile: the block is tried again');
@@ -151,8 +150,8 @@ function createMove(places: DrainPlaces) {
 }
 
 /**
- * Remembers since when the epoch in force was seen: rows added later cannot have come back. Callers read the
- * epoch after the rows, so that a restart between the two is noticed. Times are on Redis' clock.
+ * Remembers since when the current epoch was seen: rows added later cannot have come back. Callers read the epoch after the
+ * rows, so that a restart between the two is noticed. Times are on Redis' clock.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let known: OutboxEpoch | null = null;

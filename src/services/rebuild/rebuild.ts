@@ -1,7 +1,7 @@
 /**
- * Restores Redis from ClickHouse: every learner by replay, and all that only Redis knew. The marks by which the service
- * takes Redis for usable come last: it answers 503 until then. A run that dies is continued by the next one after the last
- * learner that is known to be there; everything may be written twice.
+ * Restores Redis from ClickHouse: every learner by replay, and all that only Redis knew. The marks that make Redis usable come
+ * last: the service responds 503 until then. The next run continues one that died, after the last learner that is known to be
+ * there; everything may be written twice.
  */
 
 import type { RebuildThreads } from '../../compute/run-threads.js';
@@ -24,13 +24,13 @@ export interface RebuildParts {
 }
 
 export interface RebuildOptions {
-  /** @throws Error where somebody else rebuilds now, or the run is to end */
+  /** @throws Error if another process rebuilds now, or the run has to end */
   readonly check: () => void;
   /** @param total answers to be replayed */
   readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
 
-/** `resumedAfter`: answers that an earlier run had restored; `broken`: some of the learners whose rows have gaps or doubles. */
+/** `resumedAfter`: answers that an earlier run restored; `broken`: some of the learners whose rows have gaps or duplicates. */
 export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 
 /** @returns null where nothing is to be restored. @throws StartError, and what source, store and threads throw */
@@ -56,7 +56,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   };
 }
 
-/** The deployment as it was; one that was not recorded yet has the default size, which its rows must show. */
+/** The recorded deployment. One that was not recorded yet has the default size, which its rows must confirm. */
 async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
@@ -69,7 +69,7 @@ async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts
   return { deploymentId: `rebuilt-${Date.now()}`, createdAt, ...recorded, partitions };
 }
 
-/** What belongs to no partition and is missing; what was never there is not. */
+/** State outside partitions that is missing, though ClickHouse has some. */
 async function lostShared({ source, store }: RebuildParts, isMarked: boolean): Promise<SharedState[]> {
   const missing = await store.lostShared();
   // Items have their counters without any published model.
@@ -132,7 +132,7 @@ async function restoreTenants(
   step('models and items');
   const newest = await source.newestVersions();
   const changesOf = groupedBy(await source.modelChanges(), tenantOf);
-  // Items belong to the version in force, also of a tenant who never had a fit.
+  // Items belong to the active version, also of a tenant that never had a fit.
   for (const tenant of tenants)
     for await (const items of source.items(tenant))
       await store.putItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
@@ -143,7 +143,7 @@ async function restoreTenants(
   }
 }
 
-/** What belongs to partitions beside their learners, and keys. @returns how many API keys could not be read: they were sealed with another secret */
+/** Facts of partitions beside their learners, and API keys. @returns number of unreadable keys, sealed with another secret */
 async function restoreRest(
   { source, store }: RebuildParts,
   options: RebuildOptions,
@@ -165,7 +165,7 @@ async function restoreRest(
   }
   step('webhooks');
   if (checkpoint.shared.includes('webhooks')) await store.putEndpoints(await source.webhooks());
-  // Also beside keys that are there: those that a start has put may have been revoked.
+  // Also beside existing keys: those from the start's settings may have been revoked.
   step('API keys');
   const { keys, unreadable } = await source.keys();
   await store.putKeys(keys);
@@ -173,14 +173,14 @@ async function restoreRest(
 }
 
 /**
- * Puts learners that an earlier version kept out of use, so that an ordinary rebuild restores them as this one keeps them.
- * To be called before the schema is touched, for the version before may have to drain once more.
+ * Retires learners that an earlier version stored, so that a rebuild restores them as this version stores them. Call it before
+ * the schema is migrated: the earlier version may have to drain once more.
  *
- * A kill may come between any two steps, and the next run goes on. Until this version is noted the markers can be put back;
- * from then on no process of the version before counts, and what is missing is restored by any rebuild.
+ * After a kill between any two steps the next run goes on. Until this version is noted the markers can be put back; from then
+ * on no process of the earlier version counts, and any rebuild restores what is missing.
  *
- * @param check fails where somebody else does the same now, or the run is to end
- * @throws StartError where something would be lost; then nothing has changed
+ * @param check throws if another process does the same now, or the run has to end
+ * @throws StartError if something would be lost; then nothing has changed
  */
 export async function retireOlder(
   { source, store }: Pick<RebuildParts, 'source' | 'store'>,
@@ -189,14 +189,14 @@ export async function retireOlder(
 ): Promise<void> {
   const refuseLoss = async (reason: string | null): Promise<void> => {
     if (reason === null) return;
-    // Also those that an earlier run has moved before it was killed.
+    // Also those that an earlier run moved before it was killed.
     await store.moveMarkers(older, 'back');
     throw new StartError(reason);
   };
   await refuseLoss((await waitingReason(store, older)) ?? (await unknownReason(source, store)));
   check();
   await store.moveMarkers(older, 'aside');
-  // Nothing more comes in: what came in since is seen now.
+  // Nothing more arrives: check what arrived since.
   await refuseLoss(await waitingReason(store, older));
   check();
   await store.noteVersion(older);

@@ -1,6 +1,6 @@
 /**
- * Copies what only Redis knows of the deployment and its API keys to ClickHouse. It is little, so that all of it is compared
- * with what was recorded before: whoever changes a key need not think of it.
+ * Copies what only Redis knows of the deployment and its API keys to ClickHouse. The facts are few, so all of them are
+ * compared with those recorded before: code that changes a key does not have to record it.
  */
 import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
 import { mapInSlices } from '../../slices.js';

@@ -1,4 +1,4 @@
-/** Learners: pages of rows, read one after the other and replayed side by side, to be written or compared. */
+/** Replays pages of learners' rows in parallel, to restore learners or to compare them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
@@ -9,10 +9,10 @@ import { defaultPartitions } from '../../store/redis/deployment.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 const maxNames = 10;
-/** A page that Redis did not take is written again. */
+/** Attempts to write a page. */
 const maxWrites = 30;
 const rewriteMs = 1000;
-/** Rows may still arrive from a process that had them in flight: then all is replayed once more. */
+/** Rows may still arrive from a process that had them in flight: then everything is replayed again. */
 const maxPasses = 4;
 
 /** @param count partitions of the deployment */
@@ -48,7 +48,7 @@ export async function restoreLearners(
     const inFlight: (() => Promise<void>)[] = [];
     for await (const { rows, last } of source.pages(partitions, checkpoint.after)) {
       const reply = withRetries(() => threads.restore(rows, count, idsFrom), check);
-      // It may fail before its turn to be awaited.
+      // It may fail before it is awaited.
       reply.catch(() => undefined);
       inFlight.push(async () => note(await reply, last));
       if (inFlight.length > threads.threads) await inFlight.shift()?.();
@@ -91,11 +91,11 @@ const lookMs = 200;
 export type VerifyResult = Awaited<ReturnType<typeof verify>>;
 
 /**
- * Compares every learner in Redis with what the rows give, beside a running service, and writes nothing.
+ * Compares every learner in Redis with the replayed rows, beside a running service; writes nothing.
  *
- * Of some learners Redis has answers whose rows were not stored when they were read. These are compared once more, with
- * the rows that wait in Redis read first, then those in ClickHouse, and what is stored last: a row is then in the one or
- * the other, and only somebody who answers at that very moment is ahead again.
+ * Redis may have answers whose rows were not stored when they were read. These learners are compared once more: first the
+ * rows that wait in Redis are read, then those in ClickHouse, then the learners. A row is then in one of the two, and only
+ * a learner who answers at that moment is ahead again.
  */
 export async function verify(
   { source, store, openThreads }: RebuildParts,

@@ -1,10 +1,10 @@
 /**
- * Archives answers of a certain age, whole months of arrival, the oldest first: their rows are dropped, what they
- * add to the rollups and the states that they led to stay (ADR 24).
+ * Archives old answers, whole months of arrival, the oldest first: their rows are dropped, their sums in the rollups and the
+ * states that they led to stay (ADR 24).
  *
- * Each step may be repeated, by a later run after a kill or by another process at the same time: sums and snapshots
- * of the same rows replace one another, a month counts by its sums from one row on, and a partition can be dropped
- * twice. What is written is compared with the rows before that row is, and the rows go after it.
+ * Each step may be repeated, after a kill or by another process at the same time: sums and snapshots of the same rows replace
+ * one another, a month counts by its sums from one row on, and a partition can be dropped twice. The archive is compared with
+ * the rows before that row is written; the rows are dropped after it.
  */
 import { dayMs, monthOf } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
@@ -14,7 +14,7 @@ import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
-/** Clocks of processes differ, and an answer is counted a moment after it came: months rest that long beyond their age. */
+/** Clocks of processes differ, and an answer is counted a moment after it arrived. */
 const marginDays = 1;
 
 export interface RetentionParts {
@@ -40,10 +40,9 @@ export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>
 });
 
 /**
- * Archives what the plan has, as far as it comes: a month that has to wait makes the later ones wait.
- *
+ * Archives the planned months; a month that has to wait makes the later ones wait.
  * @returns the months whose rows were dropped
- * @throws what Redis and ClickHouse throw; nothing is lost by an error, the next run goes on
+ * @throws errors of Redis and ClickHouse: nothing is lost, the next run goes on
  */
 export async function retainAnswers(
   parts: RetentionParts,
@@ -115,8 +114,8 @@ async function writeMonth(
 }
 
 /**
- * The state after the last answer of the month or before, and what was committed together with it; null where the
- * learner's snapshot has it already. Where answers are nowhere (`broken`), it is the state that a rebuild would give.
+ * The state after the last answer of the month, and after the others of its commit; null if the stored snapshot has it
+ * already. If rows are missing (`broken`), it is the state that a rebuild would give.
  */
 function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
   const last = rows.findLast(({ event }) => monthOf(event.receivedAt) <= month)?.figures;

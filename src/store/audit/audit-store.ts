@@ -19,7 +19,7 @@ export interface AuditRecord {
   /** Mismatches by kind; kinds without any are not named. */
   readonly mismatches: Readonly<Record<string, number>>;
   readonly notCompared: number;
-  /** As it is told; absent where an earlier version kept it. */
+  /** As it is shown; absent if an earlier version stored it. */
   readonly report?: object;
 }
 
@@ -29,23 +29,23 @@ export function createAuditStore(client: RedisClient, partitions: number) {
   return {
     partitions: indices(partitions),
     look: (partition: number, signal: AbortSignal) => lookAt(client, partition, signal),
-    /** First day that the partition counts accepted answers of; Infinity where it has counted none. */
+    /** First day with accepted answers in the partition; Infinity if there is none. */
     oldestDay: async (partition: number): Promise<number> => {
       const { counts, prunedThrough } = await factsOf(client, partition);
       const days = [...counts.keys()].map((name) => readTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
     /**
-     * Where the last history of each learner ended who was erased in the last days, in their order; null for others.
-     * Older rows are no longer the learner's: most are about to be deleted.
+     * Where the last history of learners who were erased lately ended, in their order, else null: older rows are being
+     * deleted.
      */
     endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
       const learners = userIds.map((userId) => ({ partition, hash: learnerHash(tenant, userId) }));
       return (await findErased(client, learners)).map((one) => one?.below ?? null);
     },
-    /** Redis' clock. The id changes when a server restarts: what was read before and after does not fit together. */
+    /** Redis' clock, and an id that changes when a server restarts: reads before and after do not fit together. */
     epoch: () => whileRedisServes(epochOf(client)),
-    /** Forgets the counts of the days up to this one: they are no longer compared. */
+    /** Forgets the counts of the days up to this one. */
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       whileRedisServes(pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay)),
     keep: (record: AuditRecord): Promise<unknown> =>
@@ -59,7 +59,7 @@ export async function lastAudit(client: RedisClient): Promise<AuditRecord | null
   return kept === null ? null : (JSON.parse(kept) as AuditRecord);
 }
 
-/** Answers of a tenant's day in a partition: of arrival; `attempts` and `correct`: waiting ones, by day of occurred_at. */
+/** A tenant's answers by day of arrival; `attempts` and `correct`: waiting ones, by day of occurred_at. */
 export const noCounts = { accepted: 0, removed: 0, waiting: 0, parked: 0, attempts: 0, correct: 0 };
 type Counts = typeof noCounts;
 /** By `TENANT:DAY`. */
@@ -74,10 +74,10 @@ function add(counts: DayCounts, name: string, column: keyof Counts, n = 1): void
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
 /**
- * Looks at a partition while answers arrive. Each answer that was accepted up to one moment is in exactly one place: below
- * the frontier and stored, in the outbox (`waiting`), or parked. Answers that were `removed`, erased or retracted, stay
- * counted as `accepted`; days up to `prunedThrough` are no longer counted (-1: all are). A row that is parked or redriven
- * meanwhile may be counted twice, or not at all: `parkedMark` of the next look is another one then.
+ * Reads a partition while answers arrive. Each answer that was accepted up to one moment is in exactly one place: below the
+ * frontier and stored, in the outbox (`waiting`), or parked. Erased and retracted answers (`removed`) remain `accepted`.
+ * Days up to `prunedThrough` are no longer counted (-1: all are). A row that is parked or redriven meanwhile may be counted
+ * twice or not at all: then `parkedMark` of the next look differs.
  */
 async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
   const outbox = outboxKey(partition);
@@ -91,7 +91,7 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   const parked = await goThrough(client, parkedKey(outbox), '+', signal, (row) =>
     add(counts, tenantDay(row.tenant, row.arrived), 'parked'),
   );
-  // A stream that is not there yet gives its first entry an id of this millisecond or later.
+  // A missing stream gives its first entry an id of this millisecond or later.
   const absent = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
   const newest = last === '' ? absent : lastRowOf(last);
   return {
@@ -107,10 +107,7 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   };
 }
 
-/**
- * The counts of a partition and where its streams end, all of one moment.
- * KEYS: hash of accepted, hash of removed, outbox, parked rows, due erasures.
- */
+/** The counts of a partition and where its streams end, all of one moment. */
 const lookAtPartition = defineScript(5)<
   [accepted: string, removed: string, outbox: string, parked: string, due: string],
   [accepted: string[], removed: string[], last: string, parkedMark: string, due: number, now: string]
@@ -144,14 +141,10 @@ async function factsOf(client: RedisClient, partition: number) {
 const pairsOf = (flat: readonly string[]): [string, number][] =>
   inParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
-/** Field that says up to which day the counts of a partition were forgotten. No tenant is empty. */
+/** Field for the day up to which the counts were forgotten. No tenant is empty. */
 const prunedField = ':pruned';
 
-/**
- * Forgets the counts of old days, and notes up to which day where there were any. One step: an audit in between would find
- * what is stored of these days to be too much.
- * KEYS: hash of accepted, hash of removed. ARGV: last day that is forgotten.
- */
+/** Forgets the counts of old days and up to which day, in one step: else an audit in between would find a surplus. */
 const pruneAccepted = defineScript(2)<[accepted: string, removed: string, throughDay: number], null>(`
 local through, forgotten = tonumber(ARGV[1]), 0
 for _, key in ipairs(KEYS) do
@@ -168,8 +161,8 @@ if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${pruned
 const pageEntries = 50;
 
 /**
- * Goes through a stream from its newer end: what leaves at the older end meanwhile was stored before.
- * @returns the oldest entry that was met, '' where there was none; corrections and unreadable rows among the entries
+ * Reads a stream from its newer end: entries that leave at the older end meanwhile were stored before.
+ * @returns id of the oldest entry, '' if there was none; corrections and unreadable rows among the entries
  */
 async function goThrough(
   client: RedisClient,

@@ -8,7 +8,7 @@ import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/reads.js';
 
 const pollMs = 200;
-/** How long rows of before are waited for; who gives up is a run that the next one repeats. */
+/** How long earlier rows are waited for. A run that gives up is repeated by the next. */
 const maxWaitMs = 60_000;
 const pageRows = 200;
 
@@ -32,7 +32,7 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
 
   return {
     /**
-     * From now on nothing that arrived up to the month is retracted, which would write its rows again.
+     * From now on no answer that arrived up to the month can be retracted, which would write its rows again.
      * @returns why answers of the month may still be on their way, or null
      */
     close: async (month: number): Promise<string | null> => {
@@ -47,7 +47,7 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
   };
 }
 
-/** Nothing that arrived up to the month enters the partition's outbox any more: the member's score only ever grows. */
+/** Nothing that arrived up to the month enters the partition's outbox any more: the score only grows. */
 export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
   await redis.zadd(archivedKey(partition), 'GT', month, 'month');
 }

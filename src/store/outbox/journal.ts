@@ -1,6 +1,6 @@
 /**
- * The journal in Redis: streams of facts on their way to ClickHouse. The scripts that change goals, catalogues and webhooks
- * append to theirs in the same step as the change; served forecasts are appended here.
+ * The journal in Redis: streams of facts on their way to ClickHouse. Scripts that change goals, catalogues and webhooks append
+ * to them in the same step as the change.
  */
 import { groupedBy, indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
@@ -25,15 +25,15 @@ export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 /** Of one stream: a fraction of a millisecond of Redis. */
 const pageRows = 500;
 
-/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+/** @param redis its commands may wait for a reconnect or fail; both are safe here */
 export function createJournal(redis: RedisClient, partitions: number) {
   const all = indices(partitions);
   const sources = [...sharedJournals, ...all.map(journalKey), ...all.map(forecastsKey)];
 
   /**
-   * The oldest entries of every source, each source's in their order; removes nothing.
+   * The oldest entries of every source, in their order; removes nothing.
    * @param maxBytes soft: reading stops after the source that reaches it
-   * @returns also whether more waited when it was read
+   * @returns also whether more entries waited
    */
   async function next(maxBytes: number) {
     const lengths = await streamLengths(redis, sources);
@@ -51,11 +51,11 @@ export function createJournal(redis: RedisClient, partitions: number) {
 
   async function remove(entries: readonly JournalEntry[]): Promise<void> {
     const bySource = groupedBy(entries, ({ source }) => source);
-    // Not up to the last id: a Redis that was replaced meanwhile may have given lower ids since.
+    // Entry by entry, not up to the last id: after a failover Redis may give lower ids again.
     await removeEntries(redis, bySource, ({ id }) => id);
   }
 
-  /** @returns the key of the stream that has the entry now; null where there is no room, and it stays */
+  /** @returns the stream that has the entry now; null if there is no room, and it stays */
   async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
     return (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null;
   }
@@ -66,7 +66,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
     return {
       journalLength: sumOf(lengths),
       parked: sumOf(parked),
-      /** Streams whose parked rows are at their bound: the next one that is refused waits. */
+      /** Streams whose parked rows are at their limit: further rejected rows wait. */
       fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
@@ -74,11 +74,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
   return { next, remove, park, facts };
 }
 
-/**
- * Appends to a stream of the journal as far as there is room.
- * KEYS: the stream. ARGV: most entries that it may hold, kind, then rows.
- * Result: number of rows for which there was no room.
- */
+/** Appends rows as far as there is room. @returns number of rows without room */
 const appendJournal = defineScript(1)<[key: string, bound: number, kind: string, ...rows: string[]], number>(`
 local rows = #ARGV - 2
 local room = math.max(0, tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1]))
@@ -88,13 +84,10 @@ return rows - kept
 `);
 
 /**
- * Notes forecasts that were served, in one command. Callers do not wait for it before they answer, and it does not reject:
- * what there is no room for, or what Redis does not take, is lost and counted.
- *
- * @param partition the learner's; a bulk of learners may go to any one of theirs, for rows say whose they are
- * @param rows of contracts/journal.ts
- * @param bound most entries that the partition's stream may hold
- * @param onLost hears how many were not noted; the error is null where there was no room
+ * Appends served forecasts. Callers do not wait for it and it does not reject: rows without room, or that Redis does not take,
+ * are lost and counted.
+ * @param partition of a learner; the forecasts of a class may go to the partition of any one of them
+ * @param onLost the error is null if there was no room
  */
 export async function noteForecasts(
   client: RedisClient,

@@ -1,6 +1,6 @@
 /**
- * The outbox in Redis: a stream per partition, of an entry for each commit (watched-learners.ts), read and trimmed here. How
- * many rows wait stands beside it: the length of a stream counts entries.
+ * The outbox in Redis: a stream per partition with an entry for each commit (watched-learners.ts). The number of waiting
+ * rows is stored beside it, because the length of a stream counts entries.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
@@ -51,10 +51,7 @@ export interface OutboxEpoch {
 export type Outbox = ReturnType<typeof createOutbox>;
 export type PipelineFacts = Awaited<ReturnType<Outbox['facts']>>;
 
-/**
- * KEYS: outbox, its number of rows. ARGV: the smallest id that stays, number of rows that go.
- * Who trims what another one has trimmed in part makes the number wrong, until nothing waits.
- */
+/** Trimming what another process trimmed in part makes the number of rows wrong until the outbox is empty. */
 const trimOutbox = defineScript(2)<[outbox: string, rowsKey: string, end: string, rows: number], null>(`
 if redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1]) > 0 then redis.call('DECRBY', KEYS[2], ARGV[2]) end
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
@@ -63,7 +60,7 @@ if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 /** A fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
 const pageEntries = 100;
 
-/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+/** @param redis its commands may wait for a reconnect or fail; both are safe here */
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = indices(partitions);
 
@@ -87,7 +84,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     const batch = emptyBatch();
     const order = shortestFirst(wanted, waiting);
     for (const [i, partition] of order.entries()) {
-      // Short ones whole: what they leave goes to the longer ones.
+      // Short ones completely: what they leave goes to the longer ones.
       const rows = Math.ceil((limits.maxRows - batch.rows) / (order.length - i));
       await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
     }
@@ -95,7 +92,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   }
 
   /**
-   * The rows of fixed ranges that are still there, byte for byte as `next` gave them.
+   * The rows of fixed ranges that are still there, byte for byte as `next` returned them.
    * @param skip rows to leave out, each as `partition\tms\tseq`
    */
   async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
@@ -130,7 +127,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
       /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       parked: sumOf(parked),
-      /** Partitions whose parked rows are at their bound: the next one that is refused waits, and what is behind it. */
+      /** Partitions whose parked rows are at their limit: further rejected rows wait, and what is behind them. */
       fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
@@ -163,8 +160,8 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .map(({ partition }) => partition);
 
 /**
- * Appends the range's entries to the batch, page by page, up to the first rewrite; `rows` is a bound. They are safe on the
- * replicas where that is asked for: ClickHouse must not know of answers that a failover takes back.
+ * Appends the range's entries to the batch, page by page, up to the first rewrite and about `rows` rows. With
+ * REDIS_WAIT_REPLICAS they are on the replicas: ClickHouse must not know of answers that a failover takes back.
  */
 const readRange = (
   redis: Redis | Cluster,
@@ -185,7 +182,7 @@ const readRange = (
       add(batch, partition, entries, page);
       for (const { id, lines } of taken) if (lines.length === 0) batch.unreadable.push({ partition, id });
       if (taken.length < found.length || found.length < count) return;
-      // Redis' next page may be there at once, and be read before all else that waits in the loop.
+      // Redis' next page may be there immediately, and be read before everything else that waits in the event loop.
       await nextTurn();
       bytes += page.bytes.length;
       left -= sumOf(entries.map(({ lines }) => lines.length));
@@ -194,8 +191,8 @@ const readRange = (
   });
 
 /**
- * The first entries, as many as have so many rows, up to the first rewrite.
- * @param withFirst takes one with rows in any case, however many
+ * The first entries up to the first rewrite, with at most so many rows.
+ * @param withFirst includes the first one with rows even if it has more
  */
 function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean): RowsEntry[] {
   const entries: RowsEntry[] = [];
@@ -234,7 +231,7 @@ function after(id: string): string {
   return `${ms}-${seq + 1}`;
 }
 
-/** As many as there are entries, or more. A count that a late trim left too high ends where the outbox is empty. */
+/** At least the number of entries. A count that a late trim left too high is corrected when the outbox is empty. */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
@@ -267,7 +264,7 @@ local function lastId(key)
 end
 `;
 
-/** KEYS: marker, outbox. Result: id of the last entry or '', Unix milliseconds; nothing where the marker is absent. */
+/** Null if the partition has no marker. */
 const lastEntryOf = defineScript(2)<[marker: string, outbox: string], [id: string, ms: string] | null>(`
 ${nowLua}
 ${lastIdLua}

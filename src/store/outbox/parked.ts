@@ -1,7 +1,4 @@
-/**
- * Parking: what ClickHouse refuses, or nobody can read, leaves its stream for the stream of its parked entries. A script moves
- * it, so that nothing is in both or in neither.
- */
+/** Dead-letter rows: a script moves what ClickHouse rejects, or nothing can read, to a stream beside its own. */
 import { createHash } from 'node:crypto';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
@@ -21,7 +18,7 @@ export interface RefusedRow {
   reason: string;
 }
 
-/** Parks an entry as it is. @returns whether it is gone; false where there is no room for it */
+/** Parks an entry as it is. @returns false if there is no room for it */
 export const parkEntry = async (
   redis: RedisClient,
   stream: string,
@@ -30,8 +27,8 @@ export const parkEntry = async (
 ): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), parkedBound, id, reason)) === 1;
 
 /**
- * Removes an entry of which all other rows are stored, and parks those that are refused, each as an entry.
- * @returns whether there was room; false leaves the entry as it is
+ * Removes an entry whose other rows are stored, and parks the rejected rows, each as an entry.
+ * @returns false if there is no room: the entry stays as it is
  */
 export async function parkRows(
   redis: RedisClient,
@@ -48,10 +45,7 @@ export async function parkRows(
   return done === 1;
 }
 
-/**
- * KEYS: the stream, its parked entries. ARGV: most entries that may be parked, id, reason. Does nothing where the entry is
- * gone. Result: 0 where there is no room for it, else 1.
- */
+/** Does nothing if the entry is gone. @returns 0 if there is no room for it */
 const moveEntry = defineScript(2)<
   [stream: string, parked: string, bound: number, id: string, reason: string],
   0 | 1
@@ -66,10 +60,8 @@ return 1
 `);
 
 /**
- * KEYS: the stream, its parked entries. ARGV: most entries that may be parked; id of the entry, SHA-1 of its rows and their
- *   number; then of each refused row its id, the reason and the row. Does nothing where the entry is gone, or is another
- *   one: a Redis that took over may have given its id again.
- * Result: 0 where there is no room for them, else 1.
+ * Does nothing if the entry is gone or has other rows: after a failover Redis may give its id again. `refused`: of each row
+ * its id, the reason and the row. @returns 0 if there is no room for them
  */
 const moveRows = defineScript(2)<
   [

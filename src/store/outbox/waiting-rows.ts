@@ -23,10 +23,9 @@ export interface WaitingAttempt {
 
 export const createWaitingAttempts = (client: RedisClient, partitions: number) => ({
   /**
-   * The learner's, a page at a time, each newest first: those in the outbox, then those parked. Of several with one
-   * number, which a correction leaves for a while, the first is the one that counts, and it goes before a stored one.
-   * Who asks ClickHouse when this has ended misses none: an answer leaves Redis only after it is there.
-   * @throws ApiError UNAVAILABLE
+   * Pages, each newest first: the learner's rows in the outbox, then the parked ones. Of rows with the same number, which a
+   * correction leaves for a while, the first one counts, and it counts before a stored one. Read ClickHouse after this ends:
+   * an answer leaves Redis only when it is stored. @throws ApiError UNAVAILABLE
    */
   of: async function* (tenant: string, userId: string): AsyncGenerator<readonly WaitingAttempt[]> {
     const source = outboxKey(partitionOf(tenant, userId, partitions));
@@ -46,7 +45,7 @@ export const createWaitingAttempts = (client: RedisClient, partitions: number) =
   },
 });
 
-/** Some parked rows nobody can read. */
+/** Null for a parked row that is not readable. */
 function decoded(line: string): AttemptRow | null {
   try {
     return decodeAttemptRow(line);
@@ -86,8 +85,7 @@ const pageEntries = 500;
 
 /**
  * The rows of one learner in a stream, newest first, a page at a time, without what is appended meanwhile.
- * @param prefix what the learner's rows begin with, after the leading fields
- * @param leading number of fields before it
+ * @param prefix what the learner's rows begin with, after so many leading fields
  */
 async function* rowsOf(
   client: RedisClient,
@@ -103,11 +101,7 @@ async function* rowsOf(
   }
 }
 
-/**
- * Looks through a page of a stream, newest first, for the rows of one learner; an entry has several, a line each.
- * KEYS: the stream. ARGV: last id, most entries to look at, what the rows begin with, number of fields before that.
- * Result: id of the oldest entry that was looked at ('' at the beginning of the stream), then the rows that were found.
- */
+/** @returns id of the oldest entry of the page ('' at the beginning of the stream), then the learner's rows */
 const findRows = defineScript(1)<
   [key: string, from: string, entries: number, prefix: string, leading: number],
   [oldest: string, ...rows: string[]]

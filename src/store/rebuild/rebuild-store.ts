@@ -1,4 +1,4 @@
-/** Redis as a rebuild sees it: what is missing, what waits, and where it stands. All writes may be repeated. */
+/** Redis for a rebuild: what is missing, what waits, and its progress. All writes may be repeated. */
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { unescapeText } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
@@ -29,7 +29,7 @@ import { createFactsRestore } from './restored-facts.js';
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** What belongs to no partition, with a key that is there where it is. */
+/** State outside partitions, with a key that exists if it does. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey },
   ...{ webhooks: wantedEventsKey, mappings: xapiMappingsKey },
@@ -78,11 +78,11 @@ export function createRebuildStore(client: RedisClient) {
       whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint))),
     learners: () => scanLearners(client),
     waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
-    /** How much waits in Redis that ClickHouse does not have, for people; empty where nothing does. */
+    /** What waits in Redis for ClickHouse, as texts; empty if nothing waits. */
     waiting: (count: number) => waitingIn(client, indices(count)),
     /**
-     * Moves the markers of learners that another version kept aside, so that nobody counts answers by it, or back. One that
-     * is missing stays so: its partition was lost.
+     * Moves the markers of another version's learners aside, so that no process of it counts answers, or back. A missing
+     * marker stays missing: its partition was lost.
      */
     moveMarkers: async ({ kept, partitions }: OtherVersion, to: 'aside' | 'back'): Promise<void> => {
       for (const marker of indices(partitions).map((partition) => markerKey(partition, kept))) {
@@ -99,7 +99,7 @@ export function createRebuildStore(client: RedisClient) {
     /** Ends the rebuild: the service may use the state from now on. */
     finish: async ({ partitions }: Checkpoint, facts: DeploymentFacts): Promise<void> => {
       const now = new Date().toISOString();
-      // The marker says of a partition that all is there; the deployment's facts, that all partitions are.
+      // A partition's marker says that all of it is there; the deployment's facts say that all partitions are.
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
       await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
       await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
@@ -137,7 +137,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
-/** Learners with answers, piece by piece: one with a goal alone has none. One that is written meanwhile may come twice. */
+/** Learners with answers, in pages: one with a goal alone has none. A learner who is written meanwhile may come twice. */
 async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
     const asked = keys.map((key) => ['hexists', key, learnerField] as const);
@@ -150,7 +150,7 @@ async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]
   }
 }
 
-/** The learners' rows in outboxes, and among those that were parked; in no order. @param count of the partitions */
+/** The learners' rows in outboxes and among parked rows, in no order. @param count of the partitions */
 async function waitingRows(
   client: RedisClient,
   learners: readonly LearnerPlace[],
@@ -161,7 +161,7 @@ async function waitingRows(
   for (const [partition, own] of partitions) {
     const wanted = new Set(own.map(({ tenant, userId }) => learnerName(tenant, userId)));
     const source = outboxKey(partition);
-    // A row that is parked meanwhile leaves the outbox: it is looked for second.
+    // Second: a row that is parked meanwhile leaves the outbox.
     for (const key of [source, parkedKey(source)])
       for await (const page of streamPages(client, key))
         for (const row of page.flatMap(([, fields]) => fieldOf(fields, 'r')?.split('\n') ?? [])) {

@@ -1,4 +1,4 @@
-/** Learners as a replay of their rows gives them: written to Redis, or compared with what is there. */
+/** Replayed learners: written to Redis, or compared with it. */
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
@@ -28,7 +28,7 @@ async function inCalls<Item extends Placed, Result>(
   return results;
 }
 
-/** Writes all of each learner, whatever was there. Nobody else writes them: their partition is not restored yet. */
+/** Replaces each learner. No other process writes them: their partition is not restored yet. */
 export async function restoreLearners(
   client: RedisClient,
   learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],

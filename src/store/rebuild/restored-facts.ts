@@ -1,4 +1,4 @@
-/** What a rebuild puts into Redis beside the learners' own states. All writes may be repeated. */
+/** What a rebuild writes to Redis beside the learners' states. All writes may be repeated. */
 import type { StoredKey } from '../../contracts/access.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { ModelChange, RecordedChange } from '../../contracts/model.js';
@@ -75,15 +75,15 @@ export function createFactsRestore(client: RedisClient) {
       }
     },
     putMapping: (tenant: string, text: string) => serve(client.hset(xapiMappingsKey, tenant, text)),
-    /** Nothing that arrived up to this month enters the partition's outbox any more. */
+    /** No answer that arrived up to this month enters the partition's outbox any more. */
     raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),
-    /** Later rows of the outbox get ids above this one: an entry that goes at once. A stream that is there has its own. */
+    /** Gives later rows of the outbox ids above this one, by an entry that is removed. An existing stream has its own. */
     raiseOutbox: async (partition: number, last: OutboxId): Promise<void> => {
       const [key, id] = [outboxKey(partition), entryIdOf(last)];
       if ((await serve(client.exists(key))) === 1) return;
       await serve(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
     },
-    /** Skills with fewer learners are rare from then on, unless they are set: a catalogue that is still here knows. */
+    /** Makes skills with fewer learners rare, unless an existing catalogue has them. */
     noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
       for (const part of inParts(skills, together)) {
         const skillIds = part.map(({ skillId }) => skillId);
@@ -109,8 +109,7 @@ export function createFactsRestore(client: RedisClient) {
         items.map((item) => [hashItem(item.itemId), packCounters(item)]),
       ),
     /**
-     * Brings the tenant's last version into force again, behind everything that it needs.
-     *
+     * Activates the tenant's last version again, after everything that it needs.
      * @param changes newest first, at least one
      * @param kept with the texts; one without is left out
      * @param newest highest number that a version was given
@@ -165,7 +164,7 @@ const placed = <Item extends LearnerPlace>(
     .map((item) => [{ ...item, partition: partitionOf(item.tenant, item.userId, count) }, item] as const)
     .filter(([{ partition }]) => wanted.includes(partition));
 
-/** An id that is taken was counted again after the retraction. */
+/** Skips an id that is taken: it was counted again after the retraction. */
 async function putRetracted(
   client: RedisClient,
   place: Placed,
