@@ -1,9 +1,9 @@
 /** Client of the Skilltrace API: docs/client.md. */
 
+export type { ExplainOptions, ExportLine } from './calls.js';
 export type { WaitOptions } from './deadline.js';
 export { SkilltraceError, type SkilltraceErrorCode } from './errors.js';
 export type { AnswerStore } from './journal.js';
-export type { ExplainOptions, ExportLine } from './learner-calls.js';
 export type { QueueLimits } from './limits.js';
 export type { IdentifiedAnswer, StoredAnswer } from './lines.js';
 export type { AllQuery, Tagged, WriteOptions } from './operations.js';

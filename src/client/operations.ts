@@ -2,56 +2,76 @@ import { SkilltraceError } from './errors.js';
 import { type CallOptions, jsonOf, type Received, type Request, type Transport } from './transport.js';
 import type { PageQuery } from './types.js';
 
-/** For a write that depends on what was read: the `etag` of it. Otherwise it rejects with PRECONDITION_FAILED. */
+/** Options of a conditional write: it rejects with PRECONDITION_FAILED if the entry no longer has this `etag`. */
 export interface WriteOptions extends CallOptions {
   readonly ifMatch?: string | undefined;
 }
 
-/** What was read or written, with its entity tag for `ifMatch`. */
+/** An entry with its entity tag for `ifMatch`. */
 export type Tagged<Data> = Data & { readonly etag: string };
 
-/** Of all pages; `limit`: entries of each. */
+/** Query of a listing over all pages; `limit` is the size of each page. */
 export type AllQuery = Omit<PageQuery, 'cursor'> & CallOptions;
 
-/** How operations are sent and their answers are read. */
+type Send = Pick<Request, 'method' | 'isIdempotent'> & { readonly hasBody?: boolean };
+
+/**
+ * Builds the calls of the API from their paths below /api/v1. The first arguments of a call replace each `{}` in its path;
+ * a body and options follow. `Args` are the arguments before the options.
+ */
 export class Operations {
   constructor(protected readonly transport: Transport) {}
 
-  /** @param query with the signal of the call */
-  protected get<Data>(path: string, { signal, ...query }: CallOptions): Promise<Data> {
-    return this.data({ method: 'GET', path, query }, { signal });
+  protected get<Args extends unknown[], Data, Query = unknown>(template: string) {
+    return async (...args: [...Args, query?: Query & CallOptions]): Promise<Data> =>
+      dataOf(await this.#send(template, args, { method: 'GET' }));
   }
 
-  protected post<Data>(path: string, body: unknown, options: CallOptions): Promise<Data> {
-    return this.data({ method: 'POST', path, body: JSON.stringify(body) }, options);
+  protected getTagged<Args extends unknown[], Data>(template: string) {
+    return async (...args: [...Args, options?: CallOptions]): Promise<Tagged<Data>> =>
+      taggedOf(await this.#send(template, args, { method: 'GET' }));
   }
 
-  protected put<Data>(path: string, body: unknown, { signal, ifMatch }: WriteOptions): Promise<Tagged<Data>> {
-    return this.tagged({ method: 'PUT', path, body: JSON.stringify(body), ifMatch }, { signal });
+  protected put<Args extends unknown[], Data>(template: string) {
+    return async (...args: [...Args, options?: WriteOptions]): Promise<Tagged<Data>> =>
+      taggedOf(await this.#send(template, args, { method: 'PUT', hasBody: true }));
   }
 
-  /** A write of which each repetition would make something more. */
-  protected make<Data>(path: string, body: object | undefined, options: CallOptions): Promise<Data> {
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    return this.data({ method: 'POST', path, ...content, isIdempotent: false }, options);
+  /** @param send whether a repetition has a further effect */
+  protected post<Args extends unknown[], Data>(template: string, send: Pick<Send, 'isIdempotent'> = {}) {
+    return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
+      dataOf(await this.#send(template, args, { method: 'POST', hasBody: true, ...send }));
   }
 
-  protected remove<Data>(path: string, { signal, ifMatch }: WriteOptions): Promise<Data> {
-    return this.data({ method: 'DELETE', path, ifMatch }, { signal });
+  /** A POST without a body. */
+  protected trigger<Args extends unknown[], Data>(template: string, send: Pick<Send, 'isIdempotent'> = {}) {
+    return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
+      dataOf(await this.#send(template, args, { method: 'POST', ...send }));
   }
 
-  protected async data<Data>(request: Request, options: CallOptions): Promise<Data> {
-    return dataOf(await this.transport.call(request, options));
+  protected patch<Args extends unknown[], Data>(template: string) {
+    return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
+      dataOf(await this.#send(template, args, { method: 'PATCH', hasBody: true }));
   }
 
-  protected async tagged<Data>(request: Request, options: CallOptions): Promise<Tagged<Data>> {
-    const received = await this.transport.call(request, options);
-    return { ...dataOf<Data>(received), etag: received.headers.get('etag') ?? '' };
+  protected remove<Args extends unknown[], Data, Options = CallOptions>(template: string) {
+    return async (...args: [...Args, options?: Options]): Promise<Data> =>
+      dataOf(await this.#send(template, args, { method: 'DELETE' }));
   }
 
-  /** An answer without envelope that a probe gives, well or not. */
-  protected async probe<Answer>(path: string, options: CallOptions): Promise<Answer> {
-    return jsonOf(await this.transport.call({ method: 'GET', path, alsoFine: [503] }, options)) as Answer;
+  /** A call whose result has no envelope, also with status 503. */
+  protected probe<Data>(path: string) {
+    return async (options?: CallOptions): Promise<Data> =>
+      jsonOf(await this.transport.call({ method: 'GET', path, alsoFine: [503] }, options)) as Data;
+  }
+
+  async #send(template: string, args: readonly unknown[], { hasBody, ...send }: Send): Promise<Received> {
+    const pieces = `/api/v1${template}`.split('{}');
+    const [ids, others] = [args.slice(0, pieces.length - 1), args.slice(pieces.length - 1)];
+    const path = String.raw({ raw: pieces }, ...ids.map((id) => escaped(id as string)));
+    const body = hasBody ? { body: JSON.stringify(others.shift() ?? {}) } : {};
+    const { signal, ifMatch, ...query } = (others[0] ?? {}) as WriteOptions;
+    return this.transport.call({ ...send, ...body, path, query, ifMatch }, { signal });
   }
 }
 
@@ -60,7 +80,7 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-/** What all pages have, page by page as it is asked for. */
+/** The entries of all pages. Each page is requested when the loop reaches it. */
 export async function* entriesOf<Of extends Page, Entry>(
   pageAt: (cursor: string | undefined) => Promise<Of>,
   entriesIn: (page: Of) => readonly Entry[],
@@ -75,14 +95,16 @@ export async function* entriesOf<Of extends Page, Entry>(
 
 const dataOf = <Data>(received: Received): Data => (jsonOf(received) as { readonly data: Data }).data;
 
-/**
- * A path with ids in it.
- * @throws SkilltraceError INVALID_REQUEST for an id that would lead to another path: fetch removes `.` and `..`, escaped or not
- */
-export const path = (parts: TemplateStringsArray, ...ids: readonly string[]): string =>
-  String.raw({ raw: parts }, ...ids.map(escaped));
+const taggedOf = <Data>(received: Received): Tagged<Data> => ({
+  ...dataOf<Data>(received),
+  etag: received.headers.get('etag') ?? '',
+});
 
-function escaped(id: string): string {
+/**
+ * An id as a segment of a path. fetch removes `.` and `..`, escaped or not, so the request would go to another path.
+ * @throws SkilltraceError INVALID_REQUEST
+ */
+export function escaped(id: string): string {
   if (!['', '.', '..'].includes(id)) return encodeURIComponent(id);
   throw new SkilltraceError('INVALID_REQUEST', `The id ${JSON.stringify(id)} cannot be part of a path`);
 }

@@ -44,7 +44,7 @@ export class Transport {
   constructor(readonly settings: TransportSettings) {}
 
   /** A call with retries, which waits while the quota is used up. @throws SkilltraceError */
-  call(request: Request, { signal }: CallOptions): Promise<Received> {
+  call(request: Request, { signal }: CallOptions = {}): Promise<Received> {
     return this.#retrying(request, signal, () => this.once(request, signal));
   }
 
@@ -59,7 +59,7 @@ export class Transport {
   }
 
   /** The lines of a streamed answer, retried until the first; `timeoutMs` is the longest silence. @throws SkilltraceError */
-  async *lines(request: Request, { signal }: CallOptions): AsyncGenerator<string> {
+  async *lines(request: Request, { signal }: CallOptions = {}): AsyncGenerator<string> {
     const opened = await this.#retrying(request, signal, () => this.#open(request, signal));
     try {
       yield* linesOf(opened.response, opened.deadline);

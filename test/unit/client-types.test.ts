@@ -56,7 +56,8 @@ test('every call of the description is a method of the client, which its page na
   const ids = Object.values(described.paths).flatMap((path) =>
     Object.values(path).map(({ operationId }) => operationId),
   );
-  assert.deepEqual(ids.filter((id) => !(id in Skilltrace.prototype)).sort(), [...ofOthers].sort());
+  const client = new Skilltrace({ baseUrl: '' });
+  assert.deepEqual(ids.filter((id) => !(id in client)).sort(), [...ofOthers].sort());
   const called = ids.filter((id) => !ofOthers.includes(id));
   assert.deepEqual(
     called.filter((id) => !page.includes(`\`${id}\``)),
