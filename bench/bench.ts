@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { type Closers, createClosers } from '../src/lifecycle.js';
 import { createLogger } from '../src/telemetry.js';
 import type { LoadRunner } from './load/run.js';
-import { type Contestant, measure, type Sample } from './measure.js';
+import { type Contestant, measure } from './measure.js';
 import { createPeers, type Peer, type PeerName, type Peers } from './peers.js';
+import { Rounds } from './rounds.js';
 import { type Service, type ServiceForm, startSplitService } from './service.js';
+import { spreadOf } from './spread.js';
 
 /** How often and how long something is measured. */
 export interface Pace {
@@ -109,27 +111,43 @@ export interface Turns {
   /** For progress. */
   readonly scenario: string;
   readonly pace: Pace;
-  /** Requests per second by contestant; a closed loop for those without. */
-  readonly rates?: ReadonlyMap<string, number>;
+  /** Requests per second by contestant. Contestants without a rate run in a closed loop. */
+  readonly rates?: ReadonlyMap<string, number> | undefined;
 }
 
-/**
- * Measures contestants in turns, so that a slower minute of the machine hits them all.
- * @returns samples by the contestants' names, one of each round
- */
+/** Measures contestants in turns, so that a slow minute of the machine affects all of them. */
 export async function inTurns(
   { settings: { connections }, runner, progress, warm }: Bench,
   contestants: readonly Contestant[],
-  { scenario, pace: { rounds, seconds }, rates }: Turns,
-): Promise<ReadonlyMap<string, Sample[]>> {
-  const samples = new Map<string, Sample[]>(contestants.map(({ name }) => [name, []]));
+  { scenario, pace, rates }: Turns,
+): Promise<Rounds> {
+  const rounds = new Rounds();
   for (const contestant of contestants) await warm(scenario, contestant);
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= pace.rounds; round++) {
     for (const contestant of contestants) {
-      progress(`${scenario}: ${contestant.name}, round ${round} of ${rounds}`);
-      const rate = rates?.get(contestant.name) ?? null;
-      samples.get(contestant.name)?.push(await measure(runner, contestant, { connections, seconds, rate }));
+      const { name } = contestant;
+      progress(`${scenario}: ${name}, round ${round} of ${pace.rounds}`);
+      const settings = { connections, seconds: pace.seconds, rate: rates?.get(name) ?? null };
+      rounds.add(name, await measure(runner, contestant, settings));
     }
   }
-  return samples;
+  return rounds;
+}
+
+/**
+ * Answers a second in a closed loop, the median of the rounds. It uses the generator of the open loop, because a cheaper
+ * generator leaves the servers more of the machine.
+ */
+export async function saturationOf(
+  { settings, runner, progress, warm }: Bench,
+  contestant: Contestant,
+  { scenario, pace: { rounds, seconds } }: Turns,
+  connections = settings.connections,
+): Promise<number> {
+  await warm(scenario, contestant);
+  progress(`${scenario}: ${contestant.name}, saturation`);
+  const closedLoop = { connections, seconds, rate: null, ownGenerator: true };
+  const found: number[] = [];
+  while (found.length < rounds) found.push((await measure(runner, contestant, closedLoop)).perSecond);
+  return spreadOf(found).median;
 }

@@ -70,6 +70,12 @@ export function figureOf(key: GoalKey, value: Spread): Figure {
   return { name, about, unit, value, goal, ...(aim !== undefined && { aim }) };
 }
 
+/** A figure without a goal. */
+export const shownFigure = (name: string, about: string, unit: string, value: Spread): Figure => ({
+  ...{ name, about, unit, value },
+  goal: null,
+});
+
 /** In the order of the goals; those without one come last. */
 export function inOrder(figures: readonly Figure[]): Figure[] {
   const measured = goalNames.flatMap((name) => figures.filter((figure) => figure.name === name));

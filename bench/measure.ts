@@ -6,6 +6,7 @@ import type { Tally } from './ledger.js';
 import type { LoadResult } from './load/plan.js';
 import type { LoadRunner } from './load/run.js';
 import type { Traffic } from './load/traffic.js';
+import type { ScenarioResult } from './results.js';
 import type { Service } from './service.js';
 import { cpuOf, memoryOf, type Target } from './targets.js';
 
@@ -20,6 +21,8 @@ export interface Contestant {
   readonly drains: Service | null;
   /** CPU time is read when this has resolved: everything that the load has set off is done. */
   readonly settled: (() => Promise<void>) | null;
+  /** If set, its measurement is a result of its own at this place of an axis. */
+  readonly axis?: NonNullable<ScenarioResult['axis']>;
   /** Where it takes fewer than the run's. */
   readonly connections?: number;
   /** A 503 is an outcome, not a failure. */

@@ -1,9 +1,10 @@
 /** The machine's noise: the bare echo again and again through a run, between whatever else is measured. */
+import { sumOf } from '../src/lists.js';
 import type { Bench } from './bench.js';
 import { usualTraffic } from './load/traffic.js';
 import { measure } from './measure.js';
 import type { Noise } from './results.js';
-import { cpuSums, peerContestant } from './scenario.js';
+import { peerContestant } from './scenario.js';
 
 const scenario = 'noise';
 const seconds = 1;
@@ -23,7 +24,7 @@ export function watchNoise(bench: Bench, key: string): NoiseWatch {
     bench.progress(`${scenario}: ${contestant.name}`);
     const { connections } = bench.settings;
     const sample = await measure(bench.runner, contestant, { connections, seconds, rate: null });
-    told.cpu.push(...cpuSums([sample]));
+    told.cpu.push(sumOf(Object.values(sample.cpu)));
     told.perSecond.push(sample.perSecond);
   };
   return { look, told };

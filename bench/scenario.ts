@@ -1,10 +1,12 @@
 /** What a scenario is, and how its samples become results. */
-import type { Bench } from './bench.js';
+import { type Bench, inTurns, type Pace } from './bench.js';
 import { checkLedger, newTally, type Tally } from './ledger.js';
-import { learnerId, newLearnerId, type Traffic } from './load/traffic.js';
+import { learnerId, newLearnerId, type Traffic, usualTraffic } from './load/traffic.js';
 import type { Contestant, Sample } from './measure.js';
-import type { Peer } from './peers.js';
+import type { Peer, PeerName } from './peers.js';
 import type { Figure, Ledger, Measurement, ScenarioResult, Spread } from './results.js';
+import { latencyOf, type Rounds } from './rounds.js';
+import { type Seed, seedAnswers } from './seed.js';
 import type { Service } from './service.js';
 import { spreadOf } from './spread.js';
 
@@ -20,6 +22,59 @@ export interface Scenario {
   /** Whether only --full runs it unasked. */
   readonly long: boolean;
   run(bench: Bench): Promise<Findings>;
+}
+
+/** Contestants in turns on one service, which may run beside peers. */
+export interface Loads extends Omit<Scenario, 'run'> {
+  /** `answer` if not set. */
+  readonly unit?: ScenarioResult['unit'];
+  readonly pace: 'main' | 'side' | 'glance' | Pace;
+  readonly peers?: readonly PeerName[];
+  /** `usualTraffic` if not set. */
+  readonly traffic?: Traffic;
+  /** Answers before the measurement. */
+  readonly seed?: { readonly answers: number; readonly seed: Seed };
+  /** Makes the service's contestants from the one under `traffic`. */
+  readonly contestants?: (usual: Contestant, service: Service) => readonly Contestant[];
+  /** Requests per second by contestant, for open loops. */
+  readonly rates?: (bench: Bench, contestants: readonly Contestant[]) => Promise<ReadonlyMap<string, number>>;
+  readonly figures?: (rounds: Rounds) => Figure[];
+}
+
+/** A scenario on the service that scenarios share. */
+export const onSharedService = (loads: Loads): Scenario => ({
+  ...loads,
+  run: async (bench) => measureLoads(bench, await bench.service(), loads),
+});
+
+export async function measureLoads(bench: Bench, service: Service, loads: Loads): Promise<Findings> {
+  const { name, about, unit = 'answer', pace, traffic = usualTraffic, seed } = loads;
+  const peers = await Promise.all((loads.peers ?? []).map((peer) => bench.peer(peer)));
+  const tally = newTally();
+  if (seed !== undefined) {
+    bench.progress(`${name}: learners are made`);
+    await seedAnswers(service, name, tally, seed.answers, seed.seed);
+  }
+  const usual = serviceContestant(service, name, traffic, tally);
+  const ours = loads.contestants?.(usual, service) ?? [usual];
+  const contestants = [...peers.map((peer) => peerContestant(peer, name, traffic)), ...ours];
+  const rates = await loads.rates?.(bench, contestants);
+  const turns = { scenario: name, pace: typeof pace === 'string' ? bench.settings[pace] : pace, rates };
+  const rounds = await inTurns(bench, contestants, turns);
+  const ledger = await ledgerOf(service, name, traffic, tally);
+  const measured = (contestant: Contestant): Measurement => {
+    const samples = rounds.of(contestant.name);
+    return measurementOf(contestant.axis ? service.name : contestant.name, samples, {
+      ...(rates?.has(contestant.name) && { throughput: null, latencies: [latencyOf(samples)] }),
+      ledger: contestant.target === service ? ledger : null,
+    });
+  };
+  const results = ours.flatMap((one): ScenarioResult[] =>
+    one.axis ? [{ name, about, axis: one.axis, unit, measurements: [measured(one)] }] : [],
+  );
+  if (results.length === 0)
+    results.push({ name, about, axis: null, unit, measurements: contestants.map(measured) });
+  return { results, figures: loads.figures?.(rounds) ?? [] };
 }
 
 /** The service under a kind of load. */
@@ -38,10 +93,10 @@ export const serviceContestant = (
   settled: service.hurried,
 });
 
-/** The same with the pipeline left to its own pace, for what it costs and how far it lags. */
-export const atItsPace = (service: Service, tenant: string, traffic: Traffic, tally: Tally): Contestant => ({
-  ...serviceContestant(service, tenant, traffic, tally),
-  settled: service.drained,
+/** Leaves the pipeline to its own pace, to measure its cost and its lag. */
+export const atItsPace = (contestant: Contestant, { drained }: Service): Contestant => ({
+  ...contestant,
+  settled: drained,
 });
 
 export const peerContestant = (target: Peer, key: string, traffic: Traffic): Contestant => ({
@@ -62,18 +117,6 @@ export function ledgerOf(service: Service, tenant: string, traffic: Traffic, tal
     : Array.from({ length: learners }, (_, i) => learnerId(i));
   return checkLedger(service, tenant, userIds, tally);
 }
-
-/** CPU of all parts, or of some, in each round. */
-export const cpuSums = (samples: readonly Sample[], parts?: readonly string[]): number[] =>
-  samples.map(({ cpu }) =>
-    Object.entries(cpu).reduce(
-      (sum, [part, micros]) => (parts === undefined || parts.includes(part) ? sum + micros : sum),
-      0,
-    ),
-  );
-
-/** Of each round. */
-export const perSeconds = (samples: readonly Sample[]): number[] => samples.map(({ perSecond }) => perSecond);
 
 export function measurementOf(
   target: string,

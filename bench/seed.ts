@@ -1,10 +1,22 @@
 /** Answers that have to be there before something is measured, through batches, in an order that repeats. */
 import { StartError } from '../src/lifecycle.js';
 import type { Tally } from './ledger.js';
+import { learnerId } from './load/traffic.js';
 import type { Service } from './service.js';
 
 /** The i-th answer, as JSON for POST track-answers. */
 export type Seed = (i: number) => object;
+
+/** Answers in rounds over all learners, on another skill in each round. @param more fields of the i-th answer */
+export const seedOf =
+  (learners: number, skills: number, more: Seed = () => ({})): Seed =>
+  (i) => ({
+    user_id: learnerId(i % learners),
+    skill_id: `skill-${(i + Math.floor(i / learners)) % skills}`,
+    is_correct: (i * 7919) % 10 < 6,
+    time_spent_seconds: 5 + (i % 90),
+    ...more(i),
+  });
 
 const batchAnswers = 1000;
 const atOnce = 4;

@@ -6,12 +6,11 @@ import { Redis } from 'ioredis';
 import { aligned } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
 import type { Bench } from '../bench.js';
-import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
 import { type Contestant, measure, type Sample } from '../measure.js';
 import { partsInOrder } from '../report/style.js';
 import { shown } from '../report/view.js';
-import { atItsPace, peerContestant } from '../scenario.js';
+import { atItsPace, peerContestant, serviceContestant } from '../scenario.js';
 import { flameOf, functionTimes, readProfile } from './cpu-profile.js';
 import { flamePage } from './flame.js';
 import { requestFile } from './recorder.js';
@@ -61,8 +60,9 @@ async function servicesOf(bench: Bench, [single, batches]: readonly [string, str
     'threads of ClickHouse, CPU µs': threadCounts(pids.clickhouse as number),
     'threads of the pipeline, CPU µs': threadCounts(pids.pipeline as number),
   });
-  const one = atItsPace(service, single, usualTraffic, newTally());
-  const many = atItsPace(service, batches, { ...usualTraffic, batch: 1000 }, newTally());
+  const one = atItsPace(serviceContestant(service, single, usualTraffic), service);
+  const thousands = { ...usualTraffic, batch: 1000 };
+  const many = atItsPace(serviceContestant(service, batches, thousands), service);
   return [
     { name: 'single', contestant: one, notes, counts },
     { name: 'batches', contestant: { ...many, connections: batchConnections }, notes, counts },

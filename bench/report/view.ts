@@ -1,16 +1,8 @@
 /** What table, page and comparison have in common: how results are summed, set against one another and told. */
 import { grouped } from '../../src/lab/report/numbers.js';
 import { goalNames } from '../goals.js';
-import { acceptingParts } from '../parts.js';
-import type {
-  BenchResults,
-  CpuSplit,
-  Figure,
-  Ledger,
-  Measurement,
-  ScenarioResult,
-  Spread,
-} from '../results.js';
+import type { BenchResults, Figure, Ledger, Measurement, ScenarioResult, Spread } from '../results.js';
+import { acceptingParts } from '../rounds.js';
 import { spreadOf } from '../spread.js';
 
 /** The peer that all others are set against: what the HTTP library and parsing cost by themselves. */
@@ -37,7 +29,7 @@ export const acceptingCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =
 export const laterCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
   sumOf(cpu, (part) => !acceptingParts.includes(part));
 
-function sumOf(cpu: CpuSplit, counts: (part: string) => boolean): Spread | null {
+function sumOf(cpu: Measurement['cpu'], counts: (part: string) => boolean): Spread | null {
   const parts = Object.entries(cpu).flatMap(([part, spread]) => (counts(part) ? [spread] : []));
   const sum = (of: (part: Spread) => number): number => parts.reduce((total, part) => total + of(part), 0);
   if (parts.length === 0) return null;

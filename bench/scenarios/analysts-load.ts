@@ -1,23 +1,19 @@
 /** What analysts with heavy queries cost those who answer: the same steady load without and with four of them, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { inTurns, withClosers } from '../bench.js';
+import { withClosers } from '../bench.js';
 import { figureOf } from '../goals.js';
-import { newTally } from '../ledger.js';
-import { usualTraffic } from '../load/traffic.js';
-import type { Contestant, Sample } from '../measure.js';
-import { acceptingParts } from '../parts.js';
-import type { Figure } from '../results.js';
-import { atItsPace, cpuSums, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import type { Spread } from '../results.js';
+import { atItsPace, type Loads, measureLoads, type Scenario } from '../scenario.js';
 import { askAsAnalyst, makeAnswers, type School } from '../school.js';
 import type { Service } from '../service.js';
 import { ratioSpread, spreadOf } from '../spread.js';
-import { latencyOf } from './latency.js';
 
 const name = 'analysts-load';
 const about =
   'open loop with 1000 single answers a second, without and with four analysts who ask heavy queries of 2,000,000 answers';
 const rate = 1000;
 const analysts = 4;
+const withAnalysts = 'with four analysts';
 const school: School = { tenant: 'school', learners: 4000, days: 25, perDay: 20, perSkill: 5 };
 /** Short turns and many: the machine's own noise lasts longer. */
 const pace = { rounds: 16, seconds: 5 };
@@ -42,35 +38,35 @@ export const analystsLoad: Scenario = {
       await makeAnswers(service.clickhouse, school);
       // Merges of what was inserted are not those of the load.
       await sleep(10_000);
-      const tally = newTally();
-      const alone = atItsPace(service, name, usualTraffic, tally);
-      const beside: Contestant = { ...alone, name: 'with four analysts', beside: () => ask(service) };
-      const rates = new Map([alone, beside].map((one) => [one.name, rate]));
-      const samples = await inTurns(bench, [alone, beside], {
-        scenario: name,
-        pace,
-        rates,
-      });
-      const ledger = await ledgerOf(service, name, usualTraffic, tally);
-      const measurements = [...samples].map(([target, list]) =>
-        measurementOf(target, list, { throughput: null, latencies: [latencyOf(list)], ledger }),
-      );
-      const figures = figuresOf(samples.get(alone.name) ?? [], samples.get(beside.name) ?? []);
-      return { results: [{ name, about, axis: null, unit: 'answer', measurements }], figures };
+      return measureLoads(bench, service, loads(service));
     }),
 };
 
-function figuresOf(alone: readonly Sample[], beside: readonly Sample[]): Figure[] {
-  const p99 = (samples: readonly Sample[]): number[] => samples.map(({ load }) => load.latency?.p99 ?? 0);
-  const cpu = (samples: readonly Sample[]): number[] => cpuSums(samples, acceptingParts);
-  const lag = (samples: readonly Sample[]): number[] => samples.map(({ pipeline }) => pipeline?.lag ?? 0);
-  const lagAlone = lag(alone);
-  return [
-    figureOf('analystsP99', ratioSpread(p99(beside), p99(alone))),
-    figureOf('analystsCpu', ratioSpread(cpu(beside), cpu(alone))),
-    figureOf('analystsLag', spreadOf(lag(beside).map((value, round) => value - (lagAlone[round] as number)))),
-  ];
-}
+const loads = (service: Service): Loads => ({
+  ...{ name, about, long: true, pace },
+  contestants: (usual) => {
+    const alone = atItsPace(usual, service);
+    return [alone, { ...alone, name: withAnalysts, beside: () => ask(service) }];
+  },
+  rates: async (_, contestants) => new Map(contestants.map((one) => [one.name, rate])),
+  figures: (rounds) => {
+    const ratio = (of: (contestant: string) => number[]): Spread =>
+      ratioSpread(of(withAnalysts), of(service.name));
+    const lagAlone = rounds.lag(service.name);
+    const added = rounds.lag(withAnalysts).map((lag, round) => lag - (lagAlone[round] as number));
+    return [
+      figureOf(
+        'analystsP99',
+        ratio((contestant) => rounds.p99(contestant)),
+      ),
+      figureOf(
+        'analystsCpu',
+        ratio((contestant) => rounds.cpu(contestant)),
+      ),
+      figureOf('analystsLag', spreadOf(added)),
+    ];
+  },
+});
 
 /** Analysts ask one query after another until they are ended. */
 function ask({ analystUrl }: Service): () => Promise<void> {

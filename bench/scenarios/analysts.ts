@@ -4,6 +4,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
 import { selectNumber, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { type Bench, withClosers } from '../bench.js';
+import { shownFigure } from '../goals.js';
 import type { Figure } from '../results.js';
 import type { Scenario } from '../scenario.js';
 import { answersOf, askAsAnalyst, makeAnswers, makeForecasts, type School } from '../school.js';
@@ -75,13 +76,12 @@ async function bytesOf({ clickhouse }: Service, school: School): Promise<Figure>
   const query = `SELECT sum(bytes_on_disk) FROM system.parts
     WHERE database = currentDatabase() AND active AND table NOT IN ('attempts', 'served_forecasts')`;
   const bytes = (await selectNumber(clickhouse, query)) / answersOf(school);
-  return {
-    name: `${school.tenant}: bytes of all sums`,
-    about: 'an answer, on the disk',
-    unit: 'bytes',
-    value: spreadOf([bytes]),
-    goal: null,
-  };
+  return shownFigure(
+    `${school.tenant}: bytes of all sums`,
+    'an answer, on the disk',
+    'bytes',
+    spreadOf([bytes]),
+  );
 }
 
 async function measure(

@@ -3,17 +3,9 @@ import { type Bench, inTurns, withClosers } from '../bench.js';
 import { allowedCores, canKeepToCores, onCores } from '../cores.js';
 import { figureOf } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
-import type { Contestant, Sample } from '../measure.js';
-import { acceptingParts } from '../parts.js';
-import type { Ledger, ScenarioResult } from '../results.js';
-import {
-  cpuSums,
-  type Findings,
-  ledgerOf,
-  measurementOf,
-  type Scenario,
-  serviceContestant,
-} from '../scenario.js';
+import type { Contestant } from '../measure.js';
+import type { ScenarioResult } from '../results.js';
+import { type Findings, ledgerOf, measurementOf, type Scenario, serviceContestant } from '../scenario.js';
 import type { Service } from '../service.js';
 import { ratioSpread } from '../spread.js';
 
@@ -63,18 +55,13 @@ export const cores: Scenario = {
 const keyOf = ({ axis }: Form): string => `${axis.label}: ${axis.value}`;
 
 async function compared(bench: Bench, contestants: readonly Contestant[]): Promise<Findings> {
-  const samples = await inTurns(bench, contestants, { scenario: name, pace: bench.settings.side });
-  const of = (form: Form): readonly Sample[] => samples.get(keyOf(form)) ?? [];
-  const ledgers: Ledger[] = [];
-  for (const { drains, tally } of contestants)
-    ledgers.push(await ledgerOf(drains as Service, name, usualTraffic, tally));
-  const results = forms.map((form, i) => ({
-    name,
-    about,
-    axis: form.axis,
-    unit: 'answer' as const,
-    measurements: [measurementOf('skilltrace', of(form), { ledger: ledgers[i] ?? null })],
-  }));
-  const cpu = (form: Form): number[] => cpuSums(of(form), acceptingParts);
-  return { results, figures: [figureOf('lanes', ratioSpread(cpu(onAll), cpu(oneLane)))] };
+  const rounds = await inTurns(bench, contestants, { scenario: name, pace: bench.settings.side });
+  const results: ScenarioResult[] = [];
+  for (const [i, { drains, tally, name: key }] of contestants.entries()) {
+    const ledger = await ledgerOf(drains as Service, name, usualTraffic, tally);
+    const measurements = [measurementOf('skilltrace', rounds.of(key), { ledger })];
+    results.push({ name, about, axis: forms[i]?.axis ?? null, unit: 'answer', measurements });
+  }
+  const ratio = ratioSpread(rounds.cpu(keyOf(onAll)), rounds.cpu(keyOf(oneLane)));
+  return { results, figures: [figureOf('lanes', ratio)] };
 }

@@ -1,20 +1,13 @@
 /** What an answer costs as the service knows more learners, at the same offered load. */
-import { type Bench, inTurns, withClosers } from '../bench.js';
+import { type Bench, inTurns, saturationOf, withClosers } from '../bench.js';
 import { figureOf } from '../goals.js';
 import { newTally, type Tally } from '../ledger.js';
-import { learnerId, type Traffic, usualTraffic } from '../load/traffic.js';
-import { type Contestant, measure, type Sample } from '../measure.js';
-import { acceptingParts } from '../parts.js';
+import { type Traffic, usualTraffic } from '../load/traffic.js';
+import type { Contestant } from '../measure.js';
 import type { ScenarioResult } from '../results.js';
-import {
-  cpuSums,
-  type Findings,
-  ledgerOf,
-  measurementOf,
-  type Scenario,
-  serviceContestant,
-} from '../scenario.js';
-import { seedAnswers } from '../seed.js';
+import { Rounds } from '../rounds.js';
+import { type Findings, ledgerOf, measurementOf, type Scenario, serviceContestant } from '../scenario.js';
+import { seedAnswers, seedOf } from '../seed.js';
 import type { Service } from '../service.js';
 import { ratioSpread } from '../spread.js';
 
@@ -33,10 +26,9 @@ export const growth: Scenario = {
       const small = populationOf(await bench.ownService('growth-small', closers));
       const large = populationOf(await bench.ownService('growth-large', closers));
       await grow(bench, small, few);
-      const { connections, main } = bench.settings;
-      const settings = { connections, seconds: main.seconds, rate: null, ownGenerator: true };
-      const rate = (await measure(bench.runner, contestantOf(small, 'small'), settings)).perSecond / 2;
-      return measureSizes(bench, small, large, rate);
+      const turns = { scenario: name, pace: { rounds: 1, seconds: bench.settings.main.seconds } };
+      const saturation = await saturationOf(bench, contestantOf(small, 'small'), turns);
+      return measureSizes(bench, small, large, saturation / 2);
     }),
 };
 
@@ -60,12 +52,8 @@ const contestantOf = (population: Population, as: string): Contestant => ({
 async function grow(bench: Bench, population: Population, learners: number): Promise<void> {
   const { service, tally, learners: known } = population;
   bench.progress(`${name}: ${learners - known} learners are made`);
-  await seedAnswers(service, name, tally, learners - known, (i) => ({
-    user_id: learnerId(known + i),
-    skill_id: `skill-${(known + i) % usualTraffic.skills}`,
-    is_correct: i % 3 !== 0,
-    time_spent_seconds: 5 + (i % 90),
-  }));
+  const seed = seedOf(learners, usualTraffic.skills);
+  await seedAnswers(service, name, tally, learners - known, (i) => seed(known + i));
   population.learners = learners;
 }
 
@@ -76,23 +64,21 @@ async function measureSizes(
   rate: number,
 ): Promise<Findings> {
   const results: ScenarioResult[] = [];
-  let last: ReadonlyMap<string, readonly Sample[]> = new Map();
+  let last = new Rounds();
   for (const learners of sizes) {
     await grow(bench, large, learners);
     const contestants = [contestantOf(small, 'small'), contestantOf(large, 'large')];
     const rates = new Map(contestants.map((one) => [one.name, rate]));
     last = await inTurns(bench, contestants, { scenario: name, pace: bench.settings.main, rates });
-    const samples = last.get('large') ?? [];
     const ledger = await ledgerOf(large.service, name, trafficOf(large), large.tally);
     results.push({
       name,
       about,
       axis: { label: 'learners', value: learners },
       unit: 'answer',
-      measurements: [measurementOf('skilltrace', samples, { throughput: null, ledger })],
+      measurements: [measurementOf('skilltrace', last.of('large'), { throughput: null, ledger })],
     });
   }
   await ledgerOf(small.service, name, trafficOf(small), small.tally);
-  const cpu = (which: string): number[] => cpuSums(last.get(which) ?? [], acceptingParts);
-  return { results, figures: [figureOf('growth', ratioSpread(cpu('large'), cpu('small')))] };
+  return { results, figures: [figureOf('growth', ratioSpread(last.cpu('large'), last.cpu('small')))] };
 }

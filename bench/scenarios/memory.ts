@@ -1,11 +1,10 @@
 /** What Redis needs to remember a learner's skills and items. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Bench } from '../bench.js';
 import { figureOf } from '../goals.js';
-import { newTally, type Tally } from '../ledger.js';
-import { hole, learnerId, usualTraffic } from '../load/traffic.js';
-import { ledgerOf, type Scenario } from '../scenario.js';
-import { type Seed, seedAnswers } from '../seed.js';
+import { newTally } from '../ledger.js';
+import { hole, usualTraffic } from '../load/traffic.js';
+import { ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import { type Seed, seedAnswers, seedOf } from '../seed.js';
 import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
 import { memoryOf } from '../targets.js';
@@ -28,30 +27,21 @@ export const memory: Scenario = {
     const service = await bench.service();
     const learners = bench.settings.full ? 2000 : 300;
     const tally = newTally();
-    const pairs = await bytesOf(bench, service, tally, learners * skills * answersPerSkill, (i) => ({
-      ...answer(i, learners),
-      skill_id: `skill-${Math.floor(i / learners) % skills}`,
-    }));
-    const items = await bytesOf(bench, service, tally, learners * itemsPerLearner, (i) => ({
-      ...answer(i, learners),
-      skill_id: `skill-${Math.floor(i / learners) % skills}`,
-      item_id: `item-${Math.floor(i / learners)}`,
-    }));
-    const ids = await bytesOf(bench, service, tally, learners * idsPerLearner, (i) => ({
-      ...answer(i, learners),
-      skill_id: `skill-${Math.floor(i / learners) % skills}`,
+    const bytesOf = async (perLearner: number, more: Seed = () => ({})): Promise<number> => {
+      bench.progress(`${name}: ${learners * perLearner} answers`);
+      const seed = seedOf(learners, skills, (i) => ({ ...fullEvent(i), ...more(i) }));
+      const before = await usedBytes(service);
+      await seedAnswers(service, name, tally, learners * perLearner, seed);
+      return (await usedBytes(service)) - before;
+    };
+    const pairs = await bytesOf(skills * answersPerSkill);
+    const items = await bytesOf(itemsPerLearner, (i) => ({ item_id: `item-${Math.floor(i / learners)}` }));
+    const ids = await bytesOf(idsPerLearner, (i) => ({
       event_id: `event-${`${i}`.padStart(hole.length, '0')}`,
     }));
     const ledger = await ledgerOf(service, name, { ...usualTraffic, learners }, tally);
-    const measurement = {
-      target: service.name,
-      throughput: null,
-      cpu: {},
-      latencies: [],
-      memory: memoryOf(service),
-      pipeline: null,
-      ledger,
-    };
+    const more = { throughput: null, memory: memoryOf(service), ledger };
+    const measurement = measurementOf(service.name, [], more);
     return {
       results: [{ name, about, axis: null, unit: 'answer', measurements: [measurement] }],
       figures: [
@@ -63,27 +53,10 @@ export const memory: Scenario = {
   },
 };
 
-const answer = (i: number, learners: number): object => ({
-  user_id: learnerId(i % learners),
-  is_correct: (i * 7919) % 10 < 6,
-  time_spent_seconds: 5 + (i % 90),
+const fullEvent = (i: number): object => ({
   question_difficulty: (i % 7) / 2 - 1.5,
   confidence_score: 1 + (i % 5),
 });
-
-/** How much more memory Redis uses after some answers, once they are in ClickHouse. */
-async function bytesOf(
-  bench: Bench,
-  service: Service,
-  tally: Tally,
-  answers: number,
-  seed: Seed,
-): Promise<number> {
-  bench.progress(`${name}: ${answers} answers`);
-  const before = await usedBytes(service);
-  await seedAnswers(service, name, tally, answers, seed);
-  return (await usedBytes(service)) - before;
-}
 
 async function usedBytes({ redis }: Service): Promise<number> {
   await sleep(settleMs);

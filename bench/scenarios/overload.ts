@@ -1,16 +1,23 @@
 /** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
 import { connectionBound } from '../../src/app/open-files.js';
-import { type Bench, inTurns, withClosers } from '../bench.js';
+import { type Bench, inTurns, saturationOf, withClosers } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
 import { figureOf } from '../goals.js';
 import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
-import { type Contestant, measure, type Sample } from '../measure.js';
-import type { Figure, Latency } from '../results.js';
-import { atItsPace, type Findings, ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import type { Sample } from '../measure.js';
+import type { Latency } from '../results.js';
+import { latencyOf, p99Of } from '../rounds.js';
+import {
+  atItsPace,
+  type Findings,
+  ledgerOf,
+  measurementOf,
+  type Scenario,
+  serviceContestant,
+} from '../scenario.js';
 import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
-import { latencyOf } from './latency.js';
 
 const name = 'overload';
 const openLoop = 'open loop over thousands of connections, at multiples of what a closed loop of 512 gets';
@@ -43,15 +50,16 @@ export const overload: Scenario = {
 
 async function overloaded(bench: Bench, service: Service): Promise<Findings> {
   const tally = newTally();
-  const contestant = atItsPace(service, name, usualTraffic, tally);
-  const capacity = await capacityOf(bench, contestant);
+  const contestant = atItsPace(serviceContestant(service, name, usualTraffic, tally), service);
+  const turns = { scenario: name, pace: bench.settings.main };
+  const capacity = await saturationOf(bench, contestant, turns, saturating);
   const crowded = { ...contestant, connections: connectionsFor(capacity), mayRefuse: true };
   const curve = new Map<number, readonly Sample[]>();
   for (const share of shares) {
     const rates = new Map([[service.name, share * capacity]]);
-    const samples = await inTurns(bench, [crowded], { scenario: name, pace: bench.settings.main, rates });
+    const rounds = await inTurns(bench, [crowded], { ...turns, rates });
     await service.hurried();
-    curve.set(share, samples.get(service.name) ?? []);
+    curve.set(share, rounds.of(service.name));
   }
   const more = {
     throughput: spreadOf([capacity]),
@@ -59,28 +67,17 @@ async function overloaded(bench: Bench, service: Service): Promise<Findings> {
     ledger: await ledgerOf(service, name, usualTraffic, tally),
   };
   const measurements = [measurementOf(service.name, curve.get(1) ?? [], more)];
-  const results = [{ name, about, axis: null, unit: 'answer' as const, measurements }];
-  return { results, figures: figuresOf(curve.get(2) ?? [], capacity) };
-}
-
-async function capacityOf(bench: Bench, contestant: Contestant): Promise<number> {
-  const { settings, runner } = bench;
-  await bench.warm(name, contestant);
-  bench.progress(`${name}: capacity`);
-  const closed = { connections: saturating, seconds: settings.main.seconds, rate: null };
-  const samples: number[] = [];
-  for (let round = 0; round < settings.main.rounds; round++) {
-    samples.push((await measure(runner, contestant, { ...closed, ownGenerator: true })).perSecond);
-  }
-  return spreadOf(samples).median;
+  const twice = curve.get(2) ?? [];
+  return {
+    results: [{ name, about, axis: null, unit: 'answer', measurements }],
+    figures: [
+      figureOf('overload', spreadOf(twice.map(({ perSecond }) => perSecond / capacity))),
+      figureOf('overloadP99', spreadOf(p99Of(twice))),
+    ],
+  };
 }
 
 const refusingLatencyOf = (samples: readonly Sample[]): Latency => ({
   ...latencyOf(samples),
   refused: spreadOf(samples.map(({ load }) => load.refused / load.seconds)).median,
 });
-
-const figuresOf = (twice: readonly Sample[], capacity: number): Figure[] => [
-  figureOf('overload', spreadOf(twice.map(({ perSecond }) => perSecond / capacity))),
-  figureOf('overloadP99', spreadOf(twice.map(({ load }) => load.latency?.p99 ?? 0))),
-];

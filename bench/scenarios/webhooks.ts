@@ -3,19 +3,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { isReached } from '../../src/domain/tracing/states.js';
-import { indices } from '../../src/lists.js';
+import { indices, sumOf } from '../../src/lists.js';
 import { type Bench, inTurns, withClosers } from '../bench.js';
-import { figureOf } from '../goals.js';
+import { figureOf, shownFigure } from '../goals.js';
 import { checkLedger, newTally, type Tally } from '../ledger.js';
 import { learnerId, usualTraffic } from '../load/traffic.js';
-import type { Contestant, Sample } from '../measure.js';
+import type { Contestant } from '../measure.js';
 import type { Figure, ScenarioResult } from '../results.js';
-import { atItsPace, cpuSums, measurementOf, type Scenario } from '../scenario.js';
+import { allParts, latencyOf, p99Of } from '../rounds.js';
+import { atItsPace, measurementOf, type Scenario, serviceContestant } from '../scenario.js';
 import { postAnswers, seedAnswers } from '../seed.js';
 import type { Service } from '../service.js';
 import { ratioSpread, spreadOf } from '../spread.js';
 import { type Subscriber, startSubscriber, until } from '../subscriber.js';
-import { latencyOf } from './latency.js';
 
 const name = 'webhooks';
 const about =
@@ -79,7 +79,7 @@ const listening = (subscriber: Subscriber, contestant: Contestant): Contestant =
 
 async function measureUsual({ bench, service, subscriber, tally }: Stage) {
   const alone: Contestant = {
-    ...atItsPace(service, name, traffic, tally),
+    ...serviceContestant(service, name, traffic, tally),
     name: 'no subscriber',
     settled: async () => {
       await Promise.all([service.drained(), subscriber.settled(), sleep(settleMs)]);
@@ -87,26 +87,24 @@ async function measureUsual({ bench, service, subscriber, tally }: Stage) {
   };
   const told = listening(subscriber, { ...alone, name: 'a subscriber' });
   const pace = { rounds: bench.settings.main.rounds, seconds: secondsOfRound };
-  const samples = await inTurns(bench, [alone, told], { scenario: name, pace });
-  const [without = [], withOne = []] = [...samples.values()];
-  const answers = withOne.reduce((sum, { units }) => sum + units, 0);
+  const rounds = await inTurns(bench, [alone, told], { scenario: name, pace });
+  const answers = sumOf(rounds.of(told.name).map(({ units }) => units));
   const figures: Figure[] = [
-    figureOf('webhooksCpu', ratioSpread(cpuSums(withOne), cpuSums(without))),
+    figureOf('webhooksCpu', ratioSpread(rounds.cpu(told.name, allParts), rounds.cpu(alone.name, allParts))),
     shown('webhooks for 1000 answers', 'messages', [(1000 * subscriber.heard.length) / answers]),
   ];
-  return { measurements: [...samples].map(([target, list]) => measurementOf(target, list)), figures };
+  const measurements = [alone, told].map((one) => measurementOf(one.name, rounds.of(one.name)));
+  return { measurements, figures };
 }
 
-const shown = (title: string, unit: string, values: readonly number[]): Figure => ({
-  ...{ name: title, about: 'to a receiver that confirms at once', unit },
-  ...{ value: spreadOf(values), goal: null },
-});
+const shown = (title: string, unit: string, values: readonly number[]): Figure =>
+  shownFigure(title, 'to a receiver that confirms at once', unit, spreadOf(values));
 
 /** Learners who are a right answer away from mastery give it in batches, on another skill in each round. */
 async function measureBurst(stage: Stage) {
   const { bench, service, subscriber, tally } = stage;
   const { rounds } = bench.settings.main;
-  const steady = atItsPace(service, name, traffic, tally);
+  const steady = atItsPace(serviceContestant(service, name, traffic, tally), service);
   const skills = indices(2 * rounds).map((i) => `burst-${i}`);
   for (const skill of skills) {
     bench.progress(`${name}: learners come near mastery of ${skill}`);
@@ -128,18 +126,16 @@ async function measureBurst(stage: Stage) {
     beside: burstOf(isTold),
   }));
   const rates = new Map(contestants.map((one) => [one.name, burst.rate]));
-  const samples = await inTurns(bench, contestants, {
-    ...{ scenario: name, rates },
-    pace: { rounds, seconds: burst.seconds },
-  });
-  const [untold = [], told = []] = [...samples.values()];
-  const p99 = (list: readonly Sample[]): number[] => list.map(({ load }) => load.latency?.p99 ?? 0);
+  const pace = { rounds, seconds: burst.seconds };
+  const measured = await inTurns(bench, contestants, { scenario: name, rates, pace });
+  const [untold = [], told = []] = contestants.map((one) => measured.of(one.name));
   return {
-    measurements: [...samples].map(([target, list]) =>
-      measurementOf(target, list, { throughput: null, latencies: [latencyOf(list)] }),
-    ),
+    measurements: contestants.map((one) => {
+      const samples = measured.of(one.name);
+      return measurementOf(one.name, samples, { throughput: null, latencies: [latencyOf(samples)] });
+    }),
     figures: [
-      figureOf('webhooksP99', ratioSpread(p99(told), p99(untold))),
+      figureOf('webhooksP99', ratioSpread(p99Of(told), p99Of(untold))),
       shown('10,000 webhooks of one moment until the last', 's', seconds),
       shown(
         'webhooks delivered a second',

@@ -1,0 +1,72 @@
+/** The rounds of a scenario by contestant, and figures of each round. */
+import type { Percentiles } from './load/plan.js';
+import type { Sample } from './measure.js';
+import type { Latency } from './results.js';
+import { spreadOf } from './spread.js';
+
+/** Parts that work on an answer until it is acknowledged. */
+export const acceptingParts: readonly string[] = [
+  'front end',
+  'workers',
+  'forecast',
+  'runtime',
+  'libuv',
+  'rest',
+  'server',
+  'redis',
+];
+/** Parts that move answers to ClickHouse. Redis takes part in both. */
+export const drainingParts: readonly string[] = ['pipeline', 'clickhouse'];
+export const allParts: readonly string[] = [...acceptingParts, ...drainingParts];
+
+export const p99Of = (samples: readonly Sample[]): number[] =>
+  samples.map(({ load }) => load.latency?.p99 ?? 0);
+
+export class Rounds {
+  readonly #samples = new Map<string, Sample[]>();
+
+  add(contestant: string, sample: Sample): void {
+    this.#samples.set(contestant, [...this.of(contestant), sample]);
+  }
+
+  of(contestant: string): readonly Sample[] {
+    return this.#samples.get(contestant) ?? [];
+  }
+
+  /** CPU µs of an answer. */
+  cpu(contestant: string, parts = acceptingParts): number[] {
+    return this.of(contestant).map(({ cpu }) =>
+      Object.entries(cpu).reduce((sum, [part, micros]) => (parts.includes(part) ? sum + micros : sum), 0),
+    );
+  }
+
+  perSecond(contestant: string): number[] {
+    return this.of(contestant).map(({ perSecond }) => perSecond);
+  }
+
+  p99(contestant: string): number[] {
+    return p99Of(this.of(contestant));
+  }
+
+  /** Seconds. */
+  lag(contestant: string): number[] {
+    return this.of(contestant).map(({ pipeline }) => pipeline?.lag ?? 0);
+  }
+}
+
+const median = (values: readonly number[]): number => spreadOf(values).median;
+
+/** Medians over the rounds of an open loop, each percentile by itself. */
+export function latencyOf(samples: readonly Sample[]): Latency {
+  const all = samples.flatMap(({ load }) => load.latency ?? []);
+  const at = (percentile: keyof Percentiles): number => median(all.map((one) => one[percentile]));
+  return {
+    offered: median(samples.map(({ load }) => load.offered ?? 0)),
+    achieved: median(samples.map(({ perSecond }) => perSecond)),
+    p50: at('p50'),
+    p90: at('p90'),
+    p99: at('p99'),
+    p999: at('p999'),
+    max: at('max'),
+  };
+}
