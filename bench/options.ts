@@ -3,8 +3,7 @@ import { argumentsOf, flag, integerOption, onlyOptions, option } from '../src/cl
 import { StartError } from '../src/lifecycle.js';
 import type { Pace, Settings } from './bench.js';
 import { wrkVersion } from './load/wrk.js';
-import { readResults } from './report/read.js';
-import type { BenchResults } from './results.js';
+import { type BenchResults, readResults } from './results.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios/all.js';
 

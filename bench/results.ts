@@ -1,122 +1,144 @@
-/** What a run of the benchmark found: written as JSON, shown as a table and a page, compared with another run. */
+/** Results of a run of the benchmark: a JSON file, shown as a table and as a page, and compared with another run. */
+import { readFileSync } from 'node:fs';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { checked } from '../src/contracts/checked.js';
 
-/** One server under one load. All figures are medians over rounds, with the smallest and the largest. */
-export interface Spread {
-  readonly median: number;
-  readonly low: number;
-  readonly high: number;
-  readonly rounds: number;
-}
+type DeepReadonly<Of> = { readonly [Key in keyof Of]: DeepReadonly<Of[Key]> };
+type Static<Schema extends Type.TSchema> = DeepReadonly<Type.Static<Schema>>;
 
-/**
- * CPU microseconds per answer (or per request, see `unit`) by part: `front end` (main threads), `workers` (that count
- * answers), `forecast`, `runtime` (threads of V8 that compile and collect garbage), `libuv` (its pool), `rest` (of the same processes and
- * their children), `redis`, `pipeline`, `clickhouse`; `server` for what is not split. Their sum is the CPU of all processes.
- */
-export type CpuSplit = Readonly<Record<string, Spread>>;
+const positive = Type.Number({ minimum: 0 });
+const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** The median over rounds, with the smallest and the largest value. */
+export type Spread = Static<typeof Spread>;
+const Spread = Type.Object({
+  median: positive,
+  low: positive,
+  high: positive,
+  rounds: Type.Integer({ minimum: 1 }),
+});
 
 /** Milliseconds from the moment at which a request was due, so that waiting is not hidden (coordinated omission). */
-export interface Latency {
-  /** Requests per second: what was offered, and what was answered. */
-  readonly offered: number;
-  readonly achieved: number;
-  /** Refused with 503, per second, where that is an outcome. */
-  readonly refused?: number;
-  readonly p50: number;
-  readonly p90: number;
-  readonly p99: number;
-  readonly p999: number;
-  readonly max: number;
-}
-
-/** One target in one scenario. */
-export interface Measurement {
-  /** `skilltrace`, `skilltrace, pipeline paused`, or a peer: `echo`, `fastify`, `fastify-outbox` and others. */
-  readonly target: string;
-  /** Answers (or requests, see `unit`) per second in a closed loop, all connections busy; null where not measured. */
-  readonly throughput: Spread | null;
-  readonly cpu: CpuSplit;
-  /** Open loop, one entry for each offered rate, ascending. */
-  readonly latencies: readonly Latency[];
-  /** Largest memory of the processes, MB, by part. */
-  readonly memory: Readonly<Record<string, number>>;
-  /** What moved the answers on to ClickHouse; null for a peer, and where it was paused. */
-  readonly pipeline: PipelineFigures | null;
-  /** What became of the answers; null for a peer. */
-  readonly ledger: Ledger | null;
-}
-
-export interface PipelineFigures {
-  /** From the first answer of a load to the last row in ClickHouse. */
-  readonly rowsPerSecond: Spread;
-  /** Seconds that the oldest answer waited for ClickHouse, at the worst moment of each round. */
-  readonly lag: Spread;
-}
+export type Latency = Static<typeof Latency>;
+const Latency = Type.Object({
+  /** Requests per second: offered, answered, and rejected with 503 if that is an outcome. */
+  offered: positive,
+  achieved: positive,
+  refused: Type.Optional(positive),
+  p50: positive,
+  p90: positive,
+  p99: positive,
+  p999: positive,
+  max: positive,
+});
 
 /** Answers of all loads on one tenant, warm-up and seeding included. */
-export interface Ledger {
-  /** Answered with 200. */
-  readonly acknowledged: number;
-  /** Cut off by the end of a load while they were on their way: counted or not. Only an external generator does so. */
-  readonly unanswered: number;
+export type Ledger = Static<typeof Ledger>;
+const Ledger = Type.Object({
+  /** Responses with status 200. */
+  acknowledged: positive,
+  /** Requests in flight when an external generator stopped. The server may or may not have counted them. */
+  unanswered: positive,
   /** Sum of the attempts in the states of all learners and skills. */
-  readonly inRedis: number;
-  /** Rows, and how many different outbox ids they have. */
-  readonly inClickHouse: number;
-  readonly distinctInClickHouse: number;
-}
+  inRedis: positive,
+  /** Rows, and the number of their distinct outbox ids. */
+  inClickHouse: positive,
+  distinctInClickHouse: positive,
+});
 
-export interface ScenarioResult {
+/** One target in one scenario. */
+export type Measurement = Static<typeof Measurement>;
+const Measurement = Type.Object({
+  /** `skilltrace`, `skilltrace, pipeline paused`, or a peer: `echo`, `fastify`, `fastify-outbox` and others. */
+  target: Type.String(),
+  /** Answers (or requests, see `unit`) per second in a closed loop; null if not measured. */
+  throughput: orNull(Spread),
+  /**
+   * CPU microseconds per answer (or per request, see `unit`) by part: `front end` (main threads), `workers`, `forecast`,
+   * `runtime` (threads of V8 that compile and collect garbage), `libuv` (its pool), `rest` (of the same processes and
+   * their children), `redis`, `pipeline`, `clickhouse`; `server` if the threads cannot be distinguished. The sum is the CPU
+   * time of all processes.
+   */
+  cpu: Type.Record(Type.String(), Spread),
+  /** Open loop, one entry for each offered rate, ascending. */
+  latencies: Type.Array(Latency),
+  /** Largest memory of the processes, MB, by part. */
+  memory: Type.Record(Type.String(), positive),
+  /**
+   * Rows per second from the first answer of a load to the last row in ClickHouse, and the seconds that the oldest answer
+   * waited at the worst moment of each round. Null for a peer and for a paused pipeline.
+   */
+  pipeline: orNull(Type.Object({ rowsPerSecond: Spread, lag: Spread })),
+  /** Null for a peer. */
+  ledger: orNull(Ledger),
+});
+
+export type ScenarioResult = Static<typeof ScenarioResult>;
+const ScenarioResult = Type.Object({
   /** Short name, as for --only. */
-  readonly name: string;
-  /** One line for people. */
-  readonly about: string;
-  /** What changes within the scenario, for plots over it (learners, API processes); null where nothing does. */
-  readonly axis: { readonly label: string; readonly value: number } | null;
-  /** What throughput and CPU are counted in. */
-  readonly unit: 'answer' | 'request';
-  readonly measurements: readonly Measurement[];
-}
+  name: Type.String(),
+  about: Type.String(),
+  /** The variable within the scenario, for plots (learners, API processes); null if nothing changes. */
+  axis: orNull(Type.Object({ label: Type.String(), value: Type.Number() })),
+  /** Unit of throughput and CPU. */
+  unit: Type.Union([Type.Literal('answer'), Type.Literal('request')]),
+  measurements: Type.Array(Measurement),
+});
 
-/** A figure with a goal, for people first: a ratio wherever the absolute value is the machine's. */
-export interface Figure {
-  readonly name: string;
-  readonly about: string;
-  readonly unit: string;
-  readonly value: Spread;
-  /** What must be reached; null: only shown. */
-  readonly goal: Goal | null;
-  /** What is aimed at beyond it. */
-  readonly aim?: number;
-}
+const Goal = Type.Union([Type.Object({ atMost: Type.Number() }), Type.Object({ atLeast: Type.Number() })]);
+export type Goal = Static<typeof Goal>;
 
-export type Goal = { readonly atMost: number } | { readonly atLeast: number };
+/** A figure that a run reports first: a ratio if the absolute value depends on the machine. */
+export type Figure = Static<typeof Figure>;
+const Figure = Type.Object({
+  name: Type.String(),
+  about: Type.String(),
+  unit: Type.String(),
+  value: Spread,
+  /** The required value; null for a figure without a goal. */
+  goal: orNull(Goal),
+  /** A further target beyond the goal. */
+  aim: Type.Optional(Type.Number()),
+});
 
-/** The bare echo through a run: first, between the scenarios and last. The machine's noise, with nothing of ours in it. */
-export interface Noise {
-  /** CPU µs a request, and requests a second, in the order of the run. */
-  readonly cpu: readonly number[];
-  readonly perSecond: readonly number[];
-}
+/** The bare echo at the start, between the scenarios and at the end: µs a request and requests a second. */
+export type Noise = Static<typeof Noise>;
+const Noise = Type.Object({ cpu: Type.Array(positive), perSecond: Type.Array(positive) });
 
-export interface BenchResults {
-  readonly format: 1;
+export type BenchResults = Static<typeof BenchResults>;
+const BenchResults = Type.Object({
+  format: Type.Literal(1),
   /** ISO time. */
-  readonly startedAt: string;
-  readonly form: 'short' | 'full';
-  readonly seconds: number;
-  readonly machine: {
-    readonly processor: string;
-    readonly cores: number;
-    readonly memoryMb: number;
-    readonly system: string;
-  };
+  startedAt: Type.String(),
+  form: Type.Union([Type.Literal('short'), Type.Literal('full')]),
+  seconds: positive,
+  machine: Type.Object({
+    processor: Type.String(),
+    cores: positive,
+    memoryMb: positive,
+    system: Type.String(),
+  }),
   /** Absent in results of earlier versions. */
-  readonly noise?: Noise;
-  /** Of node, skilltrace, redis, clickhouse and packages; and which load generator drove the closed loop. */
-  readonly versions: Readonly<Record<string, string>>;
-  /** Commit of the working tree, with `+` where it was changed; null outside a repository. */
-  readonly commit: string | null;
-  readonly scenarios: readonly ScenarioResult[];
-  readonly figures: readonly Figure[];
+  noise: Type.Optional(Noise),
+  /** Of node, skilltrace, redis, clickhouse and packages, and of the load generator of closed loops. */
+  versions: Type.Record(Type.String(), Type.String()),
+  /** Commit of the working tree, with `+` if files are changed; null outside a repository. */
+  commit: orNull(Type.String()),
+  scenarios: Type.Array(ScenarioResult),
+  figures: Type.Array(Figure),
+});
+const resultsCheck = Compile(BenchResults);
+
+/**
+ * Reads the results of an earlier run.
+ * @throws Error with the file and the reason: unreadable, not JSON, or another format
+ */
+export function readResults(file: string): BenchResults {
+  try {
+    return checked(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(`${file} cannot be compared with: ${reason}`, { cause });
+  }
 }
