@@ -91,7 +91,7 @@ async function startPeer(
   await startProgram(name, settings, closers, { NODE_OPTIONS: notesOption(notes, profile) });
   const threads = (): ThreadNote[] => readNotes(notes);
   const { port, redisUrl } = settings;
-  return { name, port, key: '', redisUrl, notes, pids, threads, settled: null };
+  return { name, port, redisUrl, notes, pids, threads, settled: null };
 }
 
 async function startProgram(

@@ -97,7 +97,6 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
   return {
     name: 'skilltrace',
     port,
-    key: '',
     pids: { ...serverPids(dataDir), pipeline },
     notes: notesFolder(dataDir),
     threads: () => readNotes(notesFolder(dataDir)),
