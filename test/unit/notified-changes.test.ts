@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changesOf } from '../../src/domain/answer/changes.js';
+import { changesOf } from '../../src/domain/answer/apply-answer.js';
 import { goalModel, lostBelow, masteredAt } from '../../src/domain/base/params.js';
 import {
   alertsAfter,
   type GoalAlerts,
   type GoalStanding,
   goalChangesOf,
-} from '../../src/domain/score/goal-alerts.js';
+} from '../../src/domain/score/goal.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import { countAnswers } from '../support/answers.js';
 

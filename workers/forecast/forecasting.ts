@@ -15,8 +15,7 @@ import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advic
 import { goalModel, modelVersion } from '../../src/domain/base/params.js';
 import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
 import { intervalReach } from '../../src/domain/prediction/accuracy-model.js';
-import { daysUntil } from '../../src/domain/score/goal.js';
-import type { GoalStanding } from '../../src/domain/score/goal-alerts.js';
+import { daysUntil, type GoalStanding } from '../../src/domain/score/goal.js';
 import {
   forecastLearner,
   forecastPlan,

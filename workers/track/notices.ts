@@ -2,7 +2,7 @@
 import { sharedStart } from '../../src/concurrency.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { isWanted, type WebhookEvent, webhookEvent } from '../../src/contracts/webhook-events.js';
-import { changesOf } from '../../src/domain/answer/changes.js';
+import { changesOf } from '../../src/domain/answer/apply-answer.js';
 import { round4 } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';
 import { ApiError } from '../../src/errors.js';

@@ -1,11 +1,11 @@
 import { type Answer, dayMs, dayOf, sigmoid } from '../base/common.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { abilityEvidence, updateAbilities } from '../tracing/ability.js';
-import { type BktStep, effectiveMastery, traceAnswer } from '../tracing/bkt.js';
+import { effectiveMastery, traceAnswer } from '../tracing/bkt.js';
 import { updateCalibration } from '../tracing/calibration.js';
 import { closeDay, countActivity } from '../tracing/daily.js';
 import { isRapid, updatePace, updateRapid } from '../tracing/pace.js';
-import { updatePlateau } from '../tracing/plateau.js';
+import { isPlateau, updatePlateau } from '../tracing/plateau.js';
 import {
   type AnswerStates,
   hasSteadyMastery,
@@ -23,7 +23,6 @@ import { averageLogOdds, type Conditions } from './conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
   readonly masteryBefore: number;
-  readonly step: BktStep;
   readonly isRapid: boolean;
 }
 
@@ -35,7 +34,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   const { learner, skill, item } = states;
   const { parameters, difficultyShift, rapidSeconds } = conditions;
   const masteryBefore = effectiveMastery(parameters.pInit, skill, answer.occurredAt);
-  const step = traceAnswer(parameters, masteryBefore, answer.isCorrect, difficultyShift);
+  const { masteryAfter } = traceAnswer(parameters, masteryBefore, answer.isCorrect, difficultyShift);
   const rapid = isRapid(answer.timeSpentSeconds, rapidSeconds);
   const place = learner.attempts + 1;
   const traces = updateTraces(
@@ -50,10 +49,9 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   return {
     asked: states.asked,
     learner: countAnswer(states, answer, conditions, traces.learner, window),
-    skill: traceSkill(skill, answer, step.masteryAfter, conditions, rapid, traces.skill),
+    skill: traceSkill(skill, answer, masteryAfter, conditions, rapid, traces.skill),
     item: traces.item && { generation: window.generation, trace: traces.item },
     masteryBefore,
-    step,
     isRapid: rapid,
   };
 }
@@ -125,4 +123,15 @@ function countAnswer(
     ),
     items,
   };
+}
+
+type SkillChange = 'mastery.reached' | 'plateau.detected' | 'plateau.ended';
+
+/** What an answer changes of a skill, for webhooks: at most one event of mastery and one of the plateau. */
+export function changesOf(before: SkillState, after: SkillState): SkillChange[] {
+  const changes: SkillChange[] = [];
+  if (after.reached && !before.reached) changes.push('mastery.reached');
+  const isFlat = isPlateau(after.plateau);
+  if (isFlat !== isPlateau(before.plateau)) changes.push(isFlat ? 'plateau.detected' : 'plateau.ended');
+  return changes;
 }

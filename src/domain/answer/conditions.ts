@@ -52,7 +52,7 @@ export function conditionsFor(
   const { section, weight } = placementOf(model.catalogue, skillId);
   const shift = shiftOf(model, skill, question);
   const terms = termsOf(model, skill, item);
-  const row = featuresOf(skill, shift, states, question, scratch);
+  const features = featuresOf(skill, shift, states, question);
   const norms = normsOf(skill.times);
   return {
     parameters: skill.parameters,
@@ -63,7 +63,7 @@ export function conditionsFor(
     itemDifficulty: terms.itemDifficulty,
     rapidSeconds: norms.rapidSeconds,
     norm: norms.norm,
-    pCorrect: predict(model.prediction, terms, row),
+    pCorrect: predict(model.prediction, terms, features),
     section,
     weight,
     closedMastery,
@@ -80,8 +80,8 @@ export function predictAgain(
   { difficultyShift, itemDifficulty }: Pick<Conditions, 'difficultyShift' | 'itemDifficulty'>,
 ): number {
   const skill = skillModelOf(model, skillId);
-  const row = featuresOf(skill, difficultyShift, states, question, scratch);
-  return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, row);
+  const features = featuresOf(skill, difficultyShift, states, question);
+  return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, features);
 }
 
 /** Log-odds of `pCorrect` for an average question: without the item's own term. */
@@ -94,7 +94,7 @@ const normsOf = onceFor((times: SkillTimes) => ({
 }));
 
 /** One row for all predictions of a thread: each is read before the next is written. */
-const scratch = new Float64Array(rowWidth);
+const row = new Float64Array(rowWidth);
 
 const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>
   questionDifficulty === null
@@ -109,12 +109,12 @@ export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: It
   itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction),
 });
 
+/** The next call overwrites the row. */
 export function featuresOf(
   skill: SkillModel,
   shift: number,
   states: AnswerStates,
   { occurredAt, questionDifficulty }: Question,
-  row: FeatureRow,
 ): FeatureRow {
   const { learner, skill: state } = states;
   const mastery = effectiveMastery(skill.parameters.pInit, state, occurredAt);

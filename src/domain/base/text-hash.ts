@@ -18,10 +18,11 @@ export function hashLane(text: string, seed: number): number {
     hash ^= unit;
     hash = (Math.imul((hash << 13) | (hash >>> 19), 5) + 0xe6546b64) | 0;
   }
-  return finish(hash ^ text.length) >>> 0;
+  return mixBits(hash ^ text.length) >>> 0;
 }
 
-function finish(hash: number): number {
+/** The finaliser of MurmurHash3, for whole numbers of 32 bits. */
+export function mixBits(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
   return mixed ^ (mixed >>> 16);

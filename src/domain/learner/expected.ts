@@ -3,20 +3,16 @@ import { featuresOf, termsOf } from '../answer/conditions.js';
 import { sigmoid } from '../base/common.js';
 import { expectedModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { rowWidth } from '../prediction/features.js';
 import { logOddsWithoutItem } from '../prediction/model.js';
 import { askedOf } from '../tracing/course.js';
 import { hasSteadyMastery, isAccurate, type LearnerState } from '../tracing/states.js';
 import type { SkillView } from './skill-view.js';
 
-/** One row for all predictions of a thread: each is read before the next is written. */
-const scratch = new Float64Array(rowWidth);
-
 /** Terms and features of a question of which nothing but the skill is known. The next call overwrites `row`. */
 export function averageQuestion(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const question = { occurredAt: now, questionDifficulty: null };
   const asked = askedOf({ skillId: view.skillId, itemId: null });
-  const row = featuresOf(view.model, 0, { asked, learner, skill: view.state, item: null }, question, scratch);
+  const row = featuresOf(view.model, 0, { asked, learner, skill: view.state, item: null }, question);
   return { terms: termsOf(model, view.model, null), row };
 }
 

@@ -51,8 +51,6 @@ export function traceAnswer(
   };
 }
 
-export type BktStep = Readonly<ReturnType<typeof traceAnswer>>;
-
 /** L (1 - slip) + (1 - L) guess (Corbett & Anderson 1995). */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;

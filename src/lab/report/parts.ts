@@ -1,5 +1,5 @@
 /** Which parts of the served probability a fit published, for reports and commands. */
-import { partTexts } from '../../domain/fit/part-texts.js';
+import { partTexts } from '../../domain/fit/prediction/parts.js';
 import type { TriedPart } from '../../domain/fit/tenant.js';
 import { grouped } from './numbers.js';
 import type { Row } from './page.js';

@@ -4,7 +4,7 @@ import type { Compute } from '../../compute/pool.js';
 import { allEnded } from '../../concurrency.js';
 import { isWanted, webhookEvent } from '../../contracts/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
-import { alertsAfter, type GoalStanding, goalChangesOf } from '../../domain/score/goal-alerts.js';
+import { alertsAfter, type GoalStanding, goalChangesOf } from '../../domain/score/goal.js';
 import { groupedBy, indices, inParts } from '../../lists.js';
 import {
   dailyCheck,

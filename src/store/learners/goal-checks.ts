@@ -5,8 +5,7 @@
 import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
-import { type GoalSetting, isOver } from '../../domain/score/goal.js';
-import type { GoalAlerts } from '../../domain/score/goal-alerts.js';
+import { type GoalAlerts, type GoalSetting, isOver } from '../../domain/score/goal.js';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua, wantedEvents } from '../redis/event-stream.js';

@@ -18,6 +18,7 @@ import {
   fitPriorMeans,
   priorStrengths,
 } from '../../base/params.js';
+import { mixBits } from '../../base/text-hash.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
 import { constrain, type FitRules, fitSkill, parametersBy, type SkillEstimate, skillTree } from './em.js';
 import { sumLosses } from './trace.js';
@@ -148,13 +149,9 @@ export async function chooseFitOptions(
   return preferred(log, heldOut, shifted, scales);
 }
 
-/** A fixed fifth of the learners, picked by a hash of their index (the finaliser of MurmurHash3). */
-export function isHeldOut(learner: number): boolean {
-  let hash = learner + 1;
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
-}
+/** A fixed fifth of the learners, picked by a hash of their index. */
+export const isHeldOut = (learner: number): boolean =>
+  (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 
 /** The first candidate that loses no more to the best one than chance may account for: one standard error. */
 async function preferred(

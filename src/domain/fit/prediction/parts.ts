@@ -2,9 +2,16 @@
 import { predictionModel } from '../../base/params.js';
 
 const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
-/** Parts beside them, each of which is published only where it helps learners whom a fit did not see (`cross-fit.ts`). */
-export const partNames = ['streaks', 'before', 'course', 'retries', 'itemsBefore'] as const;
-export type PartName = (typeof partNames)[number];
+/** Further parts, in words. A fit publishes each only if it helps learners whom the fit did not see (`cross-fit.ts`). */
+export const partTexts = {
+  streaks: 'streaks on a skill',
+  before: 'what was practised just before',
+  course: 'the skill that a course begins with',
+  retries: 'first tries and retries of questions',
+  itemsBefore: 'which question came before',
+} as const;
+export type PartName = keyof typeof partTexts;
+export const partNames = Object.keys(partTexts) as PartName[];
 export const partBlocks = {
   course: ['course'],
   retries: ['skillRuns', 'itemRuns', 'patterns'],
