@@ -75,6 +75,11 @@ export function startCompute(
     run: (task) => forecasting.ask<ForecastReply>(task, tooLongForecast),
   });
   const limit = createLimiter(planLimits);
+  const plan = <Reply extends object>(task: WhatIfTask | NextItemsTask, stillWanted: StillWanted) =>
+    limit(task.tenant, () => {
+      stillWanted();
+      return forecasting.ask<Reply>(task, tooLongForecast);
+    });
   return {
     track: lanes.track,
     trackOne: lanes.trackOne,
@@ -87,18 +92,11 @@ export function startCompute(
     /** @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
     forecast: forecasts.forecast,
     /** JSON of the result, null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
-    whatIf: (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
-      limit(task.tenant, async () => {
-        stillWanted();
-        return planned(await forecasting.ask<WhatIfReply>({ kind: 'what-if', ...task }, tooLongForecast));
-      }),
+    whatIf: async (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
+      planned(await plan<WhatIfReply>({ kind: 'what-if', ...task }, stillWanted)),
     /** JSON of the result, also for a learner without answers. @throws as `forecast` */
-    nextItems: (task: Omit<NextItemsTask, 'kind'>, stillWanted: StillWanted): Promise<string> =>
-      limit(task.tenant, async () => {
-        stillWanted();
-        const asked: NextItemsTask = { kind: 'next-items', ...task };
-        return (await forecasting.ask<NextItemsReply>(asked, tooLongForecast)).data;
-      }),
+    nextItems: async (task: Omit<NextItemsTask, 'kind'>, stillWanted: StillWanted): Promise<string> =>
+      (await plan<NextItemsReply>({ kind: 'next-items', ...task }, stillWanted)).data,
     close: async () => {
       clearInterval(following);
       lanes.stop();

@@ -10,12 +10,6 @@ import { accuracyConstants as constants, predictionModel } from '../base/params.
 import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
 
-/** A figure known at some places, on straight lines in between, and constant beyond the first and the last. */
-interface Knot {
-  readonly at: number;
-  readonly value: number;
-}
-
 /** What corrects a forecast at one place of history and horizon. */
 export interface Correction {
   /** Of the variance of the latent share. */
@@ -169,7 +163,10 @@ export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, pla
     })),
   );
 
-function between(places: readonly number[], at: number): (readonly [place: number, weight: number])[] {
+type Neighbour = readonly [place: number, weight: number];
+
+/** One or two neighbours, with weights that add up to 1. */
+function between(places: readonly number[], at: number): Neighbour[] {
   const next = places.findIndex((place) => place > at);
   if (next <= 0) return [[next < 0 ? places.length - 1 : 0, 1]];
   const [low, high] = [places[next - 1] as number, places[next] as number];
@@ -248,16 +245,13 @@ const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + cha
 
 const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)) ** 2;
 
-/** Where widths are given: at the normal distribution's own, so that the lines between them are nearly straight. */
-const widthPlaces = widthLevels.map((level) => normalQuantile(0.5 + level / 2));
+const placeOfLevel = (level: number): number => normalQuantile(0.5 + level / 2);
 
-const widthKnots = (widths: readonly number[]): Knot[] => [
-  { at: 0, value: 0 },
-  ...widthPlaces.map((at, i) => ({ at, value: widths[i] as number })),
-];
+/** Where widths are known: 0, then the widths of the normal distribution, between which lines are nearly straight. */
+const widthPlaces = [0, ...widthLevels.map(placeOfLevel)];
 
 const widthAt = (widths: readonly number[], level: number): number =>
-  valueAt(widthKnots(widths), normalQuantile(0.5 + level / 2));
+  valueAt(widthPlaces, [0, ...widths], placeOfLevel(level));
 
 /** Probability of a share below this one, a bound between two possible ones, by the intervals of all levels. */
 export function accuracyCdf(
@@ -269,20 +263,16 @@ export function accuracyCdf(
   const { expected, sd } = forecast;
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const distance = (stabilised(share) - stabilised(expected)) / totalSd(sd, answers);
-  const knots = widthKnots(widthsAt(model.surface, forecast)[distance < 0 ? 'below' : 'above']).map(
-    ({ at, value }) => ({ at: value, value: at }),
-  );
-  const last = knots.at(-1) as Knot;
-  const place = valueAt([...knots, { at: 2 * last.at, value: 2 * last.value }], Math.abs(distance));
+  const widths = [0, ...widthsAt(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
+  // Beyond the last width the line goes on to twice its value.
+  const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
+  const place = valueAt(extended(widths), extended(widthPlaces), Math.abs(distance));
   return normalCdf(distance < 0 ? -place : place);
 }
 
-/** @param knots by `at`, ascending, at least one */
-function valueAt(knots: readonly Knot[], at: number): number {
-  const next = knots.findIndex((knot) => knot.at > at);
-  const above = knots[next];
-  const below = knots[(next < 0 ? knots.length : next) - 1];
-  if (above === undefined || below === undefined) return (above ?? below)?.value ?? 0;
-  const part = (at - below.at) / (above.at - below.at);
-  return below.value + part * (above.value - below.value);
+/** Straight lines between values at ascending places, constant beyond the first and the last. */
+function valueAt(places: readonly number[], values: readonly number[], at: number): number {
+  const [[low], above] = between(places, at) as [Neighbour, Neighbour?];
+  const value = values[low] as number;
+  return above === undefined ? value : value + above[1] * ((values[above[0]] as number) - value);
 }

@@ -23,14 +23,14 @@ import { dailyCheck, wantsGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 
 /** Without a target score the goal was removed. */
-const storedCheck = Compile(
-  Type.Object({
-    v: Type.Literal(1),
-    updatedAt: Type.Integer({ minimum: 0 }),
-    targetScore: Type.Union([Type.Integer(), Type.Null()]),
-    targetDate: Type.Union([Type.String(), Type.Null()]),
-  }),
-);
+const StoredFields = Type.Object({
+  v: Type.Literal(1),
+  updatedAt: Type.Integer({ minimum: 0 }),
+  targetScore: Type.Union([Type.Integer(), Type.Null()]),
+  targetDate: Type.Union([Type.String(), Type.Null()]),
+});
+type StoredFields = Type.Static<typeof StoredFields>;
+const storedCheck = Compile(StoredFields);
 
 /** Null where there is none, or none any more. @throws Error for what this version of the service cannot read */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
@@ -45,17 +45,11 @@ function parse(value: string) {
   throw new Error('the stored goal is not known to this version');
 }
 
-/** Without a target score it is the removal of the goal. */
-interface GoalFields {
-  readonly targetScore: number | null;
-  readonly targetDate: string | null;
-}
-
 /** The stored value; the script makes the same, of the part after `updatedAt`. */
-export const encodeGoal = (goal: GoalFields & Pick<StoredGoal, 'updatedAt'>): string =>
+export const encodeGoal = (goal: Omit<StoredFields, 'v'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
 
-const encodeAfterTime = ({ targetScore, targetDate }: GoalFields): string =>
+const encodeAfterTime = ({ targetScore, targetDate }: Omit<StoredFields, 'v' | 'updatedAt'>): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
 const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');

@@ -157,14 +157,13 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
   return packed.unpack();
 }
 
-/** What a learner's memory has of items, by the hash of each in hex. */
-export type MetItems = ReadonlyMap<string, RememberedItem<ItemTrace>>;
+interface LearnerWithItems extends FoundLearner {
+  /** What is remembered of items, by the hash of each id in hex. */
+  readonly items: ReadonlyMap<string, RememberedItem<ItemTrace>>;
+}
 
 /** As `findLearner`, with all items that are remembered, 256 at most: all of it as of one moment, in one command. */
-export async function readWithItems(
-  client: RedisClient,
-  place: Placed,
-): Promise<(FoundLearner & { readonly items: MetItems }) | null> {
+export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
   const { partition, tenant, userId } = place;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
   const reply = readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
@@ -177,7 +176,7 @@ export async function readWithItems(
 }
 
 /** The hash of the current generation's parity holds it, the other one the generation before. */
-function unpackItems(reader: PackReader, { generation }: ItemWindow): MetItems {
+function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   const items = new Map<string, RememberedItem<ItemTrace>>();
   for (const parity of [0, 1]) {
     const of = generation % 2 === parity ? generation : generation - 1;
@@ -209,11 +208,8 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
     /** States, skills, items and goal, as of one moment each; null for who has no counted answer and never had a goal. */
     state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const place = placeOf(tenant, userId, partitions);
-      const found = await findLearner(client, place);
-      if (found !== null) {
-        const items = [...(await itemsOf(client, place, 0)), ...(await itemsOf(client, place, 1))];
-        return { learner: found.learner, records: [...recordsOf(found), ...items] };
-      }
+      const found = await readWithItems(client, place);
+      if (found !== null) return { learner: found.learner, records: recordsOf(found) };
       const key = learnerKey(place.partition, tenant, userId);
       const goal = await whileRedisServes(client.hget(key, goalField));
       // Tables have a goal that was deleted.
@@ -241,7 +237,8 @@ function goalOf(record: string | null): ExportRecord[] {
   return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: timeOf(goal.updatedAt) }];
 }
 
-function recordsOf({ learner, skills, goalRecord }: FoundLearner): ExportRecord[] {
+/** Items are known only by a hash of their id. */
+function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): ExportRecord[] {
   const { activity, ...rest } = learner;
   const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => {
     return { type: 'skill', skillId, ...skill, lastAttemptAt: timeOf(skill.lastAttemptAt) };
@@ -250,18 +247,8 @@ function recordsOf({ learner, skills, goalRecord }: FoundLearner): ExportRecord[
     { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
     ...skills.map(skillOf),
     ...goalOf(goalRecord),
+    ...Array.from(items, ([itemHash, { trace }]): ExportRecord => ({ type: 'item', itemHash, ...trace })),
   ];
 }
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
-
-/** Items are known by a hash of their id alone. */
-async function itemsOf(client: RedisClient, place: Placed, parity: number): Promise<ExportRecord[]> {
-  const key = itemTracesKey(place.partition, parity, place.tenant, place.userId);
-  const traces = await whileRedisServes(client.hvalsBuffer(key));
-  const hashes = await whileRedisServes(client.hkeysBuffer(key));
-  return hashes.flatMap((hash, i) => {
-    const trace = traces[i];
-    return trace ? [{ type: 'item', itemHash: hash.toString('hex'), ...decodeItem(trace) }] : [];
-  });
-}
