@@ -19,10 +19,7 @@ const notPublic = 'there is no public address';
 /** Not `lookup`, of which the process makes two at a time: names whose server hangs would hold up all others. */
 const resolver = new Resolver({ timeout: 3000, tries: 2 });
 
-/**
- * The check is that of the addresses which are connected to: a name may have had another one when the endpoint was made
- * (DNS rebinding). Addresses that are not public are passed over, in words that do not tell which names there are inside.
- */
+/** Checks the addresses that are connected to (DNS rebinding). Errors reveal no internal names. */
 const publicAddresses = singleFlights(async (host: string): Promise<LookupAddress[]> => {
   const both = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
   const found = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
@@ -45,10 +42,7 @@ const lookUpBy =
     addressesOf(host).then(done, (error) => found(error, []));
   };
 
-/**
- * Idle connections are closed sooner than by most servers, or the next message would meet one that is just closed. Each message in
- * flight may have its own: what hangs at a host, of ten endpoints perhaps, holds up no other of that host.
- */
+/** Closes idle connections before servers do. One per message: a hanging host delays no other endpoint. */
 const agentOptions = { keepAlive: true, timeout: 4000, lookup: lookUpBy(allAddresses) };
 const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
 /** Has connections of its own: those of the others may lead to private addresses. */

@@ -1,8 +1,7 @@
 /**
- * What Piscina loads into a worker thread: the entries by name, each brought in by `import()`.
- *
- * Given a module, Piscina tries `require` first, and Node 20 aborts the whole process where a thread is ended during that
- * ("IsGraphAsync must be used on an instantiated module"; Node 22 does not): any start that failed early might.
+ * What Piscina loads into a thread: entries by name, with `import()`. Piscina would try `require` first, and
+ * Node 20 aborts the process if a thread ends during that ("IsGraphAsync must be used on an instantiated
+ * module").
  */
 const names = ['track', 'forecast', 'rebuild', 'retract', 'deliver', 'fit'];
 

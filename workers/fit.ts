@@ -1,7 +1,4 @@
-/**
- * Piscina entry: the heavy parts of fits. It reads ClickHouse itself, so that the bytes of a large read never pass
- * through the thread that answers requests. Most threads only run stages, and start faster without database clients.
- */
+/** Piscina entry: heavy parts of fits. It reads ClickHouse itself; most threads start without clients. */
 import type { FitTask } from '../src/contracts/fit-tasks.js';
 import { runHere, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
 

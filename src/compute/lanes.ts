@@ -1,7 +1,4 @@
-/**
- * Lanes: queues of the threads that count answers. What comes while a lane is busy shares the next task, so batches grow
- * with the load. A learner has one lane, so its answers keep their order.
- */
+/** Queues of the threads that count answers. A learner has one lane, so its answers keep their order. */
 import {
   allSlots,
   type EventOutcome,
@@ -73,10 +70,7 @@ export interface Entry extends Queued, SentPart {
 
 class Lane {
   readonly queue = createFairQueue<Entry>();
-  /**
-   * Tasks: two at most, one of batches and one of single answers, and never two with one tenant's requests, so that these
-   * keep their order (docs/adr/0030-nobody-holds-up-others.md).
-   */
+  /** At most a task of batches and one of single answers, never two with one tenant's requests (ADR 30). */
   readonly inFlight = new Set<readonly Entry[]>();
   isScheduled = false;
 
@@ -184,10 +178,7 @@ export function createLanes(options: LanesOptions) {
 
   const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.takeAll(() => true));
 
-  /**
-   * Changes the number of lanes once nothing is in flight. What waits is routed again in the order in which it came: what
-   * shares a lane before and after stood in that order already.
-   */
+  /** Changes the number of lanes once nothing is in flight. Queued requests are routed again in order. */
   function regroup(): void {
     if (lanes.length === wanted || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
     const queued = takeQueued().sort((a, b) => a.since - b.since);
@@ -197,11 +188,9 @@ export function createLanes(options: LanesOptions) {
 
   return {
     /**
-     * Counts the events of a request in their order. Once an outcome is `counted`, the new mastery, the event id and the
-     * row are committed together.
-     *
-     * @param importId hash of the file being imported, whose events must share a lane; null for live answers
-     * @throws ApiError INVALID_REQUEST where a body holds no events, UNAVAILABLE where the lane is full, INTERNAL
+     * Counts the events of a request in order; `counted`: mastery, event id and row are committed together.
+     * @param importId hash of the file being imported, null for live answers @throws ApiError
+     * INVALID_REQUEST, INTERNAL, UNAVAILABLE if the lane is full
      */
     track: (sent: SentEvents, importId: string | null): Promise<readonly EventOutcome[]> =>
       new Promise((resolve, reject) =>

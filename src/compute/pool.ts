@@ -21,10 +21,7 @@ import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
 import { anyThread, ServingThreads, TaskAborted } from './threads.js';
 
-/**
- * Learners of one task, and tasks in flight: some are computed while others are read and sent (measured: 25 and 2 served a
- * fifth less). One tenant has half: with all of them, another's forecast took 250 ms beside its classes.
- */
+/** Learners per task, tasks in flight. A tenant has at most half, so that its classes delay no others. */
 const forecastLimits = { maxLearners: 8, tasks: 6, tasksOfTenant: 3, maxWaiting: 1000 };
 const planLimits: LimiterOptions = {
   maxRunning: 4,
@@ -41,10 +38,7 @@ const tasksOfLane = 2;
 export type Compute = ReturnType<typeof startCompute>;
 
 /**
- * Starts the worker threads: one lane per thread, and no more lanes than the load asks for (measured: four lanes took twice
- * the CPU per answer of one).
- *
- * @param partitionOf partition of a learner: it decides the lane
+ * Starts the worker threads, one lane each (measured: four lanes took twice the CPU per answer of one).
  * @param laneCount 0: as many as the load asks for
  */
 export function startCompute(
@@ -169,10 +163,7 @@ const easy = 0.6;
 /** Looks in a row that have to say so. */
 const quietLooks = 10;
 
-/**
- * How many lanes the load asks for. More lanes make smaller batches, which cost more.
- * @returns called at even times with the parts of their time that the lanes' threads were busy; returns the number of lanes
- */
+/** Number of lanes for the load, called at even intervals with the busy share of each lane's thread. */
 export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => number {
   let quiet = 0;
   return (busy) => {

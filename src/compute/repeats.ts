@@ -11,11 +11,9 @@ const lookMs = 250;
 export type OpenEvent = Pick<Entry, 'sent' | 'since' | 'settle'>;
 
 /**
- * Refuses single events with CONFLICT that have waited for some seconds for an earlier one with their id: a batch is stuck
- * then. A refused one is still counted or replayed, only nobody hears of it.
- *
- * @param open the events that are not settled, those of a learner in their order
- * @param now milliseconds on their clock
+ * Rejects a single event with CONFLICT if an earlier one with its id stays open for seconds: its batch is
+ * stuck. The rejected event is still counted or replayed. @param open unsettled events, those of a learner in
+ * order
  */
 export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => performance.now()): void {
   const names = new WeakMap<SentEvents, string | null>();

@@ -7,10 +7,7 @@ import type { Logger } from '../telemetry.js';
 
 type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
 
-/**
- * Atomics are off: in Piscina's default mode an idle worker sleeps in Atomics.wait, and its Redis connection is not served
- * meanwhile, so replies, time-outs and reconnects would wait for the next task.
- */
+/** Atomics off: an idle worker would sleep in Atomics.wait, and its Redis connection would stall. */
 const startPool = (
   name: 'track' | 'forecast' | 'retract' | 'deliver' | 'fit' | 'rebuild',
   options: PoolOptions,
@@ -77,10 +74,7 @@ export class ServingThreads {
     }
   }
 
-  /**
-   * As `run`, for a caller that may try again.
-   * @param tooLong message where the task was aborted. @throws ApiError UNAVAILABLE, and what the task throws
-   */
+  /** Like `run`, for callers that may retry. @throws ApiError UNAVAILABLE with `tooLong` if aborted */
   async ask<Reply extends object>(task: unknown, tooLong: string): Promise<Served<Reply>> {
     const reply = await this.run<Reply>(task).catch((error: unknown) => {
       throw error instanceof TaskAborted ? unavailable(tooLong, error) : error;

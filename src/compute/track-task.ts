@@ -106,10 +106,7 @@ export function invalidEvent(data: string): ApiError {
   return details.length === 0 ? invalid(message) : invalid(message, details);
 }
 
-/**
- * The ids of an event, or of the first of an import's; null for what is not there or is no text. Whatever else is wrong with
- * a body, a worker says.
- */
+/** The ids of an event, or of the first of an import; null if missing or not a string. */
 export function idsIn({ body, idempotencyKey }: SentEvents) {
   let parsed = null;
   try {

@@ -14,9 +14,8 @@ const maxPending = 50_000;
 type Pending = { readonly tenant: string; readonly version: number; delta: ItemDelta };
 
 /**
- * What a worker knows of the items that its tenants use, and the answers counted here, which reach Redis in batches. Item
- * difficulty is a statistic: when a thread dies, an item's answers of the last second may be missing from it, and others see
- * them some seconds later. Nothing else depends on it: every attempt row has the figures that it was counted with.
+ * What a worker knows of items, and answers counted here, sent to Redis in batches. A thread that dies loses
+ * the counts of a second: difficulty is a statistic, and attempt rows have the figures that were used.
  */
 export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30_000) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();

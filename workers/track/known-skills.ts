@@ -40,10 +40,8 @@ export class KnownSkills {
   }
 
   /**
-   * The room of learners who may begin a skill; who is missing has enough. Nobody writes these learners before their commit,
-   * so that their own limit holds; a tenant's may be passed by answers in flight.
-   *
-   * @param loaded in the order of `works`
+   * Room of learners who may begin a skill; missing: enough. A learner's own limit holds, a tenant's may be
+   * passed by answers in flight. @param loaded in the order of `works`
    */
   async rooms(
     client: RedisClient,

@@ -41,8 +41,7 @@ function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillS
 }
 
 /**
- * What a tenant's endpoints ask for, where it is not read with the learners: on a Cluster. While the node that has it is
- * unavailable nobody can change it, and what was read last holds.
+ * What a tenant's endpoints ask for, on a Cluster. The last value holds while its node is unavailable.
  * @throws ApiError UNAVAILABLE from what it returns
  */
 export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) {

@@ -66,10 +66,7 @@ export interface PlanContext {
   readonly room: SkillRoom | undefined;
 }
 
-/**
- * Whether these answers may bring the learner to the baseline, or are the first of a day: both look at all the
- * learner's skills, each seldom enough for another read.
- */
+/** Whether these answers may set the baseline or begin a day: both need all the learner's skills. */
 export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;
@@ -77,10 +74,7 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
-/**
- * A new learner. The versions begin anywhere: after an erasure, whoever still holds a state of the history before must
- * never meet its version again.
- */
+/** A new learner. Versions begin anywhere: a state from before an erasure must never match. */
 export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 export type LearnerPlan = ReturnType<typeof planLearner>;

@@ -54,11 +54,9 @@ export interface LearnerWork extends LearnerQuery {
 type ReadEvent = TrackEvent | ApiError;
 
 /**
- * Opens a place of the reply for each event, and settles those that are not counted here. In steps: the faults of a batch take
- * up to 40 ms to describe, and the largest body 10 ms to parse.
- *
- * @param events filled with those to be counted
- * @returns of each body how many events there are, or `unreadable`
+ * Opens a place of the reply for each event and settles those not counted here. In steps: the faults of a
+ * batch take up to 40 ms, the largest body 10 ms. @param events filled with those to count @returns the
+ * number of events by body, or `unreadable`
  */
 export function* readEvents(
   task: TrackTask,

@@ -9,10 +9,7 @@ import {
   whileRedisServes,
 } from '../../src/store/redis/client.js';
 
-/**
- * Connects a thread to Redis for as long as it lives.
- * @returns gives the connection once it can take commands. @throws ApiError UNAVAILABLE where it cannot in time
- */
+/** Connects a thread to Redis. The result waits until it takes commands. @throws ApiError UNAVAILABLE */
 export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
   const client = connectRedis(redisUrl, waitReplicas);
   return async (): Promise<RedisClient> => {

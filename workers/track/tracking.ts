@@ -1,7 +1,4 @@
-/**
- * Counts a batch of answers: load the learners' states, trace the answers in order, commit everything of a
- * learner in one atomic step. Where another process wrote a learner in between, its answers are computed again.
- */
+/** Counts a batch: load, trace in order, commit each learner atomically; retry after concurrent writes. */
 import type { TrackOutcome, TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
@@ -48,15 +45,9 @@ interface TrackTools {
 /** How often a learner's answers are computed where somebody else wrote a learner of the try first. */
 const maxTries = 40;
 
-/**
- * Most events that are loaded and committed together: Redis does nothing else meanwhile. More save nothing (measured:
- * with 512 an answer of a batch took a tenth more, for what a transaction holds must be kept until its end).
- */
+/** Most events per transaction, which blocks Redis. 512 saved nothing: an answer took a tenth more. */
 const maxTogether = 128;
-/**
- * Of a batch beside others' single answers: between two steps the thread has time for these
- * (docs/adr/0030-nobody-holds-up-others.md). Alone it takes the larger steps, which cost a seventh less.
- */
+/** For a batch beside single answers, which run between steps (ADR 30). It costs a seventh more. */
 const maxBeside = 32;
 
 /** Counts the answers of a task. Where it is refused as a whole, each of its events gets the error. */
@@ -116,11 +107,8 @@ class Batch {
   }
 
   /**
-   * Counts the answers of some learners in one step, or of none: then one half after the other, for who wrote a learner of
-   * the one may go on doing so, and is not to hold up the other. In the end such a learner is alone, read and written
-   * within a millisecond.
-   *
-   * @param tries there were before, of each of these learners
+   * Counts answers in one step. After a conflict each half is retried alone, so that a busy learner holds up
+   * few others and is finally read and written within a millisecond. @param tries that were before
    */
   private async trackLearners(
     client: RedisClient,
@@ -225,10 +213,7 @@ class Batch {
     return plans;
   }
 
-  /**
-   * The models of all tenants, once everything is known of the items too, and what their endpoints ask for; one tenant's
-   * that cannot be used must not refuse the answers of others.
-   */
+  /** Models with their items, and wanted events, by tenant. One tenant's failure must not refuse others. */
   private async loadTenants(works: readonly LearnerWork[], read: Promise<LoadedBatch | null>) {
     const loading = [...groupedBy(works, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
       const itemIds = distinct(own.flatMap(({ itemTexts }) => itemTexts));

@@ -35,9 +35,8 @@ const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 
 /**
- * Points that a gain in mastery is worth: the slope of the link from mean mastery to the score.
- * @param gainIn by the share of an hour's answers that go to the skill: where few skills are known, each stands for many fine
- *   ones, which share them. A tenant knows none before its first answer, but this one exists.
+ * Points per gain in mastery: the slope of the link from mean mastery to the score. @param gainIn by the
+ * share of an hour that the skill gets: if few skills are known, each stands for many
  */
 function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => number): number {
   let points = 0;

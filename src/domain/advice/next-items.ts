@@ -1,7 +1,4 @@
-/**
- * What to ask a learner next: questions of a list, the best first. Expected gain decides, weighed by how near a question
- * is to the success rate aimed at: practice is best neither hopeless nor certain.
- */
+/** Orders questions to ask next by expected gain and by distance to the success rate aimed at. */
 
 import { conditionsFor } from '../answer/conditions.js';
 import { clamp, logit, wholeDays } from '../base/common.js';
@@ -30,9 +27,8 @@ export interface Candidate {
 }
 
 /**
- * The best candidates first: by gain x exp(-(logit p - logit target)^2 / 2), ties by index; those answered right within the
- * hour after all others. At most three of one skill in a row, where another skill waits beside them.
- * @param target success rate aimed at, above 0 and below 1 @param limit most candidates returned
+ * By gain x exp(-(logit p - logit target)^2 / 2), ties by index; questions answered right within the hour
+ * last. At most three of one skill in a row. @param target success rate aimed at, above 0 and below 1
  */
 export function orderCandidates<Of extends Candidate>(
   candidates: readonly Of[],
@@ -46,10 +42,7 @@ export function orderCandidates<Of extends Candidate>(
   return spread([fresh, recent], limit);
 }
 
-/**
- * Logarithms, for products of small numbers are 0 and would tie: no gain is -Infinity, and then the distance decides.
- * A probability of 0 or 1 to the last bit has a distance all the same.
- */
+/** Logarithms: products of small numbers would tie at 0. No gain is -Infinity: the distance decides. */
 function rank<Of extends Candidate>(candidate: Of, target: number) {
   const distance = Math.abs(distanceOf(candidate, target));
   return { candidate, distance, worth: Math.log(candidate.gain) - distance ** 2 / 2 };
@@ -105,13 +98,9 @@ export interface Question {
   readonly met: AnswerStates['item'];
 }
 
-/** A candidate with what its reason rests on. */
 export interface JudgedCandidate extends Candidate, Pick<Judged, 'view' | 'code'> {}
 
-/**
- * The questions as candidates, in their order. The probability is the one that an answer given now would be counted with.
- * A skill without answers of the learner stands at its prior.
- */
+/** The questions as candidates, with the probability that an answer given now is counted with. */
 export function judgeQuestions(standing: Standing, questions: readonly Question[]): JudgedCandidate[] {
   const { learner, views, model, now } = standing;
   const viewOf = new Map(views.map((view) => [view.skillId, view]));

@@ -41,10 +41,7 @@ interface SkillAdvice {
   readonly text: () => string;
 }
 
-/**
- * At most five pieces of advice, at most one a skill: falling results, a section without answers, a goal out of reach,
- * then by expected gain per hour, ties by skill id: the same in whatever order the views were read. Source: science notes 7.
- */
+/** At most five entries, one a skill: decline, missing section, goal gap, then by gain (science notes 7). */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
   // A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));

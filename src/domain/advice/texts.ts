@@ -1,7 +1,4 @@
-/**
- * The texts of recommendations, by language. No text promises anything; points are "about". A text has at most 200
- * characters: at most 140 without names, which are cut to fit.
- */
+/** Texts of recommendations by language, at most 200 characters with names. No text promises anything. */
 
 import type { PerSection, Section } from '../base/common.js';
 import { adviceModel } from '../base/params.js';

@@ -95,11 +95,7 @@ export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, '
   };
 }
 
-/**
- * A stable counting sort.
- * @param members the member of each answer of the log, below `size`
- * @returns the places of member m as `order[starts[m]]` to `order[starts[m + 1] - 1]`
- */
+/** A stable counting sort: places of member m are `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
 export function sortedBy(members: Uint32Array, size: number, places: Uint32Array) {
   const starts = shared.counts(size + 1);
   for (const place of places) {

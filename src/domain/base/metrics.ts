@@ -38,10 +38,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
 
 const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
 
-/**
- * Interval of a share by as many answers (Wilson 1927), which stays within 0 and 1 and has a width with all or none right.
- * @param share of them that were right @param answers at least one @param level probability that it holds
- */
+/** Interval of a share right (Wilson 1927). @param answers at least 1 @param level probability */
 export function shareInterval(share: number, answers: number, level = 0.95) {
   const z = normalQuantile((1 + level) / 2);
   const middle = share + (z * z) / (2 * answers);

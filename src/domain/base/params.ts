@@ -10,10 +10,7 @@ export interface Range {
   readonly high: number;
 }
 
-/**
- * The probabilities of Bayesian Knowledge Tracing for one skill: of mastery before the first attempt, of learning
- * the skill at an attempt, of a right answer without mastery, of a wrong answer with it, of losing mastery at an attempt.
- */
+/** Probabilities of first mastery, of learning at an attempt, of a guess, of a slip, and of forgetting. */
 export interface BktParameters {
   readonly pInit: number;
   readonly pLearn: number;
@@ -39,10 +36,7 @@ export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 /** Mastered from here (.95: Corbett & Anderson 1995); smoothed mastery, attempts and expected accuracy: decided here. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/**
- * 80 % range of the true share right: its log-odds +- z sqrt(variance + perAnswer / (attempts + priorAnswers)). Measured
- * on two real logs against the share right of the next ten answers on the skill.
- */
+/** 80 % range of the true share: log-odds +- z sqrt(variance + perAnswer / (attempts + priorAnswers)). */
 export const expectedModel = { z: 1.2816, variance: 0.6, perAnswer: 0.5, priorAnswers: 1 } as const;
 
 /** Mastery that was reached counts as lost below this, so that answers around .95 do not reach it again and again: decided here. */
@@ -151,9 +145,8 @@ export const goalModel = {
 } as const;
 
 /**
- * Ranges of fitted parameters. They keep the states readable: at least 85 % right with mastery, at least 25 % without (a
- * guess among four options; Baker, Corbett & Aleven 2008: slip and guess below .5). `itemGuess` and `itemSlip` limit guess
- * and slip of one question after the shift by its difficulty.
+ * Ranges of fitted parameters: at least 85 % right with mastery, 25 % without (Baker, Corbett & Aleven 2008).
+ * `itemGuess` and `itemSlip` limit guess and slip of one question after the shift by its difficulty.
  */
 export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>> = {
   pInit: { low: 0.02, high: 0.9 },
@@ -306,10 +299,7 @@ export const studyModel = {
 
 /** What to ask next. All but the target is decided here. */
 export const nextItemsModel = {
-  /**
-   * Success rate aimed at. Adaptive practice in the field aims at .75, which keeps children at it, with .6 and .9 as
-   * choices (Klinkenberg, Straatemeier & van der Maas 2011).
-   */
+  /** Success rate aimed at (.75; choices .6, .9: Klinkenberg, Straatemeier & van der Maas 2011). */
   target: { low: 0.5, high: 0.95, start: 0.75 },
   /** Questions asked about at most, and named where a caller does not say how many. */
   maxItems: 1000,
@@ -336,8 +326,7 @@ export const predictionModel = {
   recentRate: 0.3,
   slowRate: 0.03,
   /**
-   * Trust in items follows from the variance of their effects in the tenant's log, within these bounds. Answers as
-   * expected that are added to an item's own: `startPrior` without a fit, priorOver / variance with one, and no less.
+   * Variance of item effects, bounded. Prior answers: the larger of `startPrior` and priorOver / variance.
    */
   items: { variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 }, priorOver: 5, startPrior: 10 },
   /** Log-odds of means differ by less than those of single answers: by sqrt(1 + pi/8 s^2), for an sd of s = 1.1 logits. */
@@ -391,10 +380,7 @@ export const predictionModel = {
   },
 } as const;
 
-/**
- * What was practised just before, and retries (`tracing/course.ts`): rates and steps tried on answer logs and frozen.
- * Of how many skills the form is kept; an answer's weight in it; steps of the two abilities.
- */
+/** Rates and steps of `tracing/course.ts`, tried on answer logs and frozen. */
 export const courseModel = {
   skills: 7,
   formRate: 0.3,
@@ -419,10 +405,7 @@ export const accuracyConstants = {
   /** Answers at the population's share that count beside a learner's own: in the mean, and in the variance. */
   priorAnswers: 8,
   variancePrior: 5,
-  /**
-   * How far a forecast may be from the recent share, in log-odds: `slack` / sqrt(n) * (1 + `novice` / n) after n answers, at
-   * most `most`; `prior` right and wrong answers are added to the share. Tried on two real logs.
-   */
+  /** Reach about the recent share in log-odds: `slack` / sqrt(n) * (1 + `novice` / n), n up to `most`. */
   nearRecent: { most: 133, prior: 1, slack: 1, novice: 80 },
   /** Horizon at which changes for good count once: they add up with its square root. */
   wanderHorizon: 90,

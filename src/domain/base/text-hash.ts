@@ -3,10 +3,7 @@
 /** Of the lane that keys are; a fit takes the keys of items from the first bytes of their hashes. */
 export const keySeed = 0x9747b28c;
 
-/**
- * The key of a skill or an item, 1 to 2^32 - 1; 0 stands for none. Keys are looked for among a few hundred of the same
- * skill or item only, so that two ids with one key hardly ever meet; where they do, a prediction is slightly off.
- */
+/** Key of a skill or item, 1 to 2^32 - 1 (0: none). Collisions are rare and only blur a prediction. */
 export const keyOf = (id: string): number => hashLane(id, keySeed) || 1;
 
 /** A murmur3-like 32-bit hash of UTF-16 code units, 0 to 2^32 - 1. Must never change: it is stored. */

@@ -65,10 +65,7 @@ export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): n
   return section === of ? 1 : 0;
 }
 
-/**
- * All the skills that the tenant knows. A catalogue that places a skill in a section is taken as complete there;
- * without one it weighs `leastSkills` skills at least. @param known skills, set or answered by enough learners
- */
+/** Skills that the tenant knows. Without a catalogue they weigh at least `leastSkills` in a section. */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
   const { skills, weight, placed } = totals[section];
@@ -83,10 +80,7 @@ export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: n
 /** Sums of decimals are off by less. */
 const tolerance = 1e-9;
 
-/**
- * Why parameters cannot be served together, or null: a right answer must speak for mastery, a
- * wrong one against it, and right answers must lead to mastery.
- */
+/** Why parameters cannot be served, or null: right answers must lead to mastery, wrong ones away from it. */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {

@@ -47,10 +47,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
   });
 }
 
-/**
- * Judges skill by skill. For skills without a fit of their own, which have too few answers, the prior is judged once, as
- * if no skill had a fit. A skill that no held-out learner answered is published: its fit is close to the prior.
- */
+/** Judges each skill, cold ones by the prior. Skills without held-out answers are published. */
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,

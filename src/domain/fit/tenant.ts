@@ -1,7 +1,4 @@
-/**
- * The fit of one tenant: parameters of BKT, the served probability, the forecast of shares, each judged on learners
- * whom the fit has not seen. What was judged is published; a fit on all learners could be worse unnoticed.
- */
+/** The fit of one tenant. It publishes what held-out learners judged, not a fit on all learners. */
 
 import {
   everyone,

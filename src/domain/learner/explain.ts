@@ -22,9 +22,8 @@ export interface CountedAnswer {
 }
 
 /**
- * The parts of an answer, computed again from its own figures: previous + forgetting + evidence + learning is `after`
- * to the last digit. A station that does not lead to the next is null: a defect of what was stored.
- * @param previous mastery after the skill's answer before; the prior before the first; null: not known
+ * Previous + forgetting + evidence + learning is `after` to the last digit. A station that does not lead to
+ * the next is null. @param previous mastery after the answer before; null: not known
  */
 export function partsOf(answer: CountedAnswer, previous: number | null) {
   const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
@@ -59,10 +58,7 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
-/**
- * The terms of `expectedAccuracy` to four decimals, as they are shown. Their sum is `logOdds` to the last decimal, while the
- * expected accuracy comes from the unrounded terms.
- */
+/** Terms of `expectedAccuracy` to four decimals; their sum is `logOdds` to the last decimal. */
 export function explainExpected(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return shownTerms(explain(model.prediction, terms, row), row);

@@ -71,10 +71,7 @@ export function practisedSkills(skills: SkillStates, model: TenantModel): Map<st
   return practised;
 }
 
-/**
- * Weighted mean mastery, after forgetting; null where no skill has attempts enough: the first ones move mastery from
- * the prior to the truth, which is measurement and not learning. @param at Unix milliseconds
- */
+/** Weighted mean mastery after forgetting; null if no skill has enough attempts to show learning. */
 export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
   let [weights, sum] = [0, 0];
   for (const { state, placement, pInit } of skills.values()) {

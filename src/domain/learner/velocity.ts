@@ -17,9 +17,8 @@ export interface Slope {
 }
 
 /**
- * Theil-Sen slope: the median of all pairwise slopes, and an approximate interval (Sen, JASA 63, 1968): daily masteries
- * depend on one another. The lower rank is one inside of Sen's (science notes 4). n points cost n^2 / 2 slopes.
- * @returns null below 5 points
+ * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968), the lower rank one inside of Sen's
+ * (science notes 4). n points cost n^2 / 2 slopes. @returns null below 5 points
  */
 export function theilSen(points: readonly Point[]): Slope | null {
   const n = points.length;
@@ -68,9 +67,8 @@ export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> 
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
 /**
- * Mastery at the close of each day with answers, oldest first; a day that is not over closes now. Yields after each,
- * for a caller who has others to serve.
- * @param rows in any order, one for each skill and day @param from first day of the window
+ * Mastery at the close of each day with answers, oldest first; today closes now. Yields after each day.
+ * @param rows one for each skill and day, in any order
  */
 export function* closingSeries(
   rows: readonly SkillDay[],
@@ -127,11 +125,7 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
-/**
- * The state knows a day only once a later one with answers has begun: here the last one is closed, and some of the idle
- * days after it. Who gave no answer in the last 14 days is not building.
- * @returns null where no skill has enough answers
- */
+/** Closes the last active day and idle days after it. @returns null if no skill has enough answers */
 export function momentumNow(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
   skills: ReadonlyMap<string, SkillState>,

@@ -1,7 +1,6 @@
 /**
- * Forecast of the share of right answers of a learner over a horizon, with an interval that covers as often as it says.
- * It is computed on the scale asin(sqrt(share)), on which the chance of m single answers has the variance 1 / (4 m)
- * (Anscombe 1948); its widths are quantiles of what came out for learners whom the fit did not see.
+ * Forecast of the share of right answers over a horizon. On the scale asin(sqrt(share)) the chance of m
+ * answers has the variance 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
  */
 
 import { clamp, logit, sigmoid } from '../base/common.js';
@@ -19,10 +18,7 @@ export interface Correction {
   readonly above: readonly number[];
 }
 
-/**
- * Corrections at every pair of ln(1 + answers so far) and ln(1 + horizon), each ascending; by history, then by horizon.
- * Between them they go on straight lines in both directions, beyond the outermost they are constant.
- */
+/** Corrections by ln(1 + answers) and ln(1 + horizon), ascending; bilinear between, constant beyond. */
 export interface Surface {
   readonly histories: readonly number[];
   readonly horizons: readonly number[];
@@ -41,10 +37,7 @@ export const startCorrection: Correction = {
   above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
 };
 
-/**
- * Figures of the forecast; plain JSON. These are in force before the first fit of a tenant: what fits on two real logs
- * have in common, rounded, and wider. What skills and items ask is not known then, so that ability says nothing yet.
- */
+/** Figures before a tenant's first fit, from two real logs; ability says nothing yet. Plain JSON. */
 export const startAccuracy = {
   unit: 'days' as HorizonUnit,
   learners: 0,
@@ -53,10 +46,7 @@ export const startAccuracy = {
   /** Log-odds of a learner like the population, and what they change with ln(1 + horizon). */
   bias: 0.85,
   trend: 0,
-  /**
-   * Weights of the figures, none negative, so that a right answer never lowers the forecast: those that hold at any
-   * horizon, and those that fade with it, which is how far a learner returns to the mean.
-   */
+  /** Weights of the figures, none negative; `fading` ones fade with the horizon (return to the mean). */
   lasting: [0.1, 0, 1.1, 0],
   fading: [0.9, 0, 1.8, 1.3],
   /** Parts of the variance of the latent share (see `varianceParts`), none negative. */
@@ -76,10 +66,7 @@ export interface AccuracySubject {
 
 export const figureCount = 4;
 
-/**
- * How the learner stands against the population, whose share `mean` stands in for answers that are not there: share of
- * right answers in log-odds, ability, two moving averages. None falls with a right answer nor rises with a wrong one.
- */
+/** The learner against the population. No figure falls with a right answer nor rises with a wrong one. */
 export function figuresOf(
   { ability, recent, slow, right, wrong }: AccuracyTrace,
   mean: number,
@@ -101,9 +88,8 @@ export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon
 export const variancePartCount = 7;
 
 /**
- * What the variance of the latent share is made of: what stays unknown, good and bad days, which average out over the
- * horizon, and changes for good, which add up; of each what counts for learners with few answers, and what for those with
- * many. Last the days of those who are expected to fail often.
+ * Parts of the latent variance: what stays unknown, good and bad days, lasting changes, each for novices and
+ * for others; last, days of those who are expected to fail often.
  */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
@@ -125,10 +111,7 @@ export function sumOfParts(variance: readonly number[], parts: readonly number[]
 /** Variance on the same scale that the chance of single answers adds (Anscombe 1948). @param answers 1 or more */
 export const chanceVariance = (answers: number): number => 1 / (4 * answers);
 
-/**
- * Learners by how many answers they have so far: `from`, and less than `to`. Ascending and without gaps. Figures of a
- * band stand at `middle`, in ratio; the last band counts as if it ended at twice its beginning.
- */
+/** Learners by answers so far: `from` to below `to`. Figures stand at `middle`, in ratio. */
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
@@ -139,10 +122,7 @@ export const isInBand = ({ from, to }: (typeof historyBands)[number], history: n
 
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
-/**
- * The expected share of right answers, and the standard deviation of the latent share on the scale asin(sqrt(share)),
- * without the chance of single answers. @param horizon in the model's unit, above 0
- */
+/** Expected share, and sd of the latent share on the scale asin(sqrt(share)) without answer chance. */
 export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject, horizon: number) {
   const expected = expectedShare(model, subject, horizon);
   const history = subject.trace.right + subject.trace.wrong;
@@ -195,10 +175,7 @@ export function expectedShare(
   return sigmoid(nearRecent(logOdds, trend));
 }
 
-/**
- * Keeps a forecast near the learner's recent share: within less than a standard error for long histories, loosely for
- * short ones. Without it, learners who change keep the forecast of what they were, in a log of others who do not change.
- */
+/** Keeps a forecast near the recent share: else learners who change keep the forecast of before. */
 function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
@@ -208,10 +185,7 @@ function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubjec
   return clamp(logOdds, recent - reach, recent + reach);
 }
 
-/**
- * Where the share of right answers among so many (1 or more: the more, the narrower) will lie with probability `level`,
- * .5 to .99: bounds within 0 to 1 around the expected share. A higher level never has a narrower interval.
- */
+/** Bounds for the share among so many answers with probability `level`, around the expected share. */
 export function accuracyInterval(
   model: AccuracyModel,
   forecast: AccuracyForecast,

@@ -7,20 +7,14 @@ interface Feature {
   readonly name: string;
   /** Weight before a fit, and what fits are drawn to. */
   readonly start: number;
-  /**
-   * Sign that the weight keeps, 0 for any: figures with + never fall with a right answer on another item of the skill
-   * nor rise with a wrong one, those with - the other way round, and those with 0 do not change at all.
-   */
+  /** Sign that the weight keeps (0: any): + figures never fall with a right answer on another item. */
   readonly sign: 1 | -1 | 0;
   /** Whether skills, or items, have a slope of their own on it. */
   readonly bySkill?: true;
   readonly byItem?: true;
 }
 
-/**
- * All features in the order of their columns. Absent history is 0. "Last right": the last answer on the skill was right;
- * recency enters through right answers only, or it could not keep a sign. Logarithms are ln(1 + x), times in minutes.
- */
+/** Features in column order; absent history is 0. Logarithms are ln(1 + x), times in minutes. */
 export const features = [
   { name: 'bkt', start: 0.44, sign: 1, bySkill: true },
   { name: 'ability', start: 0.35, sign: 1, bySkill: true, byItem: true },
@@ -93,9 +87,8 @@ export type FeatureRow = Float32Array | Float64Array;
 export const skillsBefore = courseModel.skills - 1;
 
 /**
- * Places in a row: the features, then what terms stand in tables by. Wrong answers in a row on the item; streak on the
- * skill; `itemPattern`; keys of the course and of the last item of another skill; keys of the other skills practised
- * last, newest first, and the learner's form on each; bias of the learner's predictions. Keys are 0 for none, and numbers of a fit's log in its rows.
+ * Columns after the features: wrong run on the item, streak, `itemPattern`, keys of the course and of the
+ * last item of another skill, keys of other skills (newest first), form on each, bias. Key 0: none.
  */
 export const runColumn = features.length;
 export const streakColumn = runColumn + 1;

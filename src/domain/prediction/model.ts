@@ -1,7 +1,6 @@
 /**
- * The served probability of a right answer: the sigmoid of a sum of terms, each of which can be shown. For another item
- * of the same skill, a right answer never lowers the probability and a wrong one never raises it: every weight keeps the
- * sign of its feature, the slopes of skill and item included.
+ * The served probability of a right answer: the sigmoid of a sum of terms. Weights keep their signs, so that
+ * a right answer never lowers it for another item of the skill.
  */
 
 import { clamp, logit, sigmoid } from '../base/common.js';
@@ -31,10 +30,7 @@ const bktWeight = features[0].start;
 /** A place for each streak, 0 in the middle. */
 export const streakCount = 2 * maxStreak + 1;
 
-/**
- * The weights that all skills and items of a tenant share, by column; plain JSON. These are in force before the first
- * fit: a learner's first answer on a skill with default parameters has BKT's own p.
- */
+/** Weights shared by a tenant's skills and items; plain JSON. Before a fit a first answer has BKT's p. */
 export const startModel = {
   /** Log-odds of an answer whose features all have their means. */
   bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
@@ -199,10 +195,7 @@ export interface ItemCounts {
 const probabilityFloor = 1e-3;
 const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
-/**
- * The item's own term, in logits, above 0 for one that is easier than its skill: how much better than expected its
- * answers are, drawn to 0 as if it had `itemPriorAnswers` more that came out as expected; 0 without answers.
- */
+/** The item's own term, logits (above 0: easier), shrunk by `itemPriorAnswers` answers as expected. */
 export function itemDifficulty(
   { answers, right, expected }: ItemCounts,
   { itemPriorAnswers: priorAnswers, itemScale }: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,

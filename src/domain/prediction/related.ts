@@ -30,10 +30,7 @@ export function findKey(keys: ArrayLike<number>, key: number): number {
 /** How much less each skill practised before counts than the one after it. */
 export const fadings = Float64Array.from({ length: skillsBefore }, (_, i) => courseModel.fading ** i);
 
-/**
- * What was practised just before, and how it went. Answers on the skill itself do not change it: right and wrong ones
- * count alike, and any sign is monotone.
- */
+/** What was practised just before. Answers on the skill itself do not change it: any sign is monotone. */
 export function beforeTerm({ keys, terms }: Related, rows: FeatureRow, from: number): number {
   if (keys.length === 0) return 0;
   let sum = 0;

@@ -189,10 +189,7 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
   };
 }
 
-/**
- * Forgetting and practice pull a total both ways, so a plain binary search could miss the first day. A range is skipped
- * where even the least forgetting and the most practice in it do not reach the target.
- */
+/** First day that reaches the target. Totals may turn: a range is skipped if its best case misses. */
 function firstDay(best: BestScores, target: number, from: number, to: number): number | null {
   if (best(from, to).total < target) return null;
   if (from === to) return from;

@@ -1,9 +1,6 @@
 /**
- * Mastery rolled forward: what practice at a rate adds to a skill, and what forgetting takes. The rate of practice, the
- * probability of learning and the room that is left predict better than the past slope (science notes 6.3).
- *
- * Both go on side by side, du/dt = learn (1 - u) - forget (u - kept), the latter above `kept` alone: each skill moves
- * towards the one mastery at which they balance, and never turns back on its way.
+ * Mastery rolled forward by practice and forgetting (science notes 6.3). du/dt = learn (1 - u) - forget (u -
+ * kept), the latter above `kept` alone: each skill moves towards one balance and never turns back.
  */
 import { dayMs, dayOf, type PerSection, perSection, type Section } from '../base/common.js';
 import {
@@ -69,11 +66,7 @@ export function skillPractice({ rate, activeDays }: Practice, share: number) {
   };
 }
 
-/**
- * Changes of both abilities, by days 0 to 365: no change on a day in the range is above the one returned, and for a
- * single day it is that day's.
- * @param views of all skills that the habit is about
- */
+/** Changes of both abilities by days 0 to 365: an upper bound over the range, exact for a single day. */
 export function abilityChanges(
   standing: Standing,
   habit: Habit,
@@ -96,9 +89,8 @@ export function abilityChanges(
 }
 
 /**
- * A section's skills as far as their mastery is trusted, and for the rest what ability predicts. The rest is not
- * forgotten and learns like the mean of the skills, without skills like a new one; it is gathered by rate of practice.
- * While results fall, practice brings less learning or none (`learningPart`).
+ * Skills as far as their mastery is trusted; the rest as ability predicts, without forgetting, by rate of
+ * practice. It learns like the mean of the skills. Falling results reduce learning (`learningPart`).
  */
 function projectedSkills(
   views: readonly SkillView[],
@@ -176,18 +168,15 @@ const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
 /**
- * Places of a skill's figures in a row of the table, which is the inner loop of forecasts. It starts at `start` and goes to
- * `end` at `speed`, minus the rate per day, from day `from` on, when it is at `turn`; until then it learns without
- * forgetting, at `learn`, minus that rate. All weights together are 1.
+ * Places in a row: a skill goes from `start` to `end` at `speed` (minus the daily rate) from day `from` on,
+ * when it is at `turn`; until then it learns at `learn`. All weights together are 1.
  */
 const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Expected change of a section's ability, on the population's scale, once falling skills have gone on for some days and
- * rising ones for some, 0 to 365 each. Every skill goes one way, so the earliest day for falling ones and the latest for
- * rising ones bound all days between. The table is a list of numbers: a typed array's memory goes back to the system.
- *
- * @param skills of a section, at least one
+ * Expected change of ability once falling skills went on for some days and rising ones for some. Each skill
+ * goes one way, so the earliest and the latest day bound all days between. A list of numbers: a typed array's
+ * memory goes back to the system.
  */
 export function outlookOf(
   skills: readonly ProjectedSkill[],

@@ -1,7 +1,4 @@
-/**
- * Where a learner stands, and from there to scores. The ability filter predicts every skill; mastery corrects it skill by
- * skill, as far as the skill's parameters are trusted. All formulas: science notes 6.2.
- */
+/** Where a learner stands, and scores from there. All formulas: science notes 6.2. */
 import { clamp, logit, type PerSection, perSection, type Section, sigmoid } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
 import { type Range, scoreModel } from '../base/params.js';
@@ -146,10 +143,8 @@ function sumsOf(views: readonly SkillView[], section: Section) {
 }
 
 /**
- * Share of the ability seen on some skills that holds for the whole section. A high one rests on the skills with a right
- * answer and is shrunk: wrong answers beside it show that it was learned on these skills, which the others do not share. A
- * low one has no such cause; two sections that agree on it make it more certain. A right answer never lowers the product
- * of this share with the ability.
+ * Share of an ability seen on some skills that holds for the section. A high one shrinks with wrong answers
+ * beside it; a low one gains by agreement of the sections. A right answer never lowers share x ability.
  */
 function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
   const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
@@ -183,10 +178,7 @@ function correctionOf(views: readonly SkillView[], section: Section, predicted: 
   return correction;
 }
 
-/**
- * Mastery, as far as the answers may move it from what ability predicts: a few under default parameters bring it near 1,
- * which must not carry the section. The bounds fade as the skill does.
- */
+/** Mastery within what the answers may move it from the prediction: default parameters move it too fast. */
 function believedMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;
@@ -229,10 +221,8 @@ export const currentTotal = (subject: ForecastSubject): number =>
 export type ScoreForecast = ReturnType<typeof forecastScores>;
 
 /**
- * Forecast of both sections and their total. Source: science notes 6.4.
- * @param change of the abilities until then, on the population's scale
- * @param swing how far gains or losses alone would move them: the uncertainty of the change grows with it
- * @param days 0 to 365 @param level of the intervals, 0.5 to 0.99; they include the test's own error of measurement
+ * Forecast of both sections and their total (science notes 6.4), with the test's error of measurement. @param
+ * swing how far gains or losses alone would move abilities @param days 0 to 365 @param level 0.5 to 0.99
  */
 export function forecastScores(
   estimate: AbilityEstimate,

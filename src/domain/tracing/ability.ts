@@ -4,10 +4,7 @@ import { abilityModel, type BktParameters, scoreModel } from '../base/params.js'
 const { variance, bound, repeats, drift, fallingDrift } = abilityModel;
 const priorCovariance = scoreModel.correlation * variance;
 
-/**
- * Running estimate of a learner's abilities in both sections, on the logit scale of the population, with its covariance
- * matrix. An answer in one section moves both: the prior correlates them.
- */
+/** Abilities in both sections, in logits, with their covariance: an answer in one section moves both. */
 export const newAbilities = {
   math: 0,
   rw: 0,
@@ -32,10 +29,8 @@ export const abilityEvidence = (
 export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
 
 /**
- * A Bayesian Rasch filter of two correlated abilities with constant state (cf. Pelánek 2016). The covariance stays
- * positive, so a right answer never lowers and a wrong one never raises an ability.
- * @param shares of the answer in each section: 0, .5 or 1
- * @param isFalling the learner's recent results are clearly below the earlier ones: forget the earlier ones faster
+ * A Bayesian Rasch filter of two correlated abilities (cf. Pelánek 2016). The covariance stays positive: a
+ * right answer lowers no ability. @param shares 0, .5 or 1 @param isFalling forget earlier results faster
  */
 export function updateAbilities(
   abilities: Abilities,

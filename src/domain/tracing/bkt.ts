@@ -22,10 +22,9 @@ interface Evidence {
 const fullEvidence: Evidence = {};
 
 /**
- * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery, within `masteryBounds`.
- * @param shift of guess (down) and slip (up) in logits, by the question's difficulty (`difficultyShift`)
- * @param guard a wrong answer never raises mastery, as the plain formula does below `pStar`; a right one never lowers it,
- *   as the formula does above the mastery that right answers lead to
+ * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. @param shift of
+ * guess and slip (`difficultyShift`) @param guard a wrong answer never raises mastery, a right one never
+ * lowers it
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -61,10 +60,7 @@ function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidenc
   return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
 }
 
-/**
- * Logit guess - shift, logit slip + shift: 1 - slip > guess is preserved; shift 0 gives the same values bit for bit.
- * Source: KT-IDEM (Pardos & Heffernan 2011) with one known covariate.
- */
+/** Logit guess - shift, logit slip + shift (KT-IDEM, Pardos & Heffernan 2011). Shift 0 changes no bit. */
 export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
   if (shift === 0) return parameters;
   const { pGuess, pSlip } = parameters;
@@ -76,9 +72,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * The logit shift for a question, cut once so that guess and slip both stay inside the item bounds: cutting each by
- * itself would let a right answer on a harder question count less. 0 stays 0.
- * @param difficulty in logits, minus the mean of the skill's supplied difficulties
+ * Logit shift, cut once so that guess and slip stay in bounds: with each cut alone, a right answer on a
+ * harder question would count less. @param difficulty logits, less the skill's mean
  */
 export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
   const { itemGuess, itemSlip } = fitBounds;
@@ -91,17 +86,11 @@ export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: nu
     : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0: never -0, which prints otherwise
 }
 
-/**
- * Below P* the plain formula lets a wrong answer raise mastery (Shchepakin, Sankaranarayanan & Zimmaro 2024). That is
- * without forgetting, which lowers the true limit: above P* a wrong answer lowers mastery in any case.
- */
+/** Below P* a wrong answer raises mastery (Shchepakin et al. 2024); exact without forgetting. */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/**
- * Largest pForget with which right answers lead to this mastery. They lead to the fixed point of the update, which rises
- * from 0 and is concave: the fixed point is at least `mastery` if one right answer at `mastery` does not lower it.
- */
+/** Largest pForget with which right answers lead to this mastery, the fixed point of the update. */
 export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);

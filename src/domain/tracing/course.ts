@@ -1,7 +1,4 @@
-/**
- * What a learner practised just before, in which course, and how first tries and retries go. All of it changes alike
- * for a right and a wrong answer but the forms and abilities, which move towards the answer.
- */
+/** What a learner practised just before, in which course, and how first tries and retries go. */
 import { sigmoid } from '../base/common.js';
 import { courseModel as model } from '../base/params.js';
 import { keyOf } from '../base/text-hash.js';
@@ -47,11 +44,7 @@ export const newCourse = {
 
 export type Course = Readonly<typeof newCourse>;
 
-/**
- * @param place of the answer, from 1
- * @param wrongRun wrong answers in a row on the item up to now
- * @param abilityOffset log-odds of a right answer of a new learner on skill and item
- */
+/** @param place from 1 @param wrongRun on the item so far @param abilityOffset of a new learner, log-odds */
 export function updateCourse(
   course: Course,
   { skill, item }: Asked,

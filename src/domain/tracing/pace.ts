@@ -130,10 +130,7 @@ function countBits(bits: number): number {
   return count;
 }
 
-/**
- * Solution times of every skill without rapid answers, by the threshold that the times have with them in: one more
- * round would change it by at most the rapid answers' share.
- */
+/** Solution times by skill without rapid answers, by the threshold of the times with them. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));

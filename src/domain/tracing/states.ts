@@ -12,10 +12,7 @@ import { newTrend } from './trend.js';
 /** Redis keeps hashes of up to 128 small fields in its compact form. */
 const generationSize = 128;
 
-/**
- * A learner's remembered items: two generations, numbered from 0. When the current one is full, a new one begins and
- * the one before it is forgotten, so at least the last `generationSize` items are remembered.
- */
+/** Two generations of remembered items: a full one begins the next, and the older is forgotten. */
 export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;

@@ -43,10 +43,7 @@ export const newItemTrace = {
   wrongRun: 0,
   /** Of its last four answers, one bit each, 1 for a wrong one; the newest in the lowest. */
   lastWrong: 0,
-  /**
-   * The learner's answers on other skills when the item was last answered. The lag stands still while other items of
-   * the skill are answered, else a right answer on one could lower the prediction for this one.
-   */
+  /** Answers on other skills when last answered. Answers within the skill must not change the lag. */
   elsewhere: 0,
   /** Of the last answer, whole Unix seconds. */
   at: 0,
@@ -137,10 +134,7 @@ export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 
 /** Numbers of `itemPattern`, 0 aside. */
 export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
 
-/**
- * The item's last four answers, or as many as there are, and whether no other skill was answered since, as one number
- * from 1 to `itemPatterns`; 0 without answers.
- */
+/** The last four answers and whether no other skill followed, from 1 to `itemPatterns`; 0: none. */
 export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
   const known = Math.min(right + wrong, lastAnswers);
   const latest = isLatest ? 1 : 0;

@@ -16,10 +16,7 @@ export const newTrend = {
 
 export type Trend = Readonly<typeof newTrend>;
 
-/**
- * @param usual chance of a right answer by the learner's earlier answers on the skill; null: too few of them
- * @param pCorrect that was served for this answer, `bias` included
- */
+/** @param usual chance by earlier answers, null: too few @param pCorrect served, `bias` included */
 export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
   const answers = trend.answers + 1;
@@ -32,10 +29,7 @@ export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | nu
   };
 }
 
-/**
- * Chance of a right answer by the learner's earlier answers on the skill; null if there are too few.
- * @param easiness of the question within its skill, logits
- */
+/** Chance of a right answer by earlier answers on the skill; null if too few. @param easiness logits */
 export function usualChance(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,

@@ -1,8 +1,6 @@
 /**
- * The event ids of a learner, in a hash of their own (ADR 31). Its fields are buckets, by the first byte of an id's hash: an
- * answer reads one bucket and writes it again. An entry is the id's hash and the record of the first result, oldest first.
- * One more field, the ledger, says how far back ids are remembered. Entries that are over are dropped when their bucket is
- * written, or swept (id-sweep.ts).
+ * A learner's event ids, in a hash of buckets by the first byte of an id's hash (ADR 31). An entry is the
+ * hash and the first result, oldest first. One more field, the ledger, says how far back ids are remembered.
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';

@@ -1,7 +1,4 @@
-/**
- * Checks of goals for alerts. One that is due is claimed for a while; the step that settles it writes the alerts and their
- * events and ends the claim. A process that dies in between leaves the claim, which falls to a later run.
- */
+/** Checks of goals. A due one is claimed for a while; if its process dies, a later run takes it. */
 import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
@@ -81,10 +78,7 @@ export const createGoalChecks = (client: RedisClient) => ({
     ),
 });
 
-/**
- * KEYS: the partition's prefix. ARGV: Unix milliseconds, most claims, until when they hold.
- * Result: names of learners, each with its alerts or '', in turn.
- */
+/** KEYS: prefix. ARGV: Unix ms, most claims, claimed until. Result: names and alerts or '', in turn. */
 const claimChecks = defineScript(1)<[prefix: string, now: number, most: number, until: number], string[]>(`
 local checks, claimed, found = KEYS[1] .. ':goal:checks', {}, {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, 10 * ARGV[2])) do

@@ -18,9 +18,8 @@ const together = 25;
 const pauseMs = 5;
 
 /**
- * Forgets the ids that are over. What is left is written anew: a hash that outgrew its compact form does not return to it.
- * KEYS: hashes of event ids. ARGV: forget ids that were taken at this Unix second or before.
- * Result: number forgotten.
+ * Forgets old ids and writes the rest again: a grown hash does not return to its compact form. KEYS: hashes
+ * of ids. ARGV: last Unix second to forget. Result: number forgotten.
  */
 export const forgetIds = defineScript(null)<[keys: number, ...args: (string | number)[]], number>(`
 local cutoff, forgotten = tonumber(ARGV[1]), 0

@@ -30,9 +30,8 @@ import { decodeItem, decodeLearner, decodeSkill, goalField, learnerField } from 
 import { type Placed, placeOf } from './learner-commands.js';
 
 /**
- * Reads whole hashes into one string, which Redis packs in C: to parse field after field costs far more.
- * KEYS: hashes. ARGV: beyond this many fields and values no further hash is read: others wait for Redis meanwhile.
- * Result: MessagePack, for each of the first hashes, one or more, a list of its fields and values in turn.
+ * Reads whole hashes, packed in C: to parse each field costs far more. KEYS: hashes. ARGV: fields and values
+ * after which no further hash is read. Result: MessagePack, a list of fields and values for each hash read.
  */
 const readHashes = defineScript(
   null,

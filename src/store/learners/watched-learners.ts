@@ -1,7 +1,4 @@
-/**
- * Optimistic commits of learners: single answers, batches, imports and retries. What is read is watched; what is written is
- * one transaction, which Redis refuses where any of it was written meanwhile (docs/adr/0033-one-commit-path.md).
- */
+/** Optimistic commits of learners: reads are watched, and the writes are one transaction (ADR 33). */
 import { ApiError } from '../../errors.js';
 import { distinct } from '../../lists.js';
 import { whileRedisServes } from '../redis/client.js';
@@ -58,10 +55,7 @@ const commitBytes = 1536;
 /** `room`: rows that the outbox still takes. */
 type PartitionFacts = { room: number; readonly isRestored: boolean };
 
-/**
- * A try at a batch. One at a time over a connection, and no other transaction beside it: what is watched belongs to the
- * connection, and the next transaction ends it.
- */
+/** A try at a batch. One at a time per connection: the next transaction ends what is watched. */
 export class WatchedLearners {
   private readonly socket: object;
   private readonly partitions = new Map<number, PartitionFacts>();
@@ -80,11 +74,7 @@ export class WatchedLearners {
     return this.hot.reachesAll;
   }
 
-  /**
-   * Reads learners in one round trip, and watches them from now on.
-   * @throws ApiError UNAVAILABLE
-   * @throws UnwatchedError where another try has to start
-   */
+  /** Reads and watches learners in one round trip. @throws ApiError UNAVAILABLE, UnwatchedError: retry */
   async load(queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
     if (!this.isWatching()) throw new UnwatchedError('The connection is another one by now');
     const { importId } = this.options;
@@ -113,9 +103,8 @@ export class WatchedLearners {
   }
 
   /**
-   * Writes learners that were loaded before: all that are not refused one by one, or none.
-   * @throws ApiError UNAVAILABLE: whether they are written is not known
-   * @throws UnwatchedError where none is, and another try has to start
+   * Writes the loaded learners that are not refused. @throws ApiError UNAVAILABLE: they may be written
+   * @throws UnwatchedError: none is written, retry
    */
   async commit(commits: readonly LearnerCommit[]): Promise<CommitStatus[]> {
     const statuses = commits.map((commit) => this.refusalOf(commit) ?? 'committed');

@@ -41,9 +41,8 @@ const pairBytes = 8;
 const chunk = 2000;
 
 /**
- * KEYS: the version's hash of items. ARGV: deltas, each 8 bytes of item hash and counters as in a record; most items
- * that the hash may have; 1 where the hash may be made.
- * Result: -1 where the version's items are gone, else the number of new items for which there was no room.
+ * KEYS: the version's items. ARGV: packed deltas (hash, counters), most items, 1 if the hash may be made.
+ * Result: -1 if the items are gone, else the number of new items without room.
  */
 const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
 local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0
@@ -65,11 +64,7 @@ end
 return refused
 `);
 
-/**
- * Adds to the counters of items.
- * @param version of the model that the answers were counted with
- * @returns how many items were not added, because the tenant has `maxItems` already or the version's items are gone
- */
+/** Adds to counters. @returns items not added: `maxItems` reached, or the version's items are gone */
 export async function addItemAnswers(
   client: RedisClient,
   tenant: string,
@@ -130,10 +125,7 @@ function unpackItem(record: Buffer): ItemModel {
   };
 }
 
-/**
- * Reads items in one command, by their ids or by hashes of `hashItem`.
- * @returns one for each, in order; null for an item without answers
- */
+/** Reads items by id or hash in one command, in order; null for an item without answers. */
 export async function readItems(
   client: RedisClient,
   tenant: string,
@@ -146,10 +138,7 @@ export async function readItems(
   return found.map((record) => record && unpackItem(record));
 }
 
-/**
- * What the version's fit found for items; zeros for those that it did not see.
- * @param hashes of `hashItem`, one after the other; the first place is no item
- */
+/** What the version's fit found, zeros for unseen items. @param hashes joined; the first is no item */
 export async function readItemFigures(
   client: RedisClient,
   tenant: string,
@@ -199,9 +188,7 @@ export async function putItems(
   }
 }
 
-/**
- * Gives a version the items of another, in parts: one COPY would hold up all others. What is added meanwhile may be missing.
- */
+/** Copies items in parts: one COPY would block Redis. Items added at the same time may be missing. */
 export async function copyItems(client: RedisClient, tenant: string, from: number, to: number) {
   let cursor = '0';
   do {

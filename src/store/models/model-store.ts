@@ -1,7 +1,4 @@
-/**
- * Published models. A version is written completely before one step brings it into force, which compares the version in
- * force. A process that dies leaves the old version or the new one; of two that publish at once one wins.
- */
+/** Published models. A version is written completely, then one step with a compare puts it into force. */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
@@ -29,9 +26,8 @@ const keptItems = 3;
 export const keptChanges = 100;
 
 /**
- * KEYS: versions in force, log of the tenant, events. ARGV: tenant, version expected, new version, action, time, changes to
- *   keep, then the event.
- * Result: 1 if the new version is in force now, 0 if another than expected was.
+ * KEYS: versions in force, the tenant's log, events. ARGV: tenant, version expected, new version, action,
+ * time, changes to keep, then the event. Result: 1 if the new version is in force, 0 if another was.
  */
 const flipVersion = defineScript(3)<readonly (string | number)[], number>(`
 ${appendEventsLua}
@@ -76,10 +72,7 @@ async function flip(
   return (await whileRedisServes(flipVersion(client, ...keys, ...args))) === 1;
 }
 
-/**
- * Removes a tenant's versions, with the count of them: the next fit's is 1 again. Version 0 comes into force first, so that a
- * fit that runs meanwhile publishes nothing.
- */
+/** Removes a tenant's versions and their count. Version 0 first, so that a running fit publishes nothing. */
 export async function removeModels(client: RedisClient, tenant: string): Promise<void> {
   await whileRedisServes(client.hdel(modelsKey, tenant));
   await whileRedisServes(client.unlink(modelLogKey(tenant)));
@@ -161,10 +154,7 @@ export const createModelPublisher = (client: RedisClient) => ({
       return [{ version, basedOn: fit.basedOn, publishedAt: fit.publishedAt, inForce: version === inForce }];
     });
   },
-  /**
-   * Brings a kept version, or 0, into force again.
-   * @param expected version in force until now; where another is, nothing changes
-   */
+  /** Brings a kept version, or 0, into force again if `expected` is in force. */
   use: async (tenant: string, version: number, expected: number) => {
     // Older ones may be there still: whoever published the newest is about to forget them.
     const { published } = await readVersions(client, tenant);

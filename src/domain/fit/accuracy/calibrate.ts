@@ -1,8 +1,6 @@
 /**
- * Corrections of forecasts by history and horizon, such that what came out for learners outside the fit lies inside as
- * often as the interval says (split-conformal prediction: Papadopoulos et al. 2002; Lei et al. 2018). They stand at the
- * places of a grid, each by the deviations around it, the nearer the more (a tent-shaped kernel), from coarse to fine:
- * what the few learners of a place cannot tell is taken from all of its horizon, of its history, and of the log.
+ * Corrections by history and horizon (split-conformal prediction: Papadopoulos et al. 2002; Lei et al. 2018).
+ * Each cell of the grid is fitted on the deviations around it (a tent-shaped kernel), from coarse to fine.
  */
 
 import { clamp } from '../../base/common.js';
@@ -122,10 +120,7 @@ function quantiles(
   return found;
 }
 
-/**
- * Places in the order of their values, to single precision; ties by place. Each place is sorted as the low half of a number
- * whose high half orders as its value does: that takes a fifth of the time of sorting places by a function.
- */
+/** Places by value in single precision, ties by place. Five times as fast as a sort with a comparator. */
 function ascending(values: Float64Array): Uint32Array {
   const bits = new Uint32Array(Float32Array.from(values).buffer);
   const keys = new BigUint64Array(values.length);
@@ -157,10 +152,7 @@ const latentVariance = ({ latent, around }: Deviation, factors: readonly number[
 
 const tails = widthLevels.map((level) => (1 - level) / 2);
 
-/**
- * Quantiles of the deviations of each group, each tail by itself, drawn to where they start: half where so many
- * learners are expected in the tail.
- */
+/** Each group's quantiles by tail, shrunk to their start: by half with `tailLearners` in the tail. */
 function widthsOf(
   { deviations, values }: ReturnType<typeof scaledBy>,
   groups: Groups,
@@ -193,10 +185,7 @@ const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
-/**
- * The factors multiplied by what is missing until so many of each group's deviations lie inside: the quantile of the
- * factors at which each deviation by itself would lie on the edge. Groups of few learners are drawn to 1.
- */
+/** Multiplies factors until the level's share of deviations lies inside; small groups shrink to 1. */
 function refined(
   deviations: readonly Deviation[],
   factors: readonly number[],

@@ -52,9 +52,8 @@ const laterCuts: ReadonlySet<number> = new Set(
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
 /**
- * All cases of some learners, in the order of the log. In days the horizon begins with the last answer before the cut
- * and may reach beyond the end of the log; in answers it is complete.
- * @param before the log as it was at this time, Unix milliseconds; only where the unit is days
+ * All cases of learners, in the order of the log. In days, a horizon begins with the answer before the cut
+ * and may end after the log. @param before the log as of this time, Unix milliseconds; only for days
  */
 export function accuracyCases(
   log: AnswerLog,

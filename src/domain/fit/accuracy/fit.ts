@@ -1,7 +1,4 @@
-/**
- * Fits the forecast of the share of right answers on what came after the moments of training learners: the expected
- * share as a logistic regression on the learner's figures, the variance about it by moments, then the widths.
- */
+/** Fits the forecast of the share of right answers: expected share, variance by moments, then widths. */
 import type { AnswerLog, Learners } from '../../base/answer-log.js';
 import { clamp, sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
@@ -35,10 +32,7 @@ export interface Past {
   readonly cases: readonly TracedCase[];
 }
 
-/**
- * The same cases in the same order give the same figures. @param pasts ascending by time
- * @returns null for too few cases or learners
- */
+/** Deterministic. @param pasts ascending by time @returns null for too few cases or learners */
 export function fitAccuracy(
   cases: readonly TracedCase[],
   unit: HorizonUnit,
@@ -56,11 +50,7 @@ export function fitAccuracy(
   return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
 
-/**
- * Every case against the share expected by a fit that did not know what came out: a fit on the latest past before the
- * case, for what changes with time for everybody is not known beforehand; without any, a fit on other learners.
- * @param start fitted on all; where the other fits begin
- */
+/** Each case against a fit that does not know its outcome: on its latest past, else on other learners. */
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
@@ -93,10 +83,7 @@ function observe(
 
 const judgedLevel = 0.8;
 
-/**
- * How well forecasts do on learners whom the fit did not see: mean log loss of single answers, each case counted once,
- * and the share of cases inside the 80 % interval. @param cases at least one, with horizons in the model's unit
- */
+/** Mean log loss of single answers over the cases, and the share of cases inside the 80 % interval. */
 export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
   let inside = 0;
@@ -113,11 +100,7 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
 
 type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
 
-/**
- * Fits on the training learners, and judges by the others. @param store as the served probability was replayed
- * @returns what is to be served, the new figures or those in force; what `judgeAccuracy` says of both, null where not
- *   measured; and why new figures are not published, empty where they are
- */
+/** Fits on the training learners, judges by the others. The report's `reason` is empty if published. */
 export function fitJudgedAccuracy(
   log: AnswerLog,
   training: Learners,
@@ -197,10 +180,7 @@ function rowsOf(cases: readonly TracedCase[], mean: number): CaseRows {
   return { rows, shares: Float64Array.from(cases, ({ right, answers }) => right / answers) };
 }
 
-/**
- * Newton's method on the log loss of the shares, each case counted once, drawn towards the figures before a fit.
- * @param from its coefficients are where the search begins @param learners whose cases take part
- */
+/** Newton's method on the log loss of the shares, drawn towards the figures before a fit. */
 function fitExpected(
   from: AccuracyModel,
   { rows, shares, takesPart = () => true }: CaseRows,
@@ -274,10 +254,7 @@ function lowestPoint(problem: BoxedQuadratic): number[] {
 const varianceRounds = 3;
 const startVariance = 0.02;
 
-/**
- * The parts of the variance of the latent share: least squares of squared deviations, less the chance of single
- * answers, on the parts, none of which may be negative. Weighted by what a squared deviation varies by.
- */
+/** Parts of the variance, none negative, by weighted least squares of deviations less answer chance. */
 function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, span, answers, right }) => ({
     parts: varianceParts(expected, history, span),

@@ -54,10 +54,8 @@ const odds = (p: number): number => p / (1 - p);
 const smallProduct = 1e-200;
 
 /**
- * Forward filter of Bayesian Knowledge Tracing (Corbett & Anderson 1995) over all sequences of a skill, in the
- * scaled form: each node holds probabilities given the answers so far. Fills `before` and `after`.
- * @param floor probabilities of mastery stay this far from 0 and 1
- * @returns log likelihood of all answers
+ * Forward filter (Corbett & Anderson 1995), scaled: nodes hold probabilities given the answers so far. @param
+ * floor distance of probabilities from 0 and 1 @returns log likelihood of all answers
  */
 export function filterForward(
   tree: SkillTree,
@@ -110,9 +108,8 @@ export function filterForward(
 }
 
 /**
- * Backward smoother after `filterForward`: expected visits given all answers. Leaves in `before` the expected
- * number of sequences that are mastered at the node. With gamma the smoothed and p the filtered probability of
- * mastery at the next attempt, its message back is gamma / p and (1 - gamma) / (1 - p), summed over the branch.
+ * Backward smoother after `filterForward`; `before` then has the expected mastered sequences of a node. With
+ * gamma the smoothed and p the filtered probability, a message back is gamma / p and (1 - gamma) / (1 - p).
  */
 export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
@@ -175,10 +172,7 @@ const parameterNames = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as cons
 export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters =>
   Object.fromEntries(parameterNames.map((name) => [name, of(name)])) as Record<keyof BktParameters, number>;
 
-/**
- * Within the bounds, P* at most its share of pInit, and `reachableMastery` within reach: the bounds of guess and slip leave
- * it there for a pForget of .02.
- */
+/** Within the bounds, P* at most its share of pInit, and `reachableMastery` within reach. */
 export function constrain(wanted: BktParameters): BktParameters {
   const inside = parametersBy((name) => clamp(wanted[name], fitBounds[name].low, fitBounds[name].high));
   const { pInit, pGuess, pSlip } = inside;
@@ -188,9 +182,8 @@ export function constrain(wanted: BktParameters): BktParameters {
 }
 
 /**
- * Maximum a posteriori estimate of one skill's parameters, from one start. Keeps the best it has seen: a step may lead
- * down where P* bounds learning, where the truncation of difficulties moves with guess and slip, and after long pauses,
- * whose starting values a step takes for fixed. Halving such steps gained nothing on real logs.
+ * Maximum a posteriori estimate from one start. Keeps the best: a step may lead down where P* bounds
+ * learning, and after long pauses. Halving such steps gained nothing on real logs.
  */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
@@ -240,10 +233,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
 
 export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
-/**
- * M-step of guess and slip with question difficulty: two logistic regressions on an intercept, the difficulty an
- * offset and the expected visits the weights; two Newton steps each. @param mastered sequences, by node
- */
+/** M-step of guess and slip with difficulty as an offset: two Newton steps of logistic regressions. */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,
   shifts: Float64Array,

@@ -1,7 +1,4 @@
-/**
- * Fits of all skills of a tenant: drawn to the mean of its large skills, which each round refreshes (empirical Bayes).
- * Strength of the priors and scale of the difficulty are chosen on learners that the fit has not seen.
- */
+/** Fits all skills of a tenant, drawn to the mean of its large skills (empirical Bayes). */
 
 import {
   type AnswerLog,
@@ -60,10 +57,7 @@ export async function fitTrees(
   }
 }
 
-/**
- * Fits the skills from `from` to `to` - 1; a thread may do so on shared trees.
- * @returns one estimate per skill; for a skill with too few learners to be served a fit, the prior means
- */
+/** Fits the skills `from` to `to` - 1. Skills with too few learners get the prior means. */
 export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
   const { means, warm = [], coldStart = false, difficultyScale } = round;
   return Array.from({ length: to - from }, (_, i) => {
@@ -130,10 +124,7 @@ const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((sha
 /** The default comes first: to leave it takes evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
-/**
- * Chooses how to fit: every candidate is fitted on four fifths of the learners and predicts the answers of the
- * others. First the strengths, then, where difficulties are supplied, their scale.
- */
+/** Fits each candidate on four fifths of the learners, compares on the rest: strengths, then scale. */
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = everyone(log),

@@ -53,10 +53,7 @@ export function practise(practice: Practice, at: number, isCorrect: boolean): vo
   practice.lastCorrectDay = day;
 }
 
-/**
- * Traces every answer of these learners; of a range of them alone where `from` and `to` are given.
- * @param visit is called with what is predicted from the learner's earlier answers
- */
+/** Traces answers of a range of learners. `visit` gets the prediction from the earlier answers. */
 export function traceLog(
   log: AnswerLog,
   learners: Learners,

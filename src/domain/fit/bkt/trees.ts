@@ -1,7 +1,4 @@
-/**
- * Answers of each skill as prefix trees. Learners who answered alike so far share one node per attempt, which filter and
- * smoother visit once for all of them: their sums are linear in the sequences through a node. Parents come first.
- */
+/** Answers of each skill as prefix trees: learners alike so far share nodes. Parents come first. */
 
 import {
   type AnswerLog,
@@ -57,10 +54,7 @@ export const nodesOf = (trees: AnswerTrees, from: number, to?: number) => ({
 
 type Nodes = ReturnType<typeof nodesOf>;
 
-/**
- * Trees of the first `fitModel.maxAttempts` answers per learner and skill. A pause of more than
- * `fitModel.splitDays` starts a branch of its own, which continues from the decayed mastery.
- */
+/** Trees of the first `maxAttempts` answers. A pause over `splitDays` starts a branch with decay. */
 export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptions = {}): AnswerTrees {
   const { rapidBelow = [], withDifficulty = false } = options;
   // Seconds that were not reported are NaN, which is below nothing.

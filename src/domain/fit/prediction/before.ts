@@ -34,10 +34,7 @@ const newEntries = () => ({
 
 type Entries = ReturnType<typeof newEntries>;
 
-/**
- * A Newton step of both kinds of terms, one after the other, for the skills `from` to `to` - 1. No other skill's answers
- * depend on them, so that ranges may run side by side. An answer has few values, and one skill's Hessian is held at a time.
- */
+/** A Newton step of both kinds for the skills `from` to `to` - 1, which share no answers with others. */
 export function stepBefore(memory: FitMemory, from: number, to: number): void {
   const { pairs, blocks } = memory;
   const { starts } = blocks.skills;

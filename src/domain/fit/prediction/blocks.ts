@@ -160,10 +160,8 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
 export type Block = ReturnType<typeof newBlock>;
 
 /**
- * Terms that are fitted together: for each member (all answers, a skill, an item, a length of the run of wrong
- * answers) an intercept, then slopes on some features about their means, drawn to 0 by ridges in standardised units.
- * @param members the member of each answer of the log
- * @param first those below have no terms: no item, and no wrong answer in a row
+ * Terms fitted together: per member an intercept and slopes about feature means, ridges in standard units.
+ * @param members of each answer of the log @param first members below it have no terms
  */
 function newBlock(
   { places, rows, means, sds }: Answers,

@@ -1,7 +1,4 @@
-/**
- * Which parts of the served probability help learners whom a fit did not see, and how its log-odds are to be spread: fits on
- * some of the training learners predict the others, each part of them in turn.
- */
+/** Which parts help unseen learners, and the spread of log-odds: fits on parts of the training learners. */
 import {
   type AnswerLog,
   type Learners,
@@ -80,10 +77,7 @@ export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, par
   return { memory, others: learnersWhere(log, isOther) };
 }
 
-/**
- * Sweeps with these parts, the last of which is new. @param logits by place: of the others' answers they are written
- * @returns log loss of the others' answers, summed up
- */
+/** Sweeps with these parts, the last one new. Writes `logits` of the others. @returns their log loss */
 export function growCrossPart(
   { log, rows }: CrossLog,
   { memory, others }: CrossPart,
@@ -112,10 +106,7 @@ const crossSteps = (added: PartName | undefined): FitStep[] =>
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
     : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
-/**
- * a and b of sigmoid(a + b eta) by Newton in short steps, b drawn to 1. Where learners contradict each other, whole steps run
- * away, and a b below 0 would turn all signs.
- */
+/** a and b of sigmoid(a + b eta) by Newton; b is drawn to 1. Steps are short: whole ones run away. */
 export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
   const { ridge, low, high, maxStep } = calibration;
   let [shift, spread] = [0, 1];

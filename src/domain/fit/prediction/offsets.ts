@@ -21,11 +21,9 @@ export const abilityOffset = (
 const rules = predictionModel.offsets;
 
 /**
- * Offsets by Elo ratings with falling steps (Pelánek 2016) in two passes over the learners, each of whom starts with an
- * ability of 0. The second pass starts from the ratings of the first with small steps, so that the order of the learners
- * hardly matters. A pass before them measures how much items differ, by which their first step is bounded.
- * @param shifts of log-odds by the supplied difficulties, by place in the log; null where none were supplied
- * @returns also the variance of the items' effects within their skills, logits squared
+ * Elo ratings with falling steps (Pelánek 2016) in two passes; the second has small steps, so that the order
+ * of learners hardly matters. A pass before them measures how much items differ, which bounds their steps.
+ * @param shifts of log-odds by place @returns also the variance of item effects within skills, logits squared
  */
 export function fitOffsets(
   log: AnswerLog,
@@ -101,10 +99,7 @@ function rateLearners(
   }
 }
 
-/**
- * Sums by item of what its answers deviate by from what was expected without it: r = y - p, r², v = p (1 - p) and v².
- * First answers of each learner only: later ones deviate alike, whatever the item is.
- */
+/** By item, sums of r = y - p, r², v = p (1 - p) and v² over the first answer of each learner on it. */
 const newItemDeviations = (items: number) => ({
   sum: new Float64Array(items + 1),
   squares: new Float64Array(items + 1),
@@ -127,10 +122,7 @@ function noteDeviation(found: ItemDeviations, item: number, learner: number, r: 
 
 const varianceRounds = 20;
 
-/**
- * Variance tau² of the items' effects by moments: two learners' deviations on the same item have the product tau² v v'
- * on average. Items are weighed by how exactly they measure it; the start value counts like a few of them.
- */
+/** Variance tau² of item effects by moments: deviations of two learners have mean product tau² v v'. */
 function itemVariance({ sum, squares, information, informationSquares }: ItemDeviations): number {
   const { low, high, start, startItems } = predictionModel.items.variance;
   let variance: number = start;

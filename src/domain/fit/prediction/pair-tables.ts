@@ -25,10 +25,7 @@ interface Counted {
   readonly answers: number;
 }
 
-/**
- * @param sorted the places of each owner, as `sortedBy` gives them
- * @param columns of the rows where the keys of an answer stand; 0 is none
- */
+/** Pairs of owners and the keys in `columns` (0: none). `order` and `starts` are those of `sortedBy`. */
 export function newPairTable(
   rows: Float32Array,
   rowWidth: number,
@@ -102,10 +99,7 @@ export function relatedAt({ starts, keys, terms, width }: PairTable, owner: numb
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/**
- * The same under other keys, each of which comes once, without pairs whose terms are all 0, as of parts that are not published.
- * @param width terms of a key @param keyOf 0: it is left out
- */
+/** The same under other keys (0: left out), without pairs whose `width` terms are all 0. */
 export function relatedByKeys(
   { keys, terms }: Related,
   width: number,

@@ -24,11 +24,7 @@ export type FitStep =
   | { readonly kind: 'streaks' }
   | { readonly kind: 'before' };
 
-/**
- * The steps of a sweep in their order, one Newton step of all terms of a block each. `moveRanges` of the weights, which
- * start somewhere, comes before them; a block's step is `sumRanges` over all ranges, `solveStep`, then `moveRanges`. Hessians
- * hardly change after a few sweeps and take most of the time: steps that are not fresh use the last ones.
- */
+/** Steps of a sweep, a Newton step per block. Only fresh ones sum up the Hessian, which hardly changes. */
 export const sweepSteps = (parts: readonly PartName[], fresh: boolean): FitStep[] => [
   ...blockSteps(firstBlocks, fresh),
   ...parts.flatMap((part) => partSteps(part, fresh)),

@@ -98,10 +98,7 @@ export function replayLearners(
   traceLog(log, everyone(log), model, replay, from, to);
 }
 
-/**
- * Serving counts a learner's first answer of a day alone, so that nobody can move a new item's term by repeating it. A
- * fit sees the whole log: where items are practised often, most of what it knows of them stands in later answers.
- */
+/** Unlike serving, a fit counts several answers of a day: items practised often need them. */
 const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
   recalled === null ||
   recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach ||

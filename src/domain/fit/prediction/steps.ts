@@ -188,10 +188,7 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
 /** Keeps the quadratic of an intercept without a ridge a quadratic where every answer is certain. */
 const tinyRidge = 1e-6;
 
-/**
- * Starts the descent at the member's terms, with their ridges, and limits how far each may go: one step's length, and
- * not where the feature's whole weight would lose its sign.
- */
+/** Starts at the member's terms with ridges; limits the step, and the sign of the whole weight. */
 function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
   const { gradient, hessian, low, high, solution } = problem;
   const { width, columns, terms, ridges, centres, maxMoves } = memory.blocks[name];

@@ -1,7 +1,4 @@
-/**
- * Terms of the streak on a skill: shared ones, and each skill's own beside them. A term is a sum of steps away from 0, none
- * negative for right answers and none positive for wrong ones, so that a right answer never lowers a prediction.
- */
+/** Streak terms: sums of steps away from 0 with fixed signs, so that a right answer lowers no prediction. */
 import { shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
