@@ -69,7 +69,6 @@ function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
   return { from, rows, covered };
 }
 
-/** @param place of the answer among the rows */
 async function retractionOf(
   client: RedisClient,
   { tenant, userId, eventId, version }: RetractionTask,

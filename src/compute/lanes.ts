@@ -79,7 +79,6 @@ class Lane {
     private readonly limits: LaneLimits,
   ) {}
 
-  /** Whether a request that came at `time` has no room. */
   isFull(tenant: string, time: number): boolean {
     const { maxQueued, maxQueueWaitMs, minQueued } = this.limits;
     if (reaches(this.queue.all, maxQueued, 1)) return true;
@@ -214,7 +213,6 @@ export function createLanes(options: LanesOptions) {
       const time = now();
       return lanes.every((lane) => lane.isFull(tenant, time)) ? refusal : null;
     },
-    /** Requests in queues. */
     waiting: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
     /** @param count at most `slotCount`; holds once nothing is in flight any more */
     setLanes: (count: number): void => {

@@ -1,4 +1,3 @@
-/** Threads that are started for a run of fits, or of a rebuild. */
 import { availableParallelism } from 'node:os';
 import type { AnswersReply, FitTask, ItemsReply, Publication, PublishReply } from '../contracts/fit-tasks.js';
 import type {

@@ -1,4 +1,3 @@
-/** Worker threads: pools of Piscina. */
 import { EventEmitter } from 'node:events';
 import { Piscina } from 'piscina';
 import { unavailable } from '../errors.js';
@@ -110,7 +109,6 @@ export function startRunThreads(name: 'fit' | 'rebuild', threads: number, option
         throw failure ?? error;
       });
     },
-    /** Ends them, whatever they do. */
     close: () => pool.destroy(),
   };
 }

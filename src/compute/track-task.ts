@@ -100,7 +100,6 @@ export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
   );
 }
 
-/** @param data of an outcome `invalid` */
 export function invalidEvent(data: string): ApiError {
   const { message, details }: { message: string; details: readonly Problem[] } = JSON.parse(data);
   return details.length === 0 ? invalid(message) : invalid(message, details);

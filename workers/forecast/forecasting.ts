@@ -1,4 +1,3 @@
-/** Forecasts from the learners' stored records: the responses, and the rows that are scored one day. */
 import { forecastRow, reachLevels } from '../../src/contracts/journal.js';
 import { predictionJson, whatIfJson } from '../../src/contracts/prediction.js';
 import type {

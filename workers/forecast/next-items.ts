@@ -1,4 +1,3 @@
-/** What to ask a learner next, from the learner's stored records and those of the items. */
 import type { AskedItem, NextItemsReply, NextItemsTask } from '../../src/contracts/tasks.js';
 import {
   type JudgedCandidate,

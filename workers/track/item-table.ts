@@ -6,7 +6,6 @@ import { keepRecent } from '../../src/store/redis/recent.js';
 
 export type ItemTable = ReturnType<typeof createItemTable>;
 
-/** The items that were read last. */
 const maxCached = 100_000;
 /** Items whose notes wait for Redis; beyond it, those of further ones are dropped. */
 const maxPending = 50_000;
@@ -36,7 +35,6 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
     /** Null for an item that nobody answered yet. */
     find: (tenant: string, version: number, itemId: string): ItemModel | null =>
       cached.get(keyOf(tenant, version, itemId))?.record ?? null,
-    /** Notes an answer that is committed. */
     count: (tenant: string, version: number, added: ItemDelta): void => {
       const key = keyOf(tenant, version, added.itemId);
       const noted = pending.get(key);

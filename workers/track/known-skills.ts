@@ -7,7 +7,6 @@ import type { RedisClient } from '../../src/store/redis/client.js';
 import type { SkillRoom } from './plan.js';
 import type { LearnerWork } from './read-events.js';
 
-/** A learner's first answer on a skill. */
 export type NewSkill = { readonly tenant: string; readonly userId: string; readonly skillId: string };
 
 /** Beyond this the memory is cleared: noting a skill again does no harm. */
@@ -17,7 +16,6 @@ const rememberedMs = 60_000;
 
 const none: ReadonlySet<string> = new Set();
 
-/** Which skills learners may begin, and the notes of who began them. */
 export class KnownSkills {
   /** Enough learners answered them: they need no note. */
   private readonly common = new Set<string>();

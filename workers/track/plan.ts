@@ -40,21 +40,18 @@ import { eventsOf, goalCheckOf } from './notices.js';
 import type { LearnerWork, PlannedEvent } from './read-events.js';
 import { figuresOf, resultOf, rowFigures } from './results.js';
 
-/** How many skills a learner may begin, and which not. */
 export interface SkillRoom {
   readonly skills: number;
   /** Skills that the tenant does not know and has no room for. */
   readonly refused: ReadonlySet<string>;
 }
 
-/** All the learner's skills as stored. */
 export interface AllSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
   /** Number of different skills that the tenant set, or that learners enough answered. */
   readonly knownSkills: number;
 }
 
-/** What answers are counted with, beside the learner's own states. */
 export interface PlanContext {
   readonly model: TenantModel;
   /** Types of events that the tenant's endpoints ask for (`isWanted`); '' for what notifies nobody, as an import. */
@@ -85,7 +82,6 @@ export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: P
   return {
     work,
     modelVersion: context.model.version,
-    /** One per event, in order. */
     outcomes: work.events.map((planned) => draft.outcomeOf(planned)),
     /** What to write; null where nothing was counted. */
     commit: draft.rows.length === 0 ? null : draft.commit(),
@@ -142,7 +138,6 @@ class Draft {
     return room.refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
   }
 
-  /** @returns JSON of the result */
   private count({ event, skill, id, item }: PlannedEvent): string {
     const { model, findItem, wanted } = this.context;
     const { tenant, userId, itemId, skillId } = event;

@@ -27,7 +27,6 @@ import type { ReplyBuilder } from './results.js';
 /** Of an event as many fields as the API has four times, what is ignored included. */
 const maxBatchValues = 50 * maxBatchEvents;
 
-/** An event with its place in the task. */
 export interface PlacedEvent {
   readonly place: number;
   readonly event: TrackEvent;
@@ -50,7 +49,6 @@ export interface LearnerWork extends LearnerQuery {
   readonly events: PlannedEvent[];
 }
 
-/** An event, or why it is none. */
 type ReadEvent = TrackEvent | ApiError;
 
 /**
@@ -110,7 +108,6 @@ function orError<Value>(read: () => Value): Value | ApiError {
   }
 }
 
-/** What a body's events have in common. */
 type Origin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotencyKey: string | null };
 
 /** @param i of the body. @param isText whether its bytes are known to be UTF-8. @throws ApiError INVALID_REQUEST */

@@ -16,7 +16,6 @@ import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import type { ApiError } from '../../src/errors.js';
 import type { ResultFigures } from '../../src/store/learners/event-ids.js';
 
-/** The figures that are remembered for an answer's id. */
 export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice | null): ResultFigures {
   return {
     masteryBefore: round4(masteryBefore),
@@ -65,7 +64,6 @@ export const rowFigures = (
 
 export type ReplyBuilder = ReturnType<typeof createReply>;
 
-/** Gathers the outcomes of a task's events. */
 export function createReply() {
   const letters: string[] = [];
   const texts: string[] = [];
@@ -79,7 +77,6 @@ export function createReply() {
     set,
     invalid: (place: number, { message, details = [] }: ApiError): void =>
       set(place, 'invalid', JSON.stringify({ message, details })),
-    /** @param counts of each body how many events it had */
     reply: (counts: readonly number[]): TrackReply => ({
       counts,
       outcomes: letters.join(''),

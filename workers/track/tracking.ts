@@ -30,7 +30,6 @@ interface TrackTools {
   readonly redis: () => Promise<RedisClient>;
   /** For this task alone. */
   readonly hot: HotConnections;
-  /** Whether the thread has no other task. */
   readonly isAlone: () => boolean;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
@@ -38,7 +37,6 @@ interface TrackTools {
   /** Where it is not read with the learners. @throws ApiError UNAVAILABLE */
   readonly askWanted: (tenant: string) => Promise<string>;
   readonly items: ItemTable;
-  /** Most rows that a partition's outbox may hold right now. */
   readonly outboxBound: () => number;
 }
 

@@ -86,7 +86,6 @@ const { maxInRow } = nextItemsModel;
 const isRowFull = (order: readonly Candidate[], { skillId }: Candidate): boolean =>
   order.length >= maxInRow && order.slice(-maxInRow).every((one) => one.skillId === skillId);
 
-/** A question that may be asked. */
 export interface Question {
   readonly skillId: string;
   readonly itemId: string | null;
@@ -121,7 +120,6 @@ export function judgeQuestions(standing: Standing, questions: readonly Question[
   });
 }
 
-/** Whether the last answer on the item was right, within the hour. */
 function wasRightLately({ items }: LearnerState, met: AnswerStates['item'], now: number): boolean {
   const trace = met === null ? null : recallItem(items, met);
   return trace !== null && trace.wrongRun === 0 && now - trace.at * 1000 < nextItemsModel.recentMs;
@@ -156,5 +154,4 @@ function reasonCodeOf(candidate: JudgedCandidate, target: number, standing: Stan
   return distance < 0 ? 'HARDER_THAN_TARGET' : 'EASIER_THAN_TARGET';
 }
 
-/** A chance is neither none nor certain. */
 const percentOf = (share: number): number => clamp(Math.round(100 * share), 1, 99);

@@ -106,7 +106,6 @@ export function judge(view: SkillView, context: SkillContext & Pick<StudyContext
   return { view, code, gain };
 }
 
-/** What a skill's state calls for: of several the most urgent. */
 function codeOf(view: SkillView, context: SkillContext): StateCode | null {
   const { state, mastery } = view;
   if (isPlateau(state.plateau)) return 'PLATEAU';

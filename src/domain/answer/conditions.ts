@@ -30,7 +30,6 @@ export interface Conditions {
   readonly rapidSeconds: number;
   readonly norm: SkillNorm;
   readonly pCorrect: number;
-  /** Of the skill; null: counts half in each. */
   readonly section: Section | null;
   readonly weight: number;
   /** Mean mastery at the close of the last day with answers, where this answer closes it; else null. */

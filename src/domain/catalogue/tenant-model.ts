@@ -76,7 +76,6 @@ export interface TenantModel {
   readonly catalogue: Catalogue;
 }
 
-/** What a tenant is served with before its first fit. */
 export const unfittedModel: TenantModel = {
   version: 0,
   fittedAt: null,

@@ -89,7 +89,6 @@ async function judgeParameters(
   const reports = skills.map(({ skillId, reason }, k) => ({
     skillId,
     ...(losses[k] as Comparison),
-    /** Whether the fit brought what is in force, and why not. */
     published: reason === '',
     reason,
   }));
@@ -97,7 +96,6 @@ async function judgeParameters(
   return { base, skills: reports, comparison: poolLosses(passed) };
 }
 
-/** BKT as the model serves these skills. */
 export const tracedBy = (model: TenantModel, skillIds: readonly string[]): TracedModel => ({
   skills: skillIds.map((skillId) => {
     const { parameters, difficultyMean } = skillModelOf(model, skillId);

@@ -13,7 +13,6 @@ import type { SkillView } from './skill-view.js';
 /** A counted answer: what its update took, and what came of it, unrounded. */
 export interface CountedAnswer {
   readonly isCorrect: boolean;
-  /** In force when it was counted. */
   readonly parameters: BktParameters;
   readonly difficultyShift: number;
   /** After forgetting. */

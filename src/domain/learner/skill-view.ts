@@ -22,7 +22,6 @@ export type SkillStates = Iterable<readonly [skillId: string, state: SkillState]
 export const viewSkills = (skills: SkillStates, model: TenantModel, at: number): SkillView[] =>
   Array.from(skills, ([skillId, state]) => viewSkill(skillId, state, model, at));
 
-/** @param at Unix milliseconds */
 export function viewSkill(
   skillId: string,
   state: SkillState,

@@ -9,7 +9,6 @@ import { accuracyConstants as constants, predictionModel } from '../base/params.
 import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
 
-/** What corrects a forecast at one place of history and horizon. */
 export interface Correction {
   /** Of the variance of the latent share. */
   readonly factor: number;
@@ -58,7 +57,6 @@ export type AccuracyModel = Readonly<typeof startAccuracy>;
 
 type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
 
-/** What a forecast looks at of a learner. */
 export interface AccuracySubject {
   readonly trace: AccuracyTrace;
   readonly trend: Pick<Trend, 'share' | 'answers'>;

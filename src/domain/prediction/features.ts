@@ -59,7 +59,6 @@ export type FeatureName = (typeof features)[number]['name'];
 const columnsWhere = (has: (feature: Feature) => boolean): readonly number[] =>
   features.flatMap((feature, column) => (has(feature) ? [column] : []));
 
-/** Columns with slopes by skill and by item, in the order of their terms. */
 export const skillColumns = columnsWhere(({ bySkill }) => bySkill === true);
 export const itemColumns = columnsWhere(({ byItem }) => byItem === true);
 

@@ -177,7 +177,6 @@ export function startTerms(parameters: BktParameters): number[] {
   return terms;
 }
 
-/** Terms of a skill that no fit has seen: what all skills share. */
 export function unseenTerms({ streaks }: PredictionModel): number[] {
   const terms = startTerms(defaultParameters);
   for (const [i, term] of streaks.entries()) terms[streaksAt + i] = term;

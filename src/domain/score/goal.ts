@@ -1,4 +1,3 @@
-/** Goals of learners, and the baseline of their progress. */
 import { dayOf } from '../base/common.js';
 import { goalModel } from '../base/params.js';
 import type { LearnerState } from '../tracing/states.js';

@@ -160,7 +160,6 @@ function mathShare({ learner, now }: Standing, skills: PerSection<number>): numb
   return sum > 0 ? share.math / sum : 0.5;
 }
 
-/** Scores of one learner for every day within a year, under one habit. */
 export type Forecast = ReturnType<typeof forecastUnder>;
 
 /** @param added skills beside the learner's own that the habit brings in: so far they are as ability predicts */

@@ -136,7 +136,6 @@ function projectedSkills(
   return projected;
 }
 
-/** One skill, or what is like one, at the start of the projection. */
 interface ProjectedSkill {
   /** Effective mastery now, and what forgetting leaves of it in the end. */
   readonly mastery: number;

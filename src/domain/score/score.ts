@@ -101,7 +101,6 @@ function disagreement(byMastery: number, byAbility: number): number {
   return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
 }
 
-/** Ability that a mean mastery stands for. */
 export const abilityOf = (mastery: number): number =>
   scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
 

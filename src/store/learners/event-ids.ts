@@ -40,7 +40,6 @@ export interface ResultFigures {
   readonly advice: Advice | null;
 }
 
-/** The first answer to an event, and the hash of that event. */
 export interface FirstAnswer extends ResultFigures {
   readonly fingerprint: Buffer;
 }

@@ -27,7 +27,6 @@ export interface GoalCheck extends Placed {
   readonly alerts: GoalAlerts | null;
 }
 
-/** What settles a check. */
 export interface SettledCheck {
   /** Null: they are forgotten. */
   readonly alerts: GoalAlerts | null;

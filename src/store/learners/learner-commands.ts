@@ -153,7 +153,6 @@ export function writeCommits(
   }
 }
 
-/** What follows for the tenant's endpoints. */
 function writeNotices(
   request: CommandBytes,
   { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,

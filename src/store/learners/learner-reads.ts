@@ -60,7 +60,6 @@ export interface FoundLearner {
   readonly goalRecord: string | null;
 }
 
-/** One learner as Redis gave it, to be unpacked when it is its turn. */
 export interface PackedLearner {
   /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
   unpack(): FoundLearner | null;

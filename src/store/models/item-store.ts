@@ -18,7 +18,6 @@ import { defineScript } from '../redis/script.js';
 /** Bytes of an item's hash: two of a million items collide with a chance of 3e-8. */
 const itemIdBytes = 8;
 
-/** Hash of an item id, for short fields. */
 export const hashItem = (itemId: string): Buffer => hashText(itemId);
 
 export interface ItemDelta extends ItemCounts {

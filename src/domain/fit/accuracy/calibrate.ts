@@ -138,7 +138,6 @@ function ascending(values: Float64Array): Uint32Array {
 /** Sums of weights in another order differ by less. */
 const rounding = 1e-6;
 
-/** Deviations in standard deviations. */
 const scaledBy = (deviations: readonly Deviation[], factors: readonly number[]) => ({
   deviations,
   values: Float64Array.from(

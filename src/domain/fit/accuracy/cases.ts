@@ -48,7 +48,6 @@ const laterCuts: ReadonlySet<number> = new Set(
   Array.from({ length: doublings * perDoubling }, (_, i) => Math.round(lowestCuts * 2 ** (i / perDoubling))),
 );
 
-/** Whether a learner with so many answers is looked at. */
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
 /**

@@ -136,7 +136,6 @@ const allColumns = features.map((_, column) => column);
 
 const rangesOf = (places: Uint32Array): number => Math.ceil(places.length / rangeAnswers);
 
-/** Mean and sd of every feature; small sds count as the least one. */
 function momentsOf(rows: Float32Array, places: Uint32Array) {
   const sums = new Float64Array(features.length);
   const squares = new Float64Array(features.length);
@@ -228,7 +227,6 @@ const retryColumns = (['firstTryAbility', 'recentFirstTries', 'retryAbility', 'r
   columnOf,
 );
 
-/** Whether the weights of first tries and retries move. */
 export function allowRetries({ blocks: { weights } }: FitMemory, isAllowed: boolean): void {
   const own = weights.maxMoves[2] as number;
   for (const column of retryColumns) weights.maxMoves[1 + column] = isAllowed ? own : 0;

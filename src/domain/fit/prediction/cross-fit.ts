@@ -134,7 +134,6 @@ type Figures = Float32Array | Float64Array;
 /** What a step back returns to: terms and log-odds, in shared memory. */
 export const saveTerms = (part: CrossPart): Figures[] => figuresOf(part).map(copyOf);
 
-/** @param saved by `saveTerms` of the same part */
 export function restoreTerms(part: CrossPart, saved: readonly Figures[]): void {
   for (const [i, figures] of figuresOf(part).entries()) figures.set(saved[i] as Figures);
 }

@@ -1,4 +1,3 @@
-/** What the steps of a fit have led to, in the form that predicts. */
 import { sharedFloats } from '../../base/answer-log.js';
 import { round4 } from '../../base/common.js';
 import { predictionModel } from '../../base/params.js';

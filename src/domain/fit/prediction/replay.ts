@@ -120,11 +120,9 @@ export function predictRange(
   }
 }
 
-/** The pairs of each skill. */
 export const relatedSkills = ({ skills }: AnswerLog, { pairs }: FittedPrediction): Related[] =>
   Array.from({ length: skills }, (_, skill) => relatedAt(pairs, skill));
 
-/** @param related of all skills, made once */
 export function termsFor(
   log: AnswerLog,
   place: number,
@@ -155,7 +153,6 @@ export interface ItemFigures {
 /** Items as they are published: the figures, and the answers of all learners, the held-out ones too. */
 export type FittedItems = ItemFigures & { readonly sums: ReturnType<typeof countItems> };
 
-/** @param keyOf an item's number */
 export const itemModelAt = (
   { terms, offsets, pairs, sums }: FittedItems,
   item: number,

@@ -225,7 +225,6 @@ function weightBelow(
   return weight + (blocks.skills.terms[skill * blocks.skills.width + 1 + inSkill] as number);
 }
 
-/** A whole step, in one thread. */
 export function runStep(memory: FitMemory, step: FitStep): void {
   const skills = memory.blocks.skills.starts.length - 1;
   if (step.kind === 'before') {

@@ -16,7 +16,6 @@ export const streakSteps = 2 * maxStreak;
 /** Step s < maxStreak is that to s - maxStreak from the one after it; the others are those to s - maxStreak + 1 from the one before. */
 const hasStep = (step: number, place: number): boolean => (step < maxStreak ? place <= step : place > step);
 
-/** By skill and streak, sums and moves; and the steps that are found. */
 export const newStreaks = (skills: number) => ({
   slopes: shared.doubles(skills * streakCount),
   curvatures: shared.doubles(skills * streakCount),
