@@ -221,22 +221,17 @@ function routePortsOf(
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
       records: { ...records, ...whileUsable(blocked, { state: records.state }) },
     }),
-    operator: {
-      keys: {
-        ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),
-        log: (act, { keyHash, tenant }, by) =>
-          logger.info(
-            { key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) },
-            `an API key was ${act}`,
-          ),
-      },
-      parked: createParkedRows(redis),
-      lastAudit: () => lastAudit(redis),
-      deployment: {
-        facts: () => readDeployment(redis),
-        redisVersion: () => redisVersion(redis),
-        clickhouse: (tenant) => limit(tenant, () => warehouseVersions(clickhouse)),
-      },
+    keys: {
+      ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),
+      log: (act, { keyHash, tenant }, by) =>
+        logger.info({ key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) }, `an API key was ${act}`),
+    },
+    parked: createParkedRows(redis),
+    lastAudit: () => lastAudit(redis),
+    deployment: {
+      facts: () => readDeployment(redis),
+      redisVersion: () => redisVersion(redis),
+      clickhouse: (tenant) => limit(tenant, () => warehouseVersions(clickhouse)),
     },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     health,

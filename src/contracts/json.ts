@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid } from '../errors.js';
+import { sliceTurn } from '../slices.js';
 
 /** @throws ApiError INVALID_REQUEST for what is not JSON in UTF-8 */
 export const parseJson = (body: Uint8Array): unknown => parseText(textOf(body));
@@ -17,6 +18,13 @@ export function parseText(text: string): unknown {
   } catch {
     throw invalid('The body is not valid JSON');
   }
+}
+
+/** For a body of up to a MiB, which takes several slices. @throws ApiError INVALID_REQUEST */
+export async function parseLarge(body: Uint8Array, maxValues: number): Promise<unknown> {
+  await sliceTurn();
+  checkShape(body, maxValues, false);
+  return parseJson(body);
 }
 
 /** Of this size nothing takes long. */

@@ -7,9 +7,9 @@ import { ApiError, unauthorized } from '../errors.js';
 import type { Authenticator } from './auth.js';
 import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import {
-  type Call,
   checkEncoding,
   checkMediaType,
+  type HttpCall,
   type Match,
   parseIdempotencyKey,
   type Reply,
@@ -93,7 +93,7 @@ export function callOf(
   { route, grant: known, mediaType }: Admitted,
   body: Buffer,
   respond: (reply: Reply) => void,
-): Call {
+): HttpCall {
   const replaces = route.method === 'PUT' || route.method === 'DELETE';
   const grant = known ?? nobody;
   return {

@@ -1,13 +1,12 @@
 /** API keys, and what those who run the deployment look at and do. */
 import { allScopes } from '../contracts/access.js';
-import { parseJson } from '../contracts/json.js';
 import { KeyChange, NewKey } from '../contracts/keys.js';
 import * as keys from '../services/access/manage-keys.js';
 import { readAudit } from '../services/audit/audit.js';
 import { listParked } from '../services/corrections/parked.js';
 import { type DeploymentPorts, readDeployment } from '../services/read/deployment.js';
 import { PageQuery } from '../services/read/pages.js';
-import { ok } from './replies.js';
+import { ok, okReply } from './replies.js';
 import { type Route, route } from './route.js';
 import { smallBody } from './rules.js';
 
@@ -24,29 +23,15 @@ const newKey = { scope: keepers, body: smallBody(NewKey) };
 const keyChange = { scope: keepers, body: smallBody(KeyChange) };
 
 export const operatorRoutes = (ports: OperatorPorts): readonly Route[] => [
-  route('GET', '/api/v1/key', { scope: allScopes }, async ({ grant }) =>
-    ok(await keys.readOwnKey(ports.keys, grant)),
+  route('GET /api/v1/key', { scope: allScopes }, ok(keys.readOwnKey, ports.keys)),
+  route('GET /api/v1/keys', { scope: keepers, query: keys.KeyQuery }, ok(keys.listKeys, ports.keys)),
+  route('POST /api/v1/keys', newKey, ok(keys.createKey, ports.keys, 'Key created', 201)),
+  route('PATCH /api/v1/keys/:key_id', keyChange, ok(keys.changeQuota, ports.keys, 'Quota set')),
+  route('DELETE /api/v1/keys/:key_id', { scope: keepers }, ok(keys.revokeKey, ports.keys, 'Key revoked')),
+  route('GET /api/v1/parked', { scope: 'operator', query: PageQuery }, ok(listParked, ports.parked)),
+  route('POST /api/v1/parked/redrive', { scope: 'operator' }, async () =>
+    okReply(await ports.parked.redrive(await ports.parked.streams(null)), 'Rows put back'),
   ),
-  route('GET', '/api/v1/keys', { scope: keepers, query: keys.KeyQuery }, async ({ grant, query }) =>
-    ok(await keys.listKeys(ports.keys, grant, query)),
-  ),
-  route('POST', '/api/v1/keys', newKey, async ({ grant, body }) =>
-    ok(await keys.createKey(ports.keys, grant, parseJson(body)), 'Key created', 201),
-  ),
-  route('PATCH', '/api/v1/keys/:key_id', keyChange, async ({ grant, body }, id) =>
-    ok(await keys.changeQuota(ports.keys, grant, id, parseJson(body)), 'Quota set'),
-  ),
-  route('DELETE', '/api/v1/keys/:key_id', { scope: keepers }, async ({ grant }, id) =>
-    ok(await keys.revokeKey(ports.keys, grant, id), 'Key revoked'),
-  ),
-  route('GET', '/api/v1/parked', { scope: 'operator', query: PageQuery }, async ({ query }) =>
-    ok(await listParked(ports.parked, query)),
-  ),
-  route('POST', '/api/v1/parked/redrive', { scope: 'operator' }, async () =>
-    ok(await ports.parked.redrive(await ports.parked.streams(null)), 'Rows put back'),
-  ),
-  route('GET', '/api/v1/audits', { scope: 'operator' }, async () => ok(await readAudit(ports.lastAudit))),
-  route('GET', '/api/v1/deployment', { scope: 'operator' }, async ({ tenant }) =>
-    ok(await readDeployment(ports.deployment, tenant)),
-  ),
+  route('GET /api/v1/audits', { scope: 'operator' }, ok(readAudit, ports.lastAudit)),
+  route('GET /api/v1/deployment', { scope: 'operator' }, ok(readDeployment, ports.deployment)),
 ];

@@ -12,28 +12,12 @@ export type OverviewPorts = skills.StatisticsPorts & quality.QualityPorts & vers
 const rollback = { scope: 'operator', body: smallBody(versions.RollbackRequest) } as const;
 
 export const overviewRoutes = (ports: OverviewPorts): readonly Route[] => [
-  route('GET', '/api/v1/skill-statistics', reads(PageQuery), async ({ tenant, query }) =>
-    ok(await skills.listSkillStatistics(ports, tenant, query)),
-  ),
-  route('GET', '/api/v1/skills/:skill_id/statistics', reads(), async ({ tenant }, skillId) =>
-    ok(await skills.readSkillStatistics(ports, tenant, skillId)),
-  ),
-  route('GET', '/api/v1/skills/:skill_id/items', reads(PageQuery), async ({ tenant, query }, skillId) =>
-    ok(await skills.listSkillItems(ports, tenant, skillId, query)),
-  ),
-  route('GET', '/api/v1/model/versions', reads(PageQuery), async ({ tenant, query }) =>
-    ok(await versions.listVersions(ports, tenant, query)),
-  ),
-  route('GET', '/api/v1/model/versions/:version', reads(PageQuery), async ({ tenant, query }, version) =>
-    ok(await versions.readVersion(ports, tenant, version, query)),
-  ),
-  route('GET', '/api/v1/model/reliability', reads(quality.ReliabilityQuery), async ({ tenant, query }) =>
-    ok(await quality.readReliability(ports, tenant, query)),
-  ),
-  route('GET', '/api/v1/model/coverage', reads(), async ({ tenant }) =>
-    ok(await quality.readCoverage(ports, tenant)),
-  ),
-  route('POST', '/api/v1/model/rollback', rollback, async ({ tenant, body }) =>
-    ok(await versions.rollBack(ports, tenant, body), 'Version in force'),
-  ),
+  route('GET /api/v1/skill-statistics', reads(PageQuery), ok(skills.listSkillStatistics, ports)),
+  route('GET /api/v1/skills/:skill_id/statistics', reads(), ok(skills.readSkillStatistics, ports)),
+  route('GET /api/v1/skills/:skill_id/items', reads(PageQuery), ok(skills.listSkillItems, ports)),
+  route('GET /api/v1/model/versions', reads(PageQuery), ok(versions.listVersions, ports)),
+  route('GET /api/v1/model/versions/:version', reads(PageQuery), ok(versions.readVersion, ports)),
+  route('GET /api/v1/model/reliability', reads(quality.ReliabilityQuery), ok(quality.readReliability, ports)),
+  route('GET /api/v1/model/coverage', reads(), ok(quality.readCoverage, ports)),
+  route('POST /api/v1/model/rollback', rollback, ok(versions.rollBack, ports, 'Version in force')),
 ];

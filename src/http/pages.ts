@@ -35,7 +35,7 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
     const ETag = `"${hash('sha256', body).slice(0, 16)}"`;
     return { status: 200, body, headers: { 'Cache-Control': 'no-cache', ETag } };
   });
-  const routes = [...api, route('GET', '/openapi.json', {}, described)];
+  const routes = [...api, route('GET /openapi.json', {}, described)];
   return routes;
 }
 
@@ -45,7 +45,7 @@ const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
 export const pageRoutes = (): readonly Route[] => [
   ...routesOfPage('docs'),
   ...routesOfPage('dashboard'),
-  route('GET', '/', {}, ({ head }) => {
+  route('GET /', {}, ({ head }) => {
     if (!acceptsHtml.test(head.header('accept') ?? '')) return notFound();
     return { status: 302, body: '', headers: { Location: '/dashboard' } };
   }),
@@ -56,8 +56,8 @@ function routesOfPage(name: keyof typeof folders): readonly Route[] {
   const page = once(() => readFileSync(new URL('index.html', folder), 'utf8'));
   const files = once(() => new Map(readdirSync(folder).map((file) => [file, fileReply(folder, file)])));
   return [
-    route('GET', `/${name}`, {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
-    route('GET', `/${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? notFound()),
+    route(`GET /${name}`, {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
+    route(`GET /${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? notFound()),
   ];
 }
 

@@ -1,4 +1,5 @@
 /** Replies in the two envelopes of the API, for success and for errors. */
+import type { Call } from '../contracts/call.js';
 import { type Tagged, tagHeader } from '../contracts/preconditions.js';
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
 import type { ClassResult } from '../services/read/forecast-scores.js';
@@ -31,15 +32,46 @@ export function errorReply(error: ApiError): Reply {
 }
 
 /** @param data a text is JSON already */
-export function ok(data: string | object, message?: string, status = 200): Reply {
+export function okReply(data: string | object, message?: string, status = 200): Reply {
   const json = typeof data === 'string' ? data : JSON.stringify(data);
   return { status, body: successEnvelope(json, message) };
 }
 
-export const tagged = ({ value, tag }: Tagged<object>, message?: string): Reply => ({
-  ...ok(value, message),
-  headers: tagHeader(tag),
-});
+/** What a service does for a call. @param ids of the path */
+type Service<Data, Ports, Query, Ids extends string[]> = (
+  ports: Ports,
+  call: Call<Query>,
+  ...ids: Ids
+) => Promise<Data>;
+
+/** A handler that responds with the data of a service. */
+export const ok =
+  <Ports, Query, Ids extends string[]>(
+    serve: Service<string | object, Ports, Query, Ids>,
+    ports: Ports,
+    message?: string,
+    status?: number,
+  ) =>
+  async (call: Call<Query>, ...ids: Ids): Promise<Reply> =>
+    okReply(await serve(ports, call, ...ids), message, status);
+
+/** Like `ok`, with the tag of the data as ETag. */
+export const tagged =
+  <Ports, Query, Ids extends string[]>(
+    serve: Service<Tagged<object>, Ports, Query, Ids>,
+    ports: Ports,
+    message?: string,
+  ) =>
+  async (call: Call<Query>, ...ids: Ids): Promise<Reply> => {
+    const { value, tag } = await serve(ports, call, ...ids);
+    return { ...okReply(value, message), headers: tagHeader(tag) };
+  };
+
+/** Responds with the results of a class. */
+export const ofClass =
+  <Ports>(serve: Service<readonly ClassResult[], Ports, unknown, []>, ports: Ports) =>
+  async (call: Call): Promise<Reply> =>
+    classReply(await serve(ports, call));
 
 const noHeaders = {};
 const replayedHeader = { 'Idempotent-Replayed': 'true' };
@@ -60,7 +92,7 @@ const entryOf = (names: string, result: string | ApiError): string =>
     : `{${names},"status":200,"data":${result}}`;
 
 /** The answer for a class: 200, each learner with a result or an error of its own. */
-export function classReply(learners: readonly ClassResult[]): Reply {
+function classReply(learners: readonly ClassResult[]): Reply {
   const results = learners.map(({ result }) => result);
   const defects = defectsAmong(results);
   const found = results.filter((result) => !(result instanceof ApiError)).length;

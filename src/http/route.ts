@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Grant, NeededScope } from '../contracts/access.js';
+import type { NeededScope } from '../contracts/access.js';
+import type { Call } from '../contracts/call.js';
 import { checked } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
-import type { IfMatch } from '../contracts/preconditions.js';
 import { ApiError, type ErrorCode, invalid } from '../errors.js';
 import type { Span } from '../spans.js';
 import { tooLarge } from './exchange.js';
@@ -17,20 +17,10 @@ export interface Head {
 }
 
 /** A request that passed all checks. */
-export interface Call<Query = unknown> {
-  /** What the caller's key allows; nothing where the route asks for no key. */
-  readonly grant: Grant;
-  /** The caller's. */
-  readonly tenant: string;
-  readonly query: Query;
-  readonly body: Buffer;
+export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
-  /** Null unless a PUT or DELETE depends on a tag. */
-  readonly ifMatch: IfMatch;
   readonly head: Head;
-  /** @throws ClientGone */
-  readonly stillWanted: () => void;
   /** For a handler that returns nothing: a promise costs more than all checks before it. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
@@ -82,7 +72,7 @@ export interface Protocol {
 type Handled = Promise<Reply> | Reply | undefined;
 
 /** @param ids path parameters, decoded. @throws ApiError, ClientGone */
-type Handle<Query, Ids extends string[]> = (call: Call<Query>, ...ids: Ids) => Handled;
+type Handle<Query, Ids extends string[]> = (call: HttpCall<Query>, ...ids: Ids) => Handled;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -108,16 +98,19 @@ type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Res
 /** What a route takes; nothing that is left out. */
 type Rules<Query> = Partial<Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }>;
 
-export const route = <Path extends string, Query extends TObject>(
-  method: Route['method'],
-  path: Path,
+/** @param name method and path */
+export function route<Name extends `${Route['method']} /${string}`, Query extends TObject>(
+  name: Name,
   { scope = null, body = null, query = null, protocol }: Rules<Query>,
-  handle: Handle<Static<Query>, IdsOf<Path>>,
-): Route => ({
-  ...{ method, path, scope, body, protocol },
-  query: query && createQueryReader(query),
-  handle: handle as Route['handle'],
-});
+  handle: Handle<Static<Query>, IdsOf<Name>>,
+): Route {
+  const [method, path] = name.split(' ') as [Route['method'], string];
+  return {
+    ...{ method, path, scope, body, protocol },
+    query: query && createQueryReader(query),
+    handle: handle as Route['handle'],
+  };
+}
 
 /** What the router finds for a method and a path. */
 export interface Match {

@@ -1,7 +1,6 @@
 /** Every call of the API, in one table: who may call it, what it takes, and which use case answers it. */
 import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.js';
 import { GoalBody } from '../contracts/goals.js';
-import { parseJson } from '../contracts/json.js';
 import { SkillRequest } from '../contracts/skills.js';
 import { unavailable } from '../errors.js';
 import { deleteSkill, putSkill, type SkillDeletePorts } from '../services/catalogue/write-skill.js';
@@ -10,7 +9,7 @@ import { type RetractionPorts, retractAnswer } from '../services/corrections/ret
 import { type ClassMasteryPorts, ClassMasteryRequest, classMastery } from '../services/read/class-mastery.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
 import * as forecasts from '../services/read/forecast-scores.js';
-import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
+import * as goals from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
 import * as attempts from '../services/read/list-attempts.js';
 import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
@@ -26,19 +25,28 @@ import type { MappingPorts } from '../services/xapi/mappings.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
 import { type OperatorPorts, operatorRoutes } from './operator-routes.js';
 import { type OverviewPorts, overviewRoutes } from './overview-routes.js';
-import { batchReply, classReply, errorEnvelope, errorReply, eventReply, ok, tagged } from './replies.js';
+import {
+  batchReply,
+  errorEnvelope,
+  errorReply,
+  eventReply,
+  ofClass,
+  ok,
+  okReply,
+  tagged,
+} from './replies.js';
 import { type Reply, type Route, route } from './route.js';
-import { administers, bodyOf, json, largeBytes, parseLarge, reads, smallBody, writes } from './rules.js';
+import { administers, bodyOf, json, largeBytes, reads, smallBody, writes } from './rules.js';
 import { webhookRoutes } from './webhook-routes.js';
 import { xapiRoutes } from './xapi.js';
 
-export interface RoutePorts {
+export interface RoutePorts extends OperatorPorts {
   readonly recorder: AttemptRecorder;
   readonly forecaster: Parameters<typeof forecasts.forecastScores>[0] & Parameters<typeof nextItems>[0];
   readonly mastery: mastery.ExplainPorts & ClassMasteryPorts;
   readonly velocity: VelocityPorts;
   readonly learners: LearnerListPorts;
-  readonly goals: GoalPorts;
+  readonly goals: goals.GoalPorts;
   readonly skills: SkillDeletePorts;
   readonly overview: OverviewPorts;
   readonly attempts: attempts.AttemptPorts & attempts.SkillAnswerPorts;
@@ -46,7 +54,6 @@ export interface RoutePorts {
   readonly xapi: StatementPorts & MappingPorts;
   readonly erasures: Erasures;
   readonly exportLearner: ExportLearner;
-  readonly operator: OperatorPorts;
   readonly webhooks: WebhookPorts;
   readonly live: Live;
   readonly health: Health;
@@ -63,138 +70,107 @@ const eventBatch = bodyOf(
 const classRequest = bodyOf(largeBytes, { [json]: forecasts.ClassRequest });
 const classMasteryRequest = bodyOf(largeBytes, { [json]: ClassMasteryRequest });
 const nextItemsRequest = bodyOf(largeBytes, { [json]: NextItemsRequest });
-/** Twenty fields of each item, of which three are ours. */
-const maxNextValues = 20_000;
-/** Far more than the ids of a class and its skills or options. */
-const maxClassValues = 5000;
 
 export const routesOf = (ports: RoutePorts): readonly Route[] => [
-  route('POST', '/api/v1/track-answer', writes(smallBody(LearningEvent)), (call) => {
+  route('POST /api/v1/track-answer', writes(smallBody(LearningEvent)), (call) => {
     const full = ports.recorder.full(call.tenant);
     if (full !== null) return errorReply(full);
     ports.recorder.recordOne(call, (result) => call.respond(eventReply(result)));
     return undefined;
   }),
-  route('POST', '/api/v1/track-answers', writes(eventBatch), async (call) => {
+  route('POST /api/v1/track-answers', writes(eventBatch), async (call) => {
     const full = ports.recorder.full(call.tenant);
     if (full !== null) return errorReply(full);
     return batchReply(await ports.recorder.recordBatch(call.mediaType === json ? 'batch' : 'lines', call));
   }),
-  route('GET', '/api/v1/predictions/:user_id', reads(forecasts.PredictionQuery), async (call, userId) =>
-    ok(await forecasts.forecastScores(ports.forecaster, call.tenant, userId, call.query, call.stillWanted)),
-  ),
-  route('POST', '/api/v1/predictions', { scope: 'read', body: classRequest }, async (call) => {
-    const body = await parseLarge(call.body, maxClassValues);
-    return classReply(await forecasts.forecastClass(ports.forecaster, call.tenant, body, call.stillWanted));
-  }),
   route(
-    'POST',
-    '/api/v1/predictions/:user_id/what-if',
+    'GET /api/v1/predictions/:user_id',
+    reads(forecasts.PredictionQuery),
+    ok(forecasts.forecastScores, ports.forecaster),
+  ),
+  route(
+    'POST /api/v1/predictions',
+    { scope: 'read', body: classRequest },
+    ofClass(forecasts.forecastClass, ports.forecaster),
+  ),
+  route(
+    'POST /api/v1/predictions/:user_id/what-if',
     { scope: 'read', body: smallBody(forecasts.PlanRequest) },
-    async ({ tenant, body, stillWanted }, userId) =>
-      ok(await forecasts.forecastWhatIf(ports.forecaster, tenant, userId, parseJson(body), stillWanted)),
+    ok(forecasts.forecastWhatIf, ports.forecaster),
   ),
   route(
-    'POST',
-    '/api/v1/next-items/:user_id',
+    'POST /api/v1/next-items/:user_id',
     { scope: 'read', body: nextItemsRequest },
-    async (call, userId) => {
-      const body = await parseLarge(call.body, maxNextValues);
-      return ok(await nextItems(ports.forecaster, call.tenant, userId, body, call.stillWanted));
-    },
+    ok(nextItems, ports.forecaster),
   ),
-  route('GET', '/api/v1/mastery/:user_id', reads(PageQuery), async ({ tenant, query }, userId) =>
-    ok(await mastery.readMastery(ports.mastery, tenant, userId, query)),
-  ),
-  route('POST', '/api/v1/mastery', { scope: 'read', body: classMasteryRequest }, async (call) => {
-    const body = await parseLarge(call.body, maxClassValues);
-    return classReply(await classMastery(ports.mastery, call.tenant, body, call.stillWanted));
-  }),
+  route('GET /api/v1/mastery/:user_id', reads(PageQuery), ok(mastery.readMastery, ports.mastery)),
   route(
-    'GET',
-    '/api/v1/mastery/:user_id/:skill_id',
+    'POST /api/v1/mastery',
+    { scope: 'read', body: classMasteryRequest },
+    ofClass(classMastery, ports.mastery),
+  ),
+  route(
+    'GET /api/v1/mastery/:user_id/:skill_id',
     reads(mastery.ExplainQuery),
-    async (call, userId, skillId) =>
-      ok(
-        call.query.explain === 'true'
-          ? await mastery.explainMastery(ports.mastery, call.tenant, userId, skillId, call.query.steps)
-          : await mastery.readSkillMastery(ports.mastery, call.tenant, userId, skillId),
-      ),
+    ok(mastery.readSkillMastery, ports.mastery),
   ),
   route(
-    'GET',
-    '/api/v1/mastery/:user_id/:skill_id/history',
+    'GET /api/v1/mastery/:user_id/:skill_id/history',
     reads(PageQuery),
-    async ({ tenant, query }, userId, skillId) =>
-      ok(await attempts.listSkillAnswers(ports.attempts, tenant, userId, skillId, query)),
+    ok(attempts.listSkillAnswers, ports.attempts),
   ),
-  route('GET', '/api/v1/velocity/:user_id', reads(VelocityQuery), async ({ tenant, query }, userId) =>
-    ok(await readVelocity(ports.velocity, tenant, userId, query)),
+  route('GET /api/v1/velocity/:user_id', reads(VelocityQuery), ok(readVelocity, ports.velocity)),
+  route('GET /api/v1/goals/:user_id', reads(), tagged(goals.readGoal, ports.goals)),
+  route(
+    'PUT /api/v1/goals/:user_id',
+    writes(smallBody(GoalBody)),
+    tagged(goals.putGoal, ports.goals, 'Goal set'),
   ),
-  route('GET', '/api/v1/goals/:user_id', reads(), async ({ tenant }, userId) =>
-    tagged(await readGoal(ports.goals, tenant, userId)),
+  route('DELETE /api/v1/goals/:user_id', writes(), ok(goals.deleteGoal, ports.goals, 'Goal deleted')),
+  route('GET /api/v1/skills', reads(PageQuery), ok(listSkills, ports.skills)),
+  route('GET /api/v1/skills/:skill_id', reads(), tagged(readSkill, ports.skills)),
+  route(
+    'PUT /api/v1/skills/:skill_id',
+    administers(smallBody(SkillRequest)),
+    tagged(putSkill, ports.skills, 'Skill set'),
+  ),
+  route('DELETE /api/v1/skills/:skill_id', administers(), ok(deleteSkill, ports.skills, 'Skill deleted')),
+  route('GET /api/v1/learners', reads(LearnersQuery), ok(listLearners, ports.learners)),
+  ...overviewRoutes(ports.overview),
+  route(
+    'GET /api/v1/learners/:user_id/attempts',
+    reads(PageQuery),
+    ok(attempts.listAttempts, ports.attempts),
   ),
   route(
-    'PUT',
-    '/api/v1/goals/:user_id',
-    writes(smallBody(GoalBody)),
-    async ({ tenant, body, ifMatch }, userId) =>
-      tagged(await putGoal(ports.goals, tenant, userId, parseJson(body), ifMatch), 'Goal set'),
+    'DELETE /api/v1/learners/:user_id/attempts/:event_id',
+    writes(),
+    ok(retractAnswer, ports.retraction, 'Answer taken back'),
   ),
-  route('DELETE', '/api/v1/goals/:user_id', writes(), async ({ tenant, ifMatch }, userId) =>
-    ok(await deleteGoal(ports.goals, tenant, userId, ifMatch), 'Goal deleted'),
-  ),
-  route('GET', '/api/v1/skills', reads(PageQuery), async ({ tenant, query }) =>
-    ok(await listSkills(ports.skills, tenant, query)),
-  ),
-  route('GET', '/api/v1/skills/:skill_id', reads(), async ({ tenant }, skillId) =>
-    tagged(await readSkill(ports.skills, tenant, skillId)),
-  ),
-  route('PUT', '/api/v1/skills/:skill_id', administers(smallBody(SkillRequest)), async (call, skillId) =>
-    tagged(
-      await putSkill(ports.skills, call.tenant, skillId, parseJson(call.body), call.ifMatch),
-      'Skill set',
-    ),
-  ),
-  route('DELETE', '/api/v1/skills/:skill_id', administers(), async ({ tenant, ifMatch }, skillId) =>
-    ok(await deleteSkill(ports.skills, tenant, skillId, ifMatch), 'Skill deleted'),
-  ),
-  route('GET', '/api/v1/learners', reads(LearnersQuery), async ({ tenant, query }) =>
-    ok(await listLearners(ports.learners, tenant, query)),
-  ),
-  ...overviewRoutes(ports.overview),
-  route('GET', '/api/v1/learners/:user_id/attempts', reads(PageQuery), async ({ tenant, query }, userId) =>
-    ok(await attempts.listAttempts(ports.attempts, tenant, userId, query)),
-  ),
-  route('DELETE', '/api/v1/learners/:user_id/attempts/:event_id', writes(), async (call, userId, eventId) =>
-    ok(await retractAnswer(ports.retraction, call.tenant, userId, eventId), 'Answer taken back'),
-  ),
-  route('GET', '/api/v1/learners/:user_id/export', administers(), async ({ tenant }, userId) => {
+  route('GET /api/v1/learners/:user_id/export', administers(), async ({ tenant }, userId) => {
     const { lines, release } = await ports.exportLearner(tenant, userId);
     const headers = { 'Content-Type': 'application/x-ndjson' };
     return { status: 200, body: '', headers, pieces: lines, onOver: release };
   }),
-  route('DELETE', '/api/v1/learners/:user_id', administers(), async ({ tenant }, userId) =>
-    ok(await eraseLearner(ports.erasures, tenant, userId), 'Erasure begun', 202),
+  route(
+    'DELETE /api/v1/learners/:user_id',
+    administers(),
+    ok(eraseLearner, ports.erasures, 'Erasure begun', 202),
   ),
-  route('GET', '/api/v1/erasures', { scope: 'admin', query: PageQuery }, async ({ tenant, query }) =>
-    ok(await listErasures(ports.erasures, tenant, query)),
-  ),
-  route('GET', '/api/v1/erasures/:erasure_id', administers(), async ({ tenant }, erasureId) =>
-    ok(await readErasure(ports.erasures, tenant, erasureId)),
-  ),
-  ...operatorRoutes(ports.operator),
+  route('GET /api/v1/erasures', { scope: 'admin', query: PageQuery }, ok(listErasures, ports.erasures)),
+  route('GET /api/v1/erasures/:erasure_id', administers(), ok(readErasure, ports.erasures)),
+  ...operatorRoutes(ports),
   ...webhookRoutes(ports.webhooks),
   ...xapiRoutes(ports.xapi),
-  route('GET', '/api/v1/live', { scope: 'operator', query: LiveQuery }, ({ grant, query }) => {
+  route('GET /api/v1/live', { scope: 'operator', query: LiveQuery }, ({ grant, query }) => {
     const { events, release } = ports.live.open(grant, query);
     const headers = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
     return { status: 200, body: '', headers, pieces: events, onOver: release, goesOn: true };
   }),
-  route('GET', '/api/v1/health', {}, () => healthReply(ports.health)),
-  route('GET', '/livez', {}, () => probeReply(ports.health.livez(), 'ok')),
-  route('GET', '/readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),
-  route('GET', '/metrics', {}, async () => ({
+  route('GET /api/v1/health', {}, () => healthReply(ports.health)),
+  route('GET /livez', {}, () => probeReply(ports.health.livez(), 'ok')),
+  route('GET /readyz', {}, async () => probeReply(await ports.health.readyz(), 'ready')),
+  route('GET /metrics', {}, async () => ({
     status: 200,
     body: await ports.metrics(),
     headers: { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' },
@@ -203,7 +179,7 @@ export const routesOf = (ports: RoutePorts): readonly Route[] => [
 
 async function healthReply(health: Health): Promise<Reply> {
   const data = await health.health();
-  if (data.status !== 'down') return ok(data);
+  if (data.status !== 'down') return okReply(data);
   const error = unavailable('The service cannot take answers right now');
   return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
 }

@@ -1,7 +1,5 @@
 /** What routes take: their tables are written in these words. */
 import type { TObject, TSchema } from 'typebox';
-import { checkShape, parseJson } from '../contracts/json.js';
-import { sliceTurn } from '../slices.js';
 import type { BodyRules } from './route.js';
 
 export const json = 'application/json';
@@ -18,10 +16,3 @@ export const reads = <Query extends TObject>(query: Query | null = null) =>
   ({ scope: 'read', query }) as const;
 export const writes = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
 export const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;
-
-/** Of a body that may be a MiB and take several slices: not with others in one turn of the loop. @throws ApiError */
-export async function parseLarge(body: Buffer, maxValues: number): Promise<unknown> {
-  await sliceTurn();
-  checkShape(body, maxValues, false);
-  return parseJson(body);
-}

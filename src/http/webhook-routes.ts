@@ -1,4 +1,3 @@
-import { parseJson } from '../contracts/json.js';
 import { NewWebhook, Rotation, WebhookChange } from '../contracts/webhooks.js';
 import { PageQuery } from '../services/read/pages.js';
 import * as deliveries from '../services/webhooks/deliveries.js';
@@ -7,45 +6,24 @@ import { ok } from './replies.js';
 import { type Route, route } from './route.js';
 import { administers, smallBody } from './rules.js';
 
+const path = '/api/v1/webhooks/:webhook_id';
 const pages = { scope: 'admin', query: PageQuery } as const;
+const newWebhook = administers(smallBody(NewWebhook));
+const change = administers(smallBody(WebhookChange));
+const rotation = administers({ ...smallBody(Rotation), optional: true });
 
 export const webhookRoutes = (ports: endpoints.WebhookPorts): readonly Route[] => [
-  route('POST', '/api/v1/webhooks', administers(smallBody(NewWebhook)), async ({ tenant, body }) =>
-    ok(await endpoints.createWebhook(ports, tenant, parseJson(body)), 'Webhook created', 201),
-  ),
-  route('GET', '/api/v1/webhooks', pages, async ({ tenant, query }) =>
-    ok(await endpoints.listWebhooks(ports, tenant, query)),
-  ),
-  route('GET', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
-    ok(await endpoints.readWebhook(ports, tenant, id)),
-  ),
+  route('POST /api/v1/webhooks', newWebhook, ok(endpoints.createWebhook, ports, 'Webhook created', 201)),
+  route('GET /api/v1/webhooks', pages, ok(endpoints.listWebhooks, ports)),
+  route(`GET ${path}`, administers(), ok(endpoints.readWebhook, ports)),
+  route(`PATCH ${path}`, change, ok(endpoints.changeWebhook, ports, 'Webhook changed')),
+  route(`DELETE ${path}`, administers(), ok(endpoints.deleteWebhook, ports, 'Webhook deleted')),
+  route(`POST ${path}/rotate-secret`, rotation, ok(endpoints.rotateSecret, ports, 'Secret rotated')),
+  route(`POST ${path}/test`, administers(), ok(deliveries.testWebhook, ports, 'Test on its way', 202)),
+  route(`GET ${path}/deliveries`, pages, ok(deliveries.listDeliveries, ports)),
   route(
-    'PATCH',
-    '/api/v1/webhooks/:webhook_id',
-    administers(smallBody(WebhookChange)),
-    async ({ tenant, body }, id) =>
-      ok(await endpoints.changeWebhook(ports, tenant, id, parseJson(body)), 'Webhook changed'),
-  ),
-  route('DELETE', '/api/v1/webhooks/:webhook_id', administers(), async ({ tenant }, id) =>
-    ok(await endpoints.deleteWebhook(ports, tenant, id), 'Webhook deleted'),
-  ),
-  route(
-    'POST',
-    '/api/v1/webhooks/:webhook_id/rotate-secret',
-    administers({ ...smallBody(Rotation), optional: true }),
-    async (call, id) => ok(await endpoints.rotateSecret(ports, call.tenant, id, call.body), 'Secret rotated'),
-  ),
-  route('POST', '/api/v1/webhooks/:webhook_id/test', administers(), async ({ tenant }, id) =>
-    ok(await deliveries.testWebhook(ports, tenant, id), 'Test on its way', 202),
-  ),
-  route('GET', '/api/v1/webhooks/:webhook_id/deliveries', pages, async ({ tenant, query }, id) =>
-    ok(await deliveries.listDeliveries(ports, tenant, id, query)),
-  ),
-  route(
-    'POST',
-    '/api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver',
+    `POST ${path}/deliveries/:message_id/redeliver`,
     administers(),
-    async ({ tenant }, id, messageId) =>
-      ok(await deliveries.redeliver(ports, tenant, id, messageId), 'Message on its way', 202),
+    ok(deliveries.redeliver, ports, 'Message on its way', 202),
   ),
 ];

@@ -1,13 +1,14 @@
 /** xAPI on HTTP (Communication, 3 and 4), with credentials, a version and errors of its own; and the mapping's routes. */
 import Type from 'typebox';
-import { MappingRequest, maxMappingValues } from '../contracts/xapi/mapping.js';
+import { parseLarge } from '../contracts/json.js';
+import { MappingRequest } from '../contracts/xapi/mapping.js';
 import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable, invalid } from '../errors.js';
-import { type MappingPorts, putMapping } from '../services/xapi/mappings.js';
+import { type MappingPorts, putMapping, readMapping } from '../services/xapi/mappings.js';
 import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
 import { errorObject, tagged } from './replies.js';
 import { type Protocol, type Reply, type Route, route } from './route.js';
-import { administers, bodyOf, json, largeBytes, parseLarge, writes } from './rules.js';
+import { administers, bodyOf, json, largeBytes, writes } from './rules.js';
 
 const version = 'X-Experience-API-Version';
 
@@ -51,21 +52,16 @@ const mappingBody = bodyOf(largeBytes, { [json]: MappingRequest });
 const plainReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
 
 export const xapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
-  route('GET', '/api/v1/xapi-mapping', administers(), async ({ tenant }) =>
-    tagged(await ports.mappings.read(tenant)),
-  ),
-  route('PUT', '/api/v1/xapi-mapping', administers(mappingBody), async ({ tenant, body, ifMatch }) => {
-    const sent = await parseLarge(body, maxMappingValues);
-    return tagged(await putMapping(ports, tenant, sent, ifMatch), 'Mapping set');
-  }),
-  route('POST', '/xapi/statements', statements, async (call) => {
+  route('GET /api/v1/xapi-mapping', administers(), tagged(readMapping, ports)),
+  route('PUT /api/v1/xapi-mapping', administers(mappingBody), tagged(putMapping, ports, 'Mapping set')),
+  route('POST /xapi/statements', statements, async (call) => {
     const sent = await parseLarge(call.body, maxStatementValues);
     return plainReply(await recordStatements(ports, call, sent));
   }),
-  route('PUT', '/xapi/statements', { ...statements, query: StatementQuery }, async (call) => {
+  route('PUT /xapi/statements', { ...statements, query: StatementQuery }, async (call) => {
     const sent = await parseLarge(call.body, maxStatementValues);
     await putStatement(ports, call, call.query.statementId, sent);
     return { status: 204, body: '' };
   }),
-  route('GET', '/xapi/about', { protocol }, () => plainReply({ version: ['1.0.3'] })),
+  route('GET /xapi/about', { protocol }, () => plainReply({ version: ['1.0.3'] })),
 ];

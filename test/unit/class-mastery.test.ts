@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createLimiter } from '../../src/concurrency.js';
+import type { Call } from '../../src/contracts/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { classMastery } from '../../src/services/read/class-mastery.js';
@@ -12,7 +13,8 @@ test('many classes at once wait for their turn, and too many are refused', async
   const packed = async (_: string, userIds: readonly string[]) => {
     running += 1;
     most = Math.max(most, running);
-    await turn();
+    // Longer than the bodies of all ten take, one in each turn of the event loop.
+    for (let turns = 0; turns < 20; turns++) await turn();
     running -= 1;
     return userIds.map(() => ({ bytes: 0, unpack: () => null }));
   };
@@ -21,7 +23,9 @@ test('many classes at once wait for their turn, and too many are refused', async
     ...{ learners: { packed }, models: { current: async () => unfittedModel }, now: Date.now },
     limit: createLimiter({ maxRunning: 2, maxRunningOfTenant: 2, ...waits }),
   };
-  const ask = () => classMastery(ports, 'school', { user_ids: ['ada'] }, () => undefined);
+  const body = Buffer.from('{"user_ids":["ada"]}');
+  const call = { tenant: 'school', body, stillWanted: () => undefined } as unknown as Call;
+  const ask = () => classMastery(ports, call);
   const asked = await Promise.allSettled(Array.from({ length: 10 }, ask));
   const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   assert.equal(most, 2);

@@ -25,7 +25,9 @@ test('no history is read before there is a place for it, and beyond a short line
       refusal: 'Too many',
     }),
   };
-  const [first, second, third] = ['a', 'b', 'c'].map((id) => retractAnswer(ports, 'school', 'ada', id));
+  const [first, second, third] = ['a', 'b', 'c'].map((id) =>
+    retractAnswer(ports, { tenant: 'school' }, 'ada', id),
+  );
   await assert.rejects(third as Promise<object>, { code: 'UNAVAILABLE' });
   for (const [i, answer] of [first, second].entries()) {
     await nextTurn();

@@ -1,8 +1,9 @@
 /** What is told of answers that reach ClickHouse while it is being read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Call } from '../../src/contracts/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { explainMastery } from '../../src/services/read/read-mastery.js';
+import { readSkillMastery } from '../../src/services/read/read-mastery.js';
 import { readVelocity } from '../../src/services/read/velocity.js';
 import { createLogger } from '../../src/telemetry.js';
 import { countAnswers } from '../support/answers.js';
@@ -27,13 +28,15 @@ function drainedWhileRead() {
   };
 }
 
+const callOf = <Query>(query: Query) => ({ tenant: 'default', query }) as Call<Query>;
+
 test('velocity: rows that are missing are never told as complete', async () => {
   const { drain, ...ports } = drainedWhileRead();
   const days = async () => {
     drain();
     return [];
   };
-  const told = await readVelocity({ ...ports, history: { days } }, 'default', 'ada', { days: 28 });
+  const told = await readVelocity({ ...ports, history: { days } }, callOf({ days: 28 }), 'ada');
   assert.equal((told as { source_lag_seconds: number }).source_lag_seconds, 2);
 });
 
@@ -43,7 +46,12 @@ test('explanation: answers that are missing are never told as there', async () =
     drain();
     return { attempts: [], stored: 0, archived: 0 };
   };
-  const told = await explainMastery({ ...ports, history: { ofSkill } }, 'default', 'ada', 'algebra', 10);
+  const told = await readSkillMastery(
+    { ...ports, history: { ofSkill } },
+    callOf({ explain: 'true' as const, steps: 10 }),
+    'ada',
+    'algebra',
+  );
   const { pending_attempts, source_lag_seconds } = (told as { explanation: Record<string, unknown> })
     .explanation;
   assert.deepEqual([pending_attempts, source_lag_seconds], [3, 2]);

@@ -1,6 +1,7 @@
 /** Versions of a model: what is told of their skills, and going back to one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Call } from '../../src/contracts/call.js';
 import { readVersion, useVersion, type VersionPorts } from '../../src/services/models/versions.js';
 import { createLogger } from '../../src/telemetry.js';
 
@@ -14,7 +15,8 @@ async function reasonOf(change: object): Promise<string> {
     ...change,
   };
   const changes = { skills: async () => [parts] };
-  const page = JSON.parse(await readVersion({ changes } as unknown as VersionPorts, 'school', '1', {}));
+  const call = { tenant: 'school', query: {} } as Call<object>;
+  const page = JSON.parse(await readVersion({ changes } as unknown as VersionPorts, call, '1'));
   return page.skills[0].reason;
 }
 

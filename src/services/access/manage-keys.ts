@@ -9,6 +9,8 @@ import {
   type StoredKey,
   shortHash,
 } from '../../contracts/access.js';
+import type { Call } from '../../contracts/call.js';
+import { parseJson } from '../../contracts/json.js';
 import { type Quota, readKeyChange, readNewKey, refuseKey, Tenant } from '../../contracts/keys.js';
 import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
@@ -37,8 +39,8 @@ export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise
 }
 
 /** Data of GET /api/v1/key. */
-export async function readOwnKey(keys: KeyPorts, caller: Grant): Promise<object> {
-  const { revoked_at: _, ...own } = describe(await inForce(keys, caller));
+export async function readOwnKey(keys: KeyPorts, { grant }: Call): Promise<object> {
+  const { revoked_at: _, ...own } = describe(await inForce(keys, grant));
   return own;
 }
 
@@ -63,8 +65,7 @@ const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) 
 /** JSON of GET /api/v1/keys, newest first. @throws ApiError INVALID_REQUEST, FORBIDDEN */
 export async function listKeys(
   keys: KeyPorts,
-  caller: Grant,
-  query: Static<typeof KeyQuery>,
+  { grant: caller, query }: Call<Static<typeof KeyQuery>>,
 ): Promise<string> {
   const { tenant, limit = pageLimit } = query;
   if (tenant !== undefined && !reaches(caller, tenant))
@@ -79,8 +80,8 @@ export async function listKeys(
 }
 
 /** Data of POST /api/v1/keys, with the key. @throws ApiError INVALID_REQUEST, FORBIDDEN, LIMIT_EXCEEDED */
-export async function createKey(keys: KeyPorts, grant: Grant, body: unknown): Promise<object> {
-  const wanted = readNewKey(body);
+export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<object> {
+  const wanted = readNewKey(parseJson(body));
   const caller = await inForce(keys, grant);
   const tenant = wanted.tenant ?? caller.tenant;
   if (!reaches(caller, tenant)) throw forbidden('Only operators make keys of other tenants');
@@ -117,8 +118,8 @@ async function refuseMany(keys: KeyPorts, caller: Grant): Promise<void> {
 }
 
 /** Data of PATCH /api/v1/keys/{key_id}. @throws ApiError INVALID_REQUEST, NOT_FOUND, FORBIDDEN, CONFLICT */
-export async function changeQuota(keys: KeyPorts, grant: Grant, id: string, body: unknown): Promise<object> {
-  const quota = readKeyChange(body);
+export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: string): Promise<object> {
+  const quota = readKeyChange(parseJson(body));
   const caller = await inForce(keys, grant);
   const found = await manageable(keys, caller, id);
   refuseMore(caller, quota);
@@ -129,7 +130,7 @@ export async function changeQuota(keys: KeyPorts, grant: Grant, id: string, body
 }
 
 /** Data of DELETE /api/v1/keys/{key_id}; the caller's own key may be revoked. @throws ApiError NOT_FOUND, FORBIDDEN */
-export async function revokeKey(keys: KeyPorts, grant: Grant, id: string): Promise<object> {
+export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Promise<object> {
   const caller = await inForce(keys, grant);
   const { keyHash } = await manageable(keys, caller, id);
   await keys.revoke(keyHash);

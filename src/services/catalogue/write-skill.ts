@@ -1,5 +1,7 @@
 /** Setting a skill in the tenant's catalogue, and taking one off. */
-import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
+import type { Call } from '../../contracts/call.js';
+import { parseJson } from '../../contracts/json.js';
+import type { Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
 import { ApiError, orUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
@@ -25,12 +27,10 @@ export interface SkillDeletePorts extends SkillWritePorts, StoringPorts {
  */
 export async function putSkill(
   ports: SkillWritePorts,
-  tenant: string,
+  { tenant, body, ifMatch }: Call,
   skillId: string,
-  body: unknown,
-  ifMatch: IfMatch,
 ): Promise<Tagged<object>> {
-  const setting = readSkillBody(body);
+  const setting = readSkillBody(parseJson(body));
   // A skill that nobody set or answered has no tag; one that is there has always one.
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
@@ -51,9 +51,8 @@ const keptAnswers = 20;
  */
 export async function deleteSkill(
   ports: SkillDeletePorts,
-  tenant: string,
+  { tenant, ifMatch }: Call,
   skillId: string,
-  ifMatch: IfMatch,
 ): Promise<object> {
   if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
   await allStored(ports);

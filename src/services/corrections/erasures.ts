@@ -1,4 +1,5 @@
 /** Erasing a learner: the API's view, and what follows after the correction was applied. */
+import type { Call } from '../../contracts/call.js';
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
 import type { ListedErasure } from '../../contracts/responses/access.js';
@@ -27,7 +28,11 @@ export interface Erasures {
  * Data of DELETE /api/v1/learners/{user_id}. When it resolves, the learner is unknown; rows elsewhere are removed after that.
  * @throws ApiError USER_NOT_FOUND, UNAVAILABLE
  */
-export async function eraseLearner({ erasures }: Erasures, tenant: string, userId: string): Promise<object> {
+export async function eraseLearner(
+  { erasures }: Erasures,
+  { tenant }: Call,
+  userId: string,
+): Promise<object> {
   const begun = await erasures.begin(tenant, userId);
   if ('id' in begun) return { erasure_id: begun.id, status_url: `/api/v1/erasures/${begun.id}` };
   if (begun.status === 'absent') throw nothingKnown();
@@ -38,7 +43,7 @@ export async function eraseLearner({ erasures }: Erasures, tenant: string, userI
 /** Data of GET /api/v1/erasures/{erasure_id}. @throws ApiError NOT_FOUND, UNAVAILABLE */
 export async function readErasure(
   { erasures, receipts }: Erasures,
-  tenant: string,
+  { tenant }: Call,
   id: string,
 ): Promise<object> {
   const open = await erasures.find(id);
@@ -58,7 +63,7 @@ const cursors = createCursors('erasure:', (place) => {
 const idShape = /^[\da-f-]{1,64}$/;
 
 /** JSON of GET /api/v1/erasures, newest first. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
-export async function listErasures({ erasures, receipts }: Erasures, tenant: string, query: PageQuery) {
+export async function listErasures({ erasures, receipts }: Erasures, { tenant, query }: Call<PageQuery>) {
   const { limit = pageLimit, cursor } = query;
   const after = cursors.decode(cursor);
   // Open ones first: one that ends meanwhile is then in both lists, and never in neither.

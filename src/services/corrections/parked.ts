@@ -1,4 +1,5 @@
 /** Rows that ClickHouse refused and that were put aside: as they are listed. Throws ApiError UNAVAILABLE. */
+import type { Call } from '../../contracts/call.js';
 import type { ParkedEntry, ParkedRows } from '../../store/corrections/parked-rows.js';
 import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
@@ -6,7 +7,7 @@ import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../r
 const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$/.test(text) ? text : null));
 
 /** JSON of GET /api/v1/parked, stream by stream, the oldest first. @throws ApiError INVALID_REQUEST */
-export async function listParked(parked: ParkedRows, query: PageQuery): Promise<string> {
+export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>): Promise<string> {
   const { limit = pageLimit, cursor } = query;
   const [place = '0', after = null] = cursors.decode(cursor)?.split(' ') ?? [];
   const streams = await parked.streams(null);

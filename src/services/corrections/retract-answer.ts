@@ -1,5 +1,6 @@
 /** Retracting one answer that was wrongly reported. */
 import type { Limiter } from '../../concurrency.js';
+import type { Call } from '../../contracts/call.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
@@ -31,7 +32,7 @@ const maxAnswers = 50_000;
  */
 export async function retractAnswer(
   ports: RetractionPorts,
-  tenant: string,
+  { tenant }: Pick<Call, 'tenant'>,
   userId: string,
   eventId: string,
 ): Promise<object> {

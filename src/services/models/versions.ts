@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { Call } from '../../contracts/call.js';
 import { checked, orNull } from '../../contracts/checked.js';
 import { parseJson } from '../../contracts/json.js';
 import { Tenant } from '../../contracts/keys.js';
@@ -29,8 +30,7 @@ export interface VersionPorts extends Pick<FitParts, 'models' | 'history' | 'log
 /** JSON of GET /api/v1/model/versions, newest first. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listVersions(
   { models, changes }: VersionPorts,
-  tenant: string,
-  { limit = pageLimit, cursor }: PageQuery,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? lastChange;
   const [inForce, kept, found] = await Promise.all([
@@ -83,9 +83,8 @@ function servedText({ served_reason, old_log_loss, new_log_loss, parts }: Stored
 /** JSON of GET /api/v1/model/versions/{version}, by the bytes of the skills' ids. @throws ApiError NOT_FOUND, UNAVAILABLE */
 export async function readVersion(
   { changes }: VersionPorts,
-  tenant: string,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
   text: string,
-  { limit = pageLimit, cursor }: PageQuery,
 ): Promise<string> {
   const after = idAfter(cursor);
   const version = /^\d{1,10}$/.test(text) ? Number(text) : lastChange;
@@ -126,9 +125,9 @@ const rollbackCheck = Compile(RollbackRequest);
  * Data of POST /api/v1/model/rollback. A version that is in force already stays so: who lost the answer may ask again.
  * @throws ApiError INVALID_REQUEST, NOT_FOUND, CONFLICT, UNAVAILABLE
  */
-export async function rollBack(ports: VersionPorts, ownTenant: string, body: Buffer): Promise<object> {
+export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
   const { version, tenant: named } = checked(rollbackCheck, parseJson(body), 'rollback');
-  const tenant = named ?? ownTenant;
+  const tenant = named ?? own;
   const outcome = await useVersion(ports, tenant, version, await ports.models.inForce(tenant));
   if (outcome === 'not-kept') throw noVersion(`${version}`);
   if (outcome === 'superseded')

@@ -2,8 +2,10 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Limiter } from '../../concurrency.js';
+import type { Call } from '../../contracts/call.js';
 import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
+import { parseLarge } from '../../contracts/json.js';
 import { round4 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { expectedAccuracy, isMastered, type SkillContext } from '../../domain/learner/expected.js';
@@ -13,7 +15,7 @@ import { ApiError } from '../../errors.js';
 import { inParts, sumOf } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
 import type { PackedLearner } from '../../store/learners/learner-reads.js';
-import { type ClassResult, maxLearners } from './forecast-scores.js';
+import { type ClassResult, maxClassValues, maxLearners } from './forecast-scores.js';
 import { sortedAfter } from './pages.js';
 import { type MasteryPorts, userNotFound } from './read-mastery.js';
 
@@ -49,16 +51,14 @@ const tooMany = () =>
 /**
  * Up to 500 learners, in the order of the request; one that is not known or cannot be read stops no other. With `skill_ids`
  * all figures are of these skills.
- * @param stillWanted throws for a caller who left
  * @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED, UNAVAILABLE
  */
 export async function classMastery(
   { learners, models, now, limit }: ClassMasteryPorts,
-  tenant: string,
-  body: unknown,
-  stillWanted: () => void,
+  { tenant, body, stillWanted }: Call,
 ): Promise<ClassResult[]> {
-  const { user_ids, skill_ids } = checked(requestCheck, body, 'request');
+  const sent = await parseLarge(body, maxClassValues);
+  const { user_ids, skill_ids } = checked(requestCheck, sent, 'request');
   const asked = skill_ids ? new Set(skill_ids) : null;
   return limit(tenant, async () => {
     const [model, at] = [await models.current(tenant), now()];

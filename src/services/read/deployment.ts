@@ -1,4 +1,5 @@
 import type { DeploymentFacts } from '../../contracts/access.js';
+import type { Call } from '../../contracts/call.js';
 import { unavailable } from '../../errors.js';
 import { version } from '../../version.js';
 
@@ -11,7 +12,7 @@ export interface DeploymentPorts {
 }
 
 /** Data of GET /api/v1/deployment; what ClickHouse says is null while it is unavailable. @throws ApiError UNAVAILABLE */
-export async function readDeployment(ports: DeploymentPorts, tenant: string): Promise<object> {
+export async function readDeployment(ports: DeploymentPorts, { tenant }: Call): Promise<object> {
   const [facts, redisVersion, clickhouse] = await Promise.all([
     ports.facts(),
     ports.redisVersion(),

@@ -1,10 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ForecastResult, StillWanted } from '../../compute/forecast-batcher.js';
+import type { ForecastResult } from '../../compute/forecast-batcher.js';
 import type { Compute } from '../../compute/pool.js';
+import type { Call } from '../../contracts/call.js';
 import { checked, orNull } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
+import { parseJson, parseLarge } from '../../contracts/json.js';
 import { locales } from '../../domain/advice/texts.js';
 import { goalModel, scoreModel } from '../../domain/base/params.js';
 import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forecast.js';
@@ -23,18 +25,16 @@ const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: standardForeca
 const LocaleName = Type.Enum([...locales], { default: standardForecast.locale });
 
 export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level, locale: LocaleName });
-export type PredictionQuery = Static<typeof PredictionQuery>;
 
 type Forecaster = Pick<Compute, 'forecast' | 'whatIf'>;
 
 /** JSON of the prediction result. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function forecastScores(
   forecaster: Forecaster,
-  tenant: string,
+  { tenant, query, stillWanted }: Call<Static<typeof PredictionQuery>>,
   userId: string,
-  { days, confidence_level: level, locale }: PredictionQuery,
-  stillWanted: StillWanted,
 ): Promise<string> {
+  const { days, confidence_level: level, locale } = query;
   const order = { tenant, userIds: [userId], days, level, locale };
   const [result] = await forecaster.forecast(order, stillWanted);
   if (result instanceof Error) throw result;
@@ -48,6 +48,8 @@ function found(result: string | null): string {
 
 /** Of a class. */
 export const maxLearners = 500;
+/** Far more than the ids of a class and its skills or options. */
+export const maxClassValues = 5000;
 /** Learners in one order: other requests get their turn in between, and nothing more is computed for a caller who left. */
 const learnersPerOrder = 8;
 
@@ -80,11 +82,9 @@ function resultOf(forecast: ForecastResult | undefined): ClassResult['result'] {
  */
 export async function forecastClass(
   forecaster: Forecaster,
-  tenant: string,
-  body: unknown,
-  stillWanted: StillWanted,
+  { tenant, body, stillWanted }: Call,
 ): Promise<ClassResult[]> {
-  const request = checked(classCheck, body, 'request');
+  const request = checked(classCheck, await parseLarge(body, maxClassValues), 'request');
   const options = {
     days: request.days ?? standardForecast.days,
     level: request.confidence_level ?? standardForecast.level,
@@ -116,12 +116,10 @@ const whatIfCheck = Compile(PlanRequest);
 /** JSON of the forecast under a plan. @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function forecastWhatIf(
   forecaster: Forecaster,
-  tenant: string,
+  { tenant, body, stillWanted }: Call,
   userId: string,
-  body: unknown,
-  stillWanted: StillWanted,
 ): Promise<string> {
-  const request = checked(whatIfCheck, body, 'plan');
+  const request = checked(whatIfCheck, parseJson(body), 'plan');
   const task = {
     tenant,
     userId,

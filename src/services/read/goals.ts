@@ -1,5 +1,7 @@
+import type { Call } from '../../contracts/call.js';
 import { readGoalBody } from '../../contracts/goals.js';
-import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
+import { parseJson } from '../../contracts/json.js';
+import type { Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
 import { ApiError } from '../../errors.js';
 import type { GoalStore, GoalWrite } from '../../store/learners/goals.js';
@@ -17,7 +19,7 @@ export const preconditionFailed = (): ApiError =>
 /** Data of GET /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, UNAVAILABLE */
 export async function readGoal(
   { goals }: GoalPorts,
-  tenant: string,
+  { tenant }: Call,
   userId: string,
 ): Promise<Tagged<object>> {
   const found = await goals.read(tenant, userId);
@@ -28,13 +30,11 @@ export async function readGoal(
 /** PUT /api/v1/goals/{user_id}. @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, UNAVAILABLE */
 export async function putGoal(
   ports: GoalPorts,
-  tenant: string,
+  { tenant, body, ifMatch }: Call,
   userId: string,
-  body: unknown,
-  ifMatch: IfMatch,
 ): Promise<Tagged<object>> {
   const now = ports.now();
-  const setting = readGoalBody(body, now);
+  const setting = readGoalBody(parseJson(body), now);
   const { updatedAt, tag } = await write(ports, { tenant, userId, setting, ifMatch, now });
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }
@@ -42,9 +42,8 @@ export async function putGoal(
 /** DELETE /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED, UNAVAILABLE */
 export async function deleteGoal(
   ports: GoalPorts,
-  tenant: string,
+  { tenant, ifMatch }: Call,
   userId: string,
-  ifMatch: IfMatch,
 ): Promise<object> {
   const { updatedAt } = await write(ports, { tenant, userId, setting: null, ifMatch, now: ports.now() });
   return describeGoal(userId, null, updatedAt);

@@ -1,4 +1,5 @@
 import type { AttemptRow } from '../../contracts/attempt-row.js';
+import type { Call } from '../../contracts/call.js';
 import { averageLogOdds } from '../../domain/answer/conditions.js';
 import { round4 } from '../../domain/base/common.js';
 import { expectedRange } from '../../domain/learner/expected.js';
@@ -26,9 +27,8 @@ const maxTries = 5;
  */
 export async function listAttempts(
   ports: AttemptPorts,
-  tenant: string,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
   userId: string,
-  { limit = pageLimit, cursor }: PageQuery,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
   for (let tries = 0; tries < maxTries; tries++) {
@@ -58,10 +58,9 @@ export interface SkillAnswerPorts extends MasteryPorts, StoredPorts {
  */
 export async function listSkillAnswers(
   ports: SkillAnswerPorts,
-  tenant: string,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
   userId: string,
   skillId: string,
-  { limit = pageLimit, cursor }: PageQuery,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
   const lag = await ports.sourceLagSeconds();

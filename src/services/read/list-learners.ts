@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
 import type { ListedLearner } from '../../contracts/responses/bodies.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
@@ -22,7 +23,6 @@ export const LearnersQuery = Type.Object({
     description: 'What the ids begin with, byte for byte; absent: all learners',
   }),
 });
-export type LearnersQuery = Static<typeof LearnersQuery>;
 
 /**
  * JSON of GET /api/v1/learners, by UTF-8 bytes of their ids. Who was erased is not among them, so that a page may have fewer
@@ -31,9 +31,9 @@ export type LearnersQuery = Static<typeof LearnersQuery>;
  */
 export async function listLearners(
   ports: LearnerListPorts,
-  tenant: string,
-  { prefix = '', limit = pageLimit, cursor }: LearnersQuery,
+  { tenant, query }: Call<Static<typeof LearnersQuery>>,
 ): Promise<string> {
+  const { prefix = '', limit = pageLimit, cursor } = query;
   const after = idAfter(cursor) ?? '';
   // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
   const lag = await ports.sourceLagSeconds();

@@ -1,5 +1,6 @@
 /** How good the tenant's predictions are, by what came out. */
 import Type, { type Static } from 'typebox';
+import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
 import { dayMs, round4, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
@@ -11,7 +12,6 @@ export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),
   days: Type.Integer({ minimum: 1, maximum: 365, default: 28 }),
 });
-export type ReliabilityQuery = Static<typeof ReliabilityQuery>;
 
 export interface QualityPorts extends StoredPorts {
   readonly quality: ModelQuality;
@@ -22,11 +22,10 @@ export interface QualityPorts extends StoredPorts {
 /** Data of GET /api/v1/model/reliability, of the last `days` times 24 hours. @throws ApiError UNAVAILABLE */
 export async function readReliability(
   { quality, sourceLagSeconds, now }: QualityPorts,
-  tenant: string,
-  { skill_id, days }: ReliabilityQuery,
+  { tenant, query }: Call<Static<typeof ReliabilityQuery>>,
 ): Promise<object> {
   const lag = await sourceLagSeconds();
-  const skillId = skill_id ?? null;
+  const { days, skill_id: skillId = null } = query;
   const bins = await quality.reliability(tenant, skillId, now() - days * dayMs);
   const answers = sumOf(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
@@ -47,6 +46,6 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
   });
 
 /** Data of GET /api/v1/model/coverage. @throws ApiError UNAVAILABLE */
-export async function readCoverage({ quality }: QualityPorts, tenant: string): Promise<object> {
+export async function readCoverage({ quality }: QualityPorts, { tenant }: Call): Promise<object> {
   return { bands: (await quality.coverage(tenant)).map(rounded) };
 }

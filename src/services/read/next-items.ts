@@ -1,10 +1,11 @@
 /** What to ask a learner next, of questions that the caller has. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { StillWanted } from '../../compute/forecast-batcher.js';
 import type { Compute } from '../../compute/pool.js';
+import type { Call } from '../../contracts/call.js';
 import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
+import { parseLarge } from '../../contracts/json.js';
 import type { AskedItem } from '../../contracts/tasks.js';
 import { difficultyModel, nextItemsModel } from '../../domain/base/params.js';
 
@@ -46,6 +47,8 @@ export const NextItemsRequest = Type.Object(
   },
 );
 const requestCheck = Compile(NextItemsRequest);
+/** Twenty fields of each item, of which three are ours. */
+const maxValues = 20_000;
 
 /**
  * JSON of POST /api/v1/next-items/{user_id}. Nothing is stored, and no name is made known.
@@ -53,12 +56,10 @@ const requestCheck = Compile(NextItemsRequest);
  */
 export async function nextItems(
   compute: Pick<Compute, 'nextItems'>,
-  tenant: string,
+  { tenant, body, stillWanted }: Call,
   userId: string,
-  body: unknown,
-  stillWanted: StillWanted,
 ): Promise<string> {
-  const request = checked(requestCheck, body, 'request');
+  const request = checked(requestCheck, await parseLarge(body, maxValues), 'request');
   const items = request.items.map(
     ({ item_id, skill_id, question_difficulty }): AskedItem => ({
       itemId: item_id ?? null,

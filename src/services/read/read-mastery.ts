@@ -1,5 +1,6 @@
 /** A learner's mastery of skills, and why it is what it is. */
 import Type, { type Static } from 'typebox';
+import type { Call } from '../../contracts/call.js';
 import { snakeCase } from '../../contracts/export-record.js';
 import { round1, round4, roundKnown } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
@@ -102,9 +103,8 @@ export async function readSkillView(ports: MasteryPorts, tenant: string, userId:
  */
 export async function readMastery(
   ports: MasteryPorts,
-  tenant: string,
+  { tenant, query: { limit, cursor } }: Call<PageQuery>,
   userId: string,
-  { limit, cursor }: PageQuery,
 ): Promise<string> {
   const after = idAfter(cursor);
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
@@ -114,16 +114,6 @@ export async function readMastery(
   const viewOf = (id: string): SkillView => viewSkill(id, skillOf(skills, id), model, now);
   const describe = (id: string): object => describeSkill({ view: viewOf(id), learner, model, now });
   return listJson({ user_id: userId }, 'skills', page, describe);
-}
-
-/** Data of GET /api/v1/mastery/{user_id}/{skill_id}. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
-export async function readSkillMastery(
-  ports: MasteryPorts,
-  tenant: string,
-  userId: string,
-  skillId: string,
-): Promise<object> {
-  return { user_id: userId, ...describeSkill(await readSkillView(ports, tenant, userId, skillId)) };
 }
 
 type ViewedSkill = SkillContext & { readonly view: SkillView };
@@ -160,29 +150,28 @@ export const ExplainQuery = Type.Object({
   explain: Type.Enum(['true', 'false'], { default: 'false' }),
   steps: Type.Integer({ minimum: 1, maximum: 50, default: 10 }),
 });
-export type ExplainQuery = Static<typeof ExplainQuery>;
 
 export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
 
 /**
- * GET /api/v1/mastery/{user_id}/{skill_id}?explain=true: why the mastery is what it is, and what the next answer would make
- * of it. Only the steps, the last answers, come from ClickHouse.
+ * Data of GET /api/v1/mastery/{user_id}/{skill_id}. With `explain=true` also why the mastery is what it is, and what the next
+ * answer would make of it. Only the steps, the last answers, come from ClickHouse.
  * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
  */
-export async function explainMastery(
+export async function readSkillMastery(
   ports: ExplainPorts,
-  tenant: string,
+  { tenant, query: { explain, steps } }: Call<Static<typeof ExplainQuery>>,
   userId: string,
   skillId: string,
-  steps: number,
 ): Promise<object> {
   const viewed = await readSkillView(ports, tenant, userId, skillId);
+  const skill = describeSkill(viewed);
+  if (explain === 'false') return { user_id: userId, ...skill };
   const { view, learner, model, now } = viewed;
   const { state, mastery } = view;
   const query = { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 };
   const { ifCorrect, ifWrong } = nextMastery(view.model.parameters, mastery);
   const { logOdds, terms } = explainExpected(view, learner, model, now);
-  const skill = describeSkill(viewed);
   return {
     user_id: userId,
     ...skill,

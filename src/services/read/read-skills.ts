@@ -1,3 +1,4 @@
+import type { Call } from '../../contracts/call.js';
 import type { Tagged } from '../../contracts/preconditions.js';
 import { round1, round4 } from '../../domain/base/common.js';
 import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js';
@@ -22,8 +23,7 @@ export interface SkillPorts extends Pick<MasteryPorts, 'models'> {
 /** JSON of GET /api/v1/skills, by UTF-8 bytes of their ids. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listSkills(
   ports: SkillPorts,
-  tenant: string,
-  { limit = pageLimit, cursor }: PageQuery,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
 ): Promise<string> {
   const after = idAfter(cursor);
   const [known, model] = await Promise.all([
@@ -35,7 +35,11 @@ export async function listSkills(
 }
 
 /** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
-export async function readSkill(ports: SkillPorts, tenant: string, skillId: string): Promise<Tagged<object>> {
+export async function readSkill(
+  ports: SkillPorts,
+  { tenant }: Call,
+  skillId: string,
+): Promise<Tagged<object>> {
   const model = await findSkill(ports, tenant, skillId);
   if (model === null) throw skillNotFound();
   return taggedSkill(model, skillId, model.catalogue.entries.get(skillId));

@@ -1,4 +1,5 @@
 /** How a tenant's learners do on its skills: what is stored of all of them. */
+import type { Call } from '../../contracts/call.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import { dateText, dayMs, rounded } from '../../domain/base/common.js';
 import { shareInterval } from '../../domain/base/metrics.js';
@@ -15,8 +16,7 @@ export interface StatisticsPorts extends StoredPorts, StoringPorts, Pick<SkillPo
 /** JSON of GET /api/v1/skill-statistics, by UTF-8 bytes of skill_id. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listSkillStatistics(
   { statistics, sourceLagSeconds }: StatisticsPorts,
-  tenant: string,
-  { limit = pageLimit, cursor }: PageQuery,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
 ): Promise<string> {
   const after = idAfter(cursor);
   const lag = await sourceLagSeconds();
@@ -30,7 +30,7 @@ const cohortWeeks = 26;
 /** Data of GET /api/v1/skills/{skill_id}/statistics. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkillStatistics(
   ports: StatisticsPorts,
-  tenant: string,
+  { tenant }: Call,
   skillId: string,
 ): Promise<object> {
   const { statistics, sourceLagSeconds, now } = ports;
@@ -59,9 +59,8 @@ async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: st
 /** JSON of GET /api/v1/skills/{skill_id}/items. @throws ApiError INVALID_REQUEST, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function listSkillItems(
   ports: StatisticsPorts,
-  tenant: string,
+  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
   skillId: string,
-  { limit = pageLimit, cursor }: PageQuery,
 ): Promise<string> {
   const after = placeOf(itemCursors.decode(cursor) ?? '');
   const lag = await ports.sourceLagSeconds();

@@ -1,5 +1,6 @@
 /** How fast a learner learns: the recent part from the learner's state, the long one from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
+import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
 import { dateText, dayMs, dayOf, round4, round6, roundKnown } from '../../domain/base/common.js';
 import { velocityModel } from '../../domain/base/params.js';
@@ -23,7 +24,6 @@ export const VelocityQuery = Type.Object({
   skill_id: Type.Optional(Id),
   days: Type.Integer({ minimum: 7, maximum: 365, default: 28 }),
 });
-export type VelocityQuery = Static<typeof VelocityQuery>;
 
 export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
 
@@ -33,12 +33,11 @@ export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
  */
 export async function readVelocity(
   ports: VelocityPorts,
-  tenant: string,
+  { tenant, query }: Call<Static<typeof VelocityQuery>>,
   userId: string,
-  { skill_id, days }: VelocityQuery,
 ): Promise<object> {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
-  const skillId = skill_id ?? null;
+  const { days, skill_id: skillId = null } = query;
   const skill = skillId === null ? null : skillOf(skills, skillId);
   const now = ports.now();
   const today = dayOf(now);

@@ -1,4 +1,5 @@
 /** What was sent to an endpoint, and sending it. All throw ApiError WEBHOOK_NOT_FOUND and UNAVAILABLE. */
+import type { Call } from '../../contracts/call.js';
 import { webhookEvent } from '../../contracts/webhook-events.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint } from '../../store/webhooks/endpoints.js';
@@ -14,7 +15,7 @@ async function sendable({ endpoints }: WebhookPorts, tenant: string, id: string)
 }
 
 /** Data of POST /api/v1/webhooks/{webhook_id}/test. @throws ApiError CONFLICT */
-export async function testWebhook(ports: WebhookPorts, tenant: string, id: string): Promise<object> {
+export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
   const endpoint = await sendable(ports, tenant, id);
   const at = Date.now();
   const event = webhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
@@ -23,7 +24,7 @@ export async function testWebhook(ports: WebhookPorts, tenant: string, id: strin
 }
 
 /** JSON of GET /api/v1/webhooks/{webhook_id}/deliveries. @throws ApiError INVALID_REQUEST */
-export async function listDeliveries(ports: WebhookPorts, tenant: string, id: string, query: PageQuery) {
+export async function listDeliveries(ports: WebhookPorts, { tenant, query }: Call<PageQuery>, id: string) {
   const before = cursors.decode(query.cursor);
   const endpoint = present(await ports.endpoints.find(tenant, id));
   const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pageLimit);
@@ -32,7 +33,7 @@ export async function listDeliveries(ports: WebhookPorts, tenant: string, id: st
 }
 
 /** Data of POST …/deliveries/{message_id}/redeliver. @throws ApiError CONFLICT; NOT_FOUND for an unknown message */
-export async function redeliver(ports: WebhookPorts, tenant: string, id: string, messageId: string) {
+export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
   if (await ports.messages.again(await sendable(ports, tenant, id), messageId))
     return { message_id: messageId };
   throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');

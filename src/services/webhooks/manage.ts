@@ -1,5 +1,7 @@
 /** Endpoints of webhooks: what their tenant makes of them. All throw ApiError UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
+import type { Call } from '../../contracts/call.js';
+import { parseJson } from '../../contracts/json.js';
 import {
   readNewWebhook,
   readRotation,
@@ -40,13 +42,13 @@ export function present<Found>(found: Found | null): Found {
 }
 
 /** Data of POST /api/v1/webhooks, with the secret. @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED */
-export async function createWebhook(ports: WebhookPorts, tenant: string, body: unknown): Promise<object> {
-  const [setting, secret] = [readNewWebhook(body, ports.allowPrivate), makeSecret()];
+export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call): Promise<object> {
+  const [setting, secret] = [readNewWebhook(parseJson(body), ports.allowPrivate), makeSecret()];
   return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
 /** JSON of GET /api/v1/webhooks, by their ids. @throws ApiError INVALID_REQUEST */
-export async function listWebhooks(ports: WebhookPorts, tenant: string, query: PageQuery): Promise<string> {
+export async function listWebhooks(ports: WebhookPorts, { tenant, query }: Call<PageQuery>): Promise<string> {
   const after = idAfter(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
   const left = sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
@@ -55,15 +57,15 @@ export async function listWebhooks(ports: WebhookPorts, tenant: string, query: P
 }
 
 /** Data of GET /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
-export const readWebhook = async (ports: WebhookPorts, tenant: string, id: string): Promise<object> =>
+export const readWebhook = async (ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> =>
   describe(present(await ports.endpoints.find(tenant, id)));
 
 /**
  * Data of PATCH /api/v1/webhooks/{webhook_id}.
  * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; CONFLICT where one without a secret would be enabled
  */
-export async function changeWebhook(ports: WebhookPorts, tenant: string, id: string, body: unknown) {
-  const { url, eventTypes, description, enabled } = readWebhookChange(body, ports.allowPrivate);
+export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call, id: string) {
+  const { url, eventTypes, description, enabled } = readWebhookChange(parseJson(body), ports.allowPrivate);
   const to = (before: StoredWebhook): StoredWebhook => {
     if (enabled && before.secrets.length === 0)
       throw new ApiError('CONFLICT', 'This webhook was restored without a secret: rotate-secret enables it');
@@ -82,7 +84,7 @@ export async function changeWebhook(ports: WebhookPorts, tenant: string, id: str
 }
 
 /** Data of DELETE /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
-export async function deleteWebhook(ports: WebhookPorts, tenant: string, id: string): Promise<object> {
+export async function deleteWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
   present(await ports.endpoints.remove(tenant, id));
   return { webhook_id: id };
 }
@@ -91,7 +93,7 @@ export async function deleteWebhook(ports: WebhookPorts, tenant: string, id: str
  * Data of POST /api/v1/webhooks/{webhook_id}/rotate-secret, with the new secret; it enables what was restored without one.
  * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; LIMIT_EXCEEDED where too many secrets sign
  */
-export async function rotateSecret(ports: WebhookPorts, tenant: string, id: string, body: Uint8Array) {
+export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, id: string) {
   const [revokeOld, secret] = [readRotation(body), makeSecret()];
   const to = (before: StoredWebhook): StoredWebhook => {
     const old = revokeOld ? [] : overlapping(before.secrets, Date.now());

@@ -1,5 +1,7 @@
-import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
-import { readMapping } from '../../contracts/xapi/mapping.js';
+import type { Call } from '../../contracts/call.js';
+import { parseLarge } from '../../contracts/json.js';
+import type { Tagged } from '../../contracts/preconditions.js';
+import { maxMappingValues, readMapping as readBody } from '../../contracts/xapi/mapping.js';
 import { unavailable } from '../../errors.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
@@ -11,17 +13,20 @@ export interface MappingPorts {
   readonly now: () => number;
 }
 
+/** Data of GET /api/v1/xapi-mapping. @throws ApiError UNAVAILABLE */
+export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promise<Tagged<object>> =>
+  mappings.read(tenant);
+
 /**
  * Data of PUT /api/v1/xapi-mapping: it is replaced as a whole, and holds from the next statement on.
  * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED; UNAVAILABLE, also where it holds but is not in ClickHouse yet
  */
 export async function putMapping(
   { mappings, history, now }: MappingPorts,
-  tenant: string,
-  body: unknown,
-  ifMatch: IfMatch,
+  { tenant, body, ifMatch }: Call,
 ): Promise<Tagged<object>> {
-  const written = await mappings.put(tenant, readMapping(body), ifMatch, now());
+  const sent = await parseLarge(body, maxMappingValues);
+  const written = await mappings.put(tenant, readBody(sent), ifMatch, now());
   if (written === null) throw preconditionFailed();
   // For rebuilds.
   await history.recordMapping(tenant, written.text, written.updatedAt).catch((error: unknown) => {

@@ -102,7 +102,7 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
   if (learners.length === 0)
     logger.info({ tenant, statementId: id }, 'a statement to be voided is no answer');
   for (const userId of learners)
-    await retractAnswer(retraction, tenant, userId, id).catch((error: unknown) => {
+    await retractAnswer(retraction, { tenant }, userId, id).catch((error: unknown) => {
       // Taken back before: its row is still on its way out of ClickHouse.
       if (!(error instanceof ApiError && error.status === 404)) throw error;
     });
