@@ -1,9 +1,9 @@
-/** What one query of an analyst may take of the embedded ClickHouse. */
+/** Limits of one query of an analyst in the embedded ClickHouse. */
 export interface AnalystLimits {
-  /** From its start to the last row of its answer. */
+  /** Until the last row of its result. */
   readonly seconds: number;
   readonly memoryBytes: number;
-  /** Rows that it reads, in all tables together; 0: as many as it likes. */
+  /** Rows read in all tables; 0: no limit. */
   readonly rows: number;
 }
 

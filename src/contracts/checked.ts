@@ -1,4 +1,4 @@
-/** Schemas, and values that do not fit them. */
+/** Schemas, and descriptions of values that do not match. */
 import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { invalid, type Problem } from '../errors.js';
@@ -12,7 +12,7 @@ export interface Check<Value> {
 
 type ListSchema = { readonly maxItems?: number; readonly anyOf?: readonly ListSchema[] };
 
-/** Checked first: to describe what is wrong with each of thousands of items takes a second. */
+/** Checked first: describing thousands of items takes a second. */
 function overlongLists(schema: TSchema, value: unknown): Problem[] {
   const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, ListSchema>> };
   if (typeof value !== 'object' || value === null) return [];
@@ -24,7 +24,7 @@ function overlongLists(schema: TSchema, value: unknown): Problem[] {
   });
 }
 
-/** @param what it is, for the message. @throws ApiError INVALID_REQUEST that names every field that does not fit */
+/** @param what name in the message. @throws ApiError INVALID_REQUEST that names every invalid field */
 export function checked<Value>(check: Check<Value>, value: unknown, what: string): Value {
   if (check.Check(value)) return value;
   const overlong = overlongLists(check.Type(), value);
@@ -41,8 +41,8 @@ interface SchemaError {
 }
 
 /**
- * The first problem of each field, in words. An optional field's union with null has the same fault several times; only
- * what is wrong with the wanted type helps.
+ * The first problem of each field. A union with null reports the same fault several times; only the one of the wanted type
+ * helps.
  */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
   const useful = errors.filter((error) => !isOfUnion(error)).flatMap((error) => toProblems(error, prefix));
@@ -71,8 +71,8 @@ const patternMessage = (params: object): string =>
     ? 'must be 1 to 128 of A-Za-z0-9._~-'
     : 'must not contain control characters or lone surrogates';
 
-/** Absent knowledge is null. */
+/** Missing knowledge is null. */
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
-/** An optional field whose `null` means the same as its absence. */
+/** Null means the same as a missing field. */
 export const orNull = <Schema extends TSchema>(schema: Schema) => Type.Optional(nullable(schema));

@@ -1,7 +1,7 @@
 /**
- * Corrections. A rewrite stands in the outbox, in the field `c`: the drain applies it when every row before it is stored,
- * and reads none behind it. An erasure stands in a stream of its own under an id of the outbox, and is applied when nothing
- * in the outbox is older (ADR 27).
+ * Corrections. A rewrite is an entry of the outbox, in the field `c`: the drain applies it when every earlier row is stored,
+ * and reads no later rows before. An erasure is in a separate stream under an id of the outbox, and is applied when nothing in
+ * the outbox is older (ADR 27).
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -9,16 +9,16 @@ import { firstRowOf, type OutboxId } from './outbox-ids.js';
 
 const learner = { v: Type.Literal(1), tenant: Type.String(), userId: Type.String() };
 
-/** Everything of the learner that was committed before the correction goes. */
+/** Removes everything of the learner that was committed before the correction. */
 const Erase = Type.Object({
   ...learner,
   kind: Type.Literal('erase'),
   erasureId: Type.String(),
-  /** Unix milliseconds of the learner's last goal, which the script adds; 0: there was none. */
+  /** Unix milliseconds of the learner's last goal, added by the script; 0: none. */
   goalAt: Type.Integer(),
 });
 
-/** The learner's rows from `fromSeq` on go. All but the retracted one follow behind the correction, computed again. */
+/** Removes the learner's rows from `fromSeq` on. All but the retracted one follow the correction, recomputed. */
 const Rewrite = Type.Object({
   ...learner,
   kind: Type.Literal('rewrite'),
@@ -31,11 +31,10 @@ export type RewriteCorrection = Static<typeof Rewrite>;
 export type Correction = Static<typeof Erase> | RewriteCorrection;
 const check = Compile(Type.Union([Erase, Rewrite]));
 
-/** A correction where it stands: in the outbox, or among the erasures. */
 export interface PendingCorrection {
   readonly partition: number;
   readonly id: string;
-  /** As it stands there: one that cannot be read holds up its own partition alone. */
+  /** Not decoded: an unreadable correction blocks only its own partition. */
   readonly text: string;
 }
 
@@ -43,7 +42,7 @@ export interface CorrectedRows {
   readonly tenant: string;
   readonly userId: string;
   readonly partition: number;
-  /** They have a lower id: those of entries before the correction. */
+  /** Of entries before the correction. */
   readonly below: OutboxId;
   /** First `learner_seq`; 0: the whole history, which is an erasure. */
   readonly fromSeq: number;
@@ -53,19 +52,19 @@ export interface CorrectedRows {
 
 export type Counts = Readonly<Record<string, number>>;
 
-/** What a correction removes, counted before anything is removed. */
+/** Counts taken before anything is removed. */
 export interface Removal {
-  /** Answers that do not come again, by UTC day of arrival (number since 1970). */
+  /** Answers that are not written again, by UTC day of arrival (number since 1970). */
   readonly answers: Counts;
   readonly before: Counts;
 }
 
-/** Clocks of processes and Redis differ: what is dated up to this long after a correction may be of before it. */
+/** Clocks of processes and Redis differ: an event dated up to this long after a correction may be older. */
 export const clockMs = 5000;
 
 export const encodeCorrection = (correction: Correction): string => JSON.stringify(correction);
 
-/** @throws Error for what is no JSON, or not known to this version of the service */
+/** @throws Error for invalid JSON or an unknown version */
 export function decodeCorrection(text: string): Correction {
   const found: unknown = JSON.parse(text);
   if (check.Check(found)) return found;

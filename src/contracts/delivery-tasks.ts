@@ -1,6 +1,6 @@
-/** What the thread that sends webhooks is given, and returns. */
+/** Tasks and replies of the thread that sends webhooks. */
 
-/** Messages to one endpoint, to be sent side by side. */
+/** Messages to one endpoint, sent in parallel. */
 export interface DeliveryTask {
   readonly url: string;
   /** Each signs, the newest first. */
@@ -11,13 +11,11 @@ export interface DeliveryTask {
 }
 
 export interface SentMessage {
-  /** The header webhook-id. */
   readonly id: string;
-  /** JSON. */
   readonly body: string;
 }
 
-/** Of one message. `status`: of the response; null where there was none, for the given reason. */
+/** `status` of the response; null without a response, for the given reason. */
 export interface DeliveryReply {
   readonly status: number | null;
   readonly reason: string | null;

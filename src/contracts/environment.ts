@@ -1,7 +1,7 @@
 import { type Static, type TSchemaOptions, Type } from 'typebox';
 import { defaultAnalystLimits } from './analyst-limits.js';
 
-/** What each setting means, in the order of the help. */
+/** In the order of the help. */
 const meanings = {
   HOST: 'address to listen on',
   PORT: 'port to listen on; a taken port is an error',
@@ -49,7 +49,7 @@ const meanings = {
 
 export type EnvironmentName = keyof typeof meanings;
 
-/** @param note on what a value among the allowed ones means */
+/** @param note on a special value */
 const integer = (name: EnvironmentName, minimum: number, maximum: number, fallback: number, note = '') => {
   const allowed = `an integer from ${minimum} to ${maximum}${note}`;
   return Type.Integer({ minimum, maximum, default: fallback, description: meanings[name], allowed });
@@ -75,8 +75,8 @@ const oneOf = <const Values extends string[]>(
 };
 
 /**
- * Every setting, named as its environment variable: the type, the check, the default and the help text.
- * What a pattern cannot say (URLs, keys, files) is checked in config.ts.
+ * Settings by environment variable: type, check, default and help text. config.ts checks what patterns cannot (URLs, keys,
+ * files).
  */
 export const environmentSchema = Type.Object({
   HOST: text('HOST', 'an IP address or a host name', {

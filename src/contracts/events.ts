@@ -4,7 +4,7 @@ import { IsDateTime } from 'typebox/format';
 import { orNull } from './checked.js';
 import { Id } from './ids.js';
 
-/** One answered question, as a platform sends it. Unknown fields are ignored. */
+/** Unknown fields are ignored. */
 export const LearningEvent = Type.Object(
   {
     user_id: Id,
@@ -35,13 +35,13 @@ export const learningEventCheck = Compile(LearningEvent);
 
 export const maxBatchEvents = 1000;
 
-/** A batch: its events are counted, then checked one by one, for each stands alone. */
+/** Only the list is checked here, and each event separately. */
 const EventBatch = Type.Object({
   events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
 });
 export const eventBatchCheck = Compile(EventBatch);
 
-/** What a batch should be: one that has other events is taken, and these are refused one by one. */
+/** The described form of a batch; other events are accepted and rejected one by one. */
 export const WellFormedBatch = Type.Object({
   events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
 });
@@ -53,7 +53,7 @@ export const EventLines = Type.String({
   ],
 });
 
-/** What a counted answer returns; the JSON of it is made in the worker. */
+/** The worker makes its JSON. */
 export const LearningEventResult = Type.Object({
   mastery_before: Type.Number({ minimum: 0, maximum: 1 }),
   mastery_after: Type.Number({ minimum: 0, maximum: 1 }),
@@ -67,13 +67,10 @@ export const LearningEventResult = Type.Object({
   ),
 });
 
-/** How far an answer's clock may run ahead of ours. */
+/** Tolerance for clocks that run ahead. */
 const futureToleranceMs = 5 * 60_000;
 
-/**
- * Unix milliseconds of an RFC 3339 time, or null if it is none.
- * A leap second counts as the second before; digits beyond milliseconds are cut.
- */
+/** Unix milliseconds; null for an invalid time. A leap second counts as the second before; digits after milliseconds are cut. */
 export function parseTime(text: string): number | null {
   if (!strictShape.test(text) || !IsDateTime(text)) return null;
   const ms = Date.parse(
@@ -85,10 +82,10 @@ export function parseTime(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** RFC 3339 alone: the format check also takes forms that only its successor allows. */
+/** The format check also accepts forms of the successor of RFC 3339. */
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
-/** What is wrong with the time of an answer, or null: it lies in 1970 or later, and not in the future. */
+/** Null if the time is valid: 1970 or later, and not in the future. */
 export function occurredAtProblem(ms: number | null, now: number): string | null {
   if (ms === null) return 'must be an RFC 3339 time such as 2026-05-31T12:00:00Z';
   if (ms < 0) return 'must not be before 1970';

@@ -1,12 +1,11 @@
 import type { AttemptRow } from './attempt-row.js';
 
-/** One line of an export: its `type`, and fields whose names become snake_case. */
+/** A line of an export; names become snake_case. */
 export interface ExportRecord {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** Names in snake_case at every depth, values as they are. */
 export const lineOf = (record: ExportRecord): string => `${JSON.stringify(renamed(record))}\n`;
 
 function renamed(value: unknown): unknown {
@@ -18,7 +17,7 @@ function renamed(value: unknown): unknown {
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Every column of the row, by its name in ClickHouse; numbers unrounded. */
+/** Every column of the row with its name in ClickHouse; numbers unrounded. */
 export function attemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
   const { occurredAt, receivedAt, ...answer } = row.event;
   const { isRapid: rapid, ...counted } = row.figures;

@@ -17,7 +17,7 @@ export const GoalBody = Type.Object(
 );
 const goalBodyCheck = Compile(GoalBody);
 
-/** The goal that a body sets. @param now Unix milliseconds. @throws ApiError INVALID_REQUEST */
+/** @param now Unix milliseconds. @throws ApiError INVALID_REQUEST */
 export function readGoalBody(body: unknown, now: number): GoalSetting {
   const { target_score: targetScore, target_date } = checked(goalBodyCheck, body, 'goal');
   const targetDate = target_date ?? null;
@@ -32,7 +32,7 @@ function dateProblem(text: string, now: number): string | null {
   return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
 }
 
-/** Dates that no calendar has, such as 30 February, would come back as other ones. */
+/** Rejects dates such as 30 February, which would be parsed as another day. */
 function isDay(text: string): boolean {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(ms) && dateText(ms) === text;

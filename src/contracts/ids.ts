@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-/** Of texts that people read or compare. */
+/** For texts that people read or compare. */
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
 /**
- * An identifier of a learner, skill, item or event: 1 to 128 characters, counted as code points, without control
- * characters. Compared byte for byte, never normalised.
+ * Identifier of a learner, skill, item or event: 1 to 128 code points without control characters. Compared byte for byte,
+ * never normalised.
  */
 export const Id = Type.String({
   minLength: 1,
@@ -21,5 +21,5 @@ const idCheck = Compile(Id);
 export const learningIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
 
-/** Keys and tenants: 1 to 128 characters that need no escaping anywhere. */
+/** For keys and tenants: need no escaping anywhere. */
 export const plainName = /^[A-Za-z0-9._~-]{1,128}$/;

@@ -1,25 +1,25 @@
 /**
- * Payloads of jobs, with their version. Rolling deploys: a newer process reads every older version named here; an
- * older process that meets a newer one fails the attempt, and the job waits. So: add a version, never change one.
+ * Payloads of jobs, with their version. Rolling deployments: a newer process reads every older version named here; an older
+ * process fails the attempt of a newer one, and the job waits. So add a version, never change one.
  */
 
-/** Prefix of the queues' keys: the hash tag keeps a queue on one node of a Redis Cluster. */
+/** The hash tag keeps a queue on one node of a Redis Cluster. */
 export const queuePrefix = '{bull-0}';
 
 export const drainQueueName = 'drain';
 
 /**
- * Groups of partitions (partition modulo this number) that are drained together, one insert each: ClickHouse likes about one
- * insert a second into a table, and a second group keeps a slow or retried block from holding up everybody.
- * Hazard: a job in the queue keeps its partitions' ranges. Another number would let two jobs drain one range under two
- * tokens: change it only together with the queue's name and with an empty outbox.
+ * Groups of partitions (partition modulo this number) that are drained together with one insert: ClickHouse prefers about one
+ * insert a second per table, and a second group keeps a slow block from delaying everybody.
+ * Hazard: a queued job keeps the ranges of its partitions. With another number two jobs would drain one range under two
+ * tokens: change it only together with the name of the queue and with an empty outbox.
  */
 export const drainShards = 2;
 
-/** One id per shard, so that at most one of its jobs is outstanding. */
+/** At most one pending job per shard. */
 export const drainJobId = (shard: number): string => `drain-${shard}`;
 
-/** Entries of one partition's outbox from `from` to `to`, both included, as they were when the range was fixed. */
+/** Entries `from` to `to` of a partition's outbox, both included, as of when the range was fixed. */
 export interface OutboxRange {
   partition: number;
   from: string;
@@ -27,31 +27,31 @@ export interface OutboxRange {
   rows: number;
 }
 
-/** What a drain job inserts, whoever runs it and however often. */
+/** Inserted by a drain job, the same in every attempt. */
 export interface FixedBatch {
   ranges: OutboxRange[];
   rows: number;
   /** Unix milliseconds on Redis' clock. */
   fixedAt: number;
-  /** The block's token alone is not to be trusted: ask ClickHouse which rows it has. */
+  /** Ask ClickHouse which rows it has: the token of the block is not enough. */
   verify: boolean;
-  /** Its one entry was refused as a whole: its rows are stored one by one, each under a token of its own. */
+  /** ClickHouse rejected the only entry as a whole: its rows are stored one by one, each with its own token. */
   byRow?: boolean;
 }
 
 export interface DrainJobData {
   v: 1;
   shard: number;
-  /** null until the first attempt has fixed the ranges. */
+  /** Null until the first attempt has fixed the ranges. */
   batch: FixedBatch | null;
 }
 
 export const deliveryQueueName = 'deliver';
 
-/** One id per endpoint, so that one run at a time sends its messages. */
+/** At most one run per endpoint sends its messages. */
 export const deliveryJobId = (webhookId: string): string => `deliver-${webhookId}`;
 
-/** Sends what is due of one endpoint; which messages these are, Redis knows. */
+/** Sends the due messages of one endpoint, which Redis knows. */
 export interface DeliveryJobData {
   v: 1;
   tenant: string;

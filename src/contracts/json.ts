@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalid } from '../errors.js';
 import { sliceTurn } from '../slices.js';
 
-/** @throws ApiError INVALID_REQUEST for what is not JSON in UTF-8 */
+/** @throws ApiError INVALID_REQUEST for anything but JSON in UTF-8 */
 export const parseJson = (body: Uint8Array): unknown => parseText(textOf(body));
 
 /** @throws ApiError INVALID_REQUEST */
@@ -27,18 +27,17 @@ export async function parseLarge(body: Uint8Array, maxValues: number): Promise<u
   return parseJson(body);
 }
 
-/** Of this size nothing takes long. */
+/** Smaller bodies need no check. */
 const smallBytes = 16 * 1024;
 const maxDepth = 32;
 
 const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c] as const;
-/** Brackets and braces differ in one bit, which is set here. */
+/** Brackets and braces differ in this bit. */
 const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
 
 /**
- * Looks whether a body is made of few enough values, before it is parsed: those of a MiB of brackets take 200 ms, in
- * which its thread does nothing else.
- * @param maxValues elements of lists and fields of objects, in all @param byLine each line is JSON of its own
+ * Rejects bodies of too many values before parsing: a MiB of brackets blocks the thread for 200 ms.
+ * @param maxValues elements of lists and fields of objects @param byLine each line is a JSON text
  * @throws ApiError INVALID_REQUEST
  */
 export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean): void {
@@ -60,7 +59,7 @@ export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean)
   if (values > maxValues) throw invalid(`The body has more than ${maxValues} values`);
 }
 
-/** @returns where the string ends that begins at `from`; no string reaches beyond its line */
+/** @returns the end of the string, at most the end of its line */
 function endOfString(body: Uint8Array, from: number): number {
   for (let at = from + 1; at < body.length; at++) {
     const byte = body[at];

@@ -1,4 +1,4 @@
-/** API keys: what callers ask for of them. */
+/** Requests for API keys. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalid } from '../errors.js';
@@ -29,10 +29,9 @@ const newCheck = Compile(NewKey);
 export const KeyChange = Type.Object(quota, { examples: [{ requests_per_minute: 120 }] });
 const changeCheck = Compile(KeyChange);
 
-/** Null: no quota. */
 export type Quota = number | null;
 
-/** What is not named is undefined. @throws ApiError INVALID_REQUEST */
+/** Missing fields are undefined. @throws ApiError INVALID_REQUEST */
 export function readNewKey(body: unknown) {
   const wanted = checked(newCheck, body, 'key');
   const named: readonly Scope[] | undefined = wanted.scopes ?? undefined;

@@ -1,4 +1,4 @@
-/** A tenant's model as it is stored: JSON in Redis and ClickHouse. The catalogue is stored apart from it. */
+/** A tenant's model as JSON in Redis and ClickHouse. The catalogue is stored separately. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
@@ -88,7 +88,7 @@ const StoredModel = Type.Object({
   skills: Type.Array(StoredSkill),
 });
 
-/** What is read of a report again, for the rows of skills; all of it is in ClickHouse as it was published. */
+/** Fields of a report that are read again, for the rows of skills; ClickHouse has the whole report. */
 const Loss = Type.Union([Figure, Type.Null()]);
 const SkillReport = Type.Object({
   ...{ skillId: Type.String(), oldLogLoss: Loss, newLogLoss: Loss },
@@ -100,7 +100,7 @@ const modelCheck = Compile(StoredModel);
 const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
-/** JSON with a line for each skill, so that it can be read a piece at a time. */
+/** JSON with one line per skill, so that it can be read in pieces. */
 export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
   const head = JSON.stringify({ format, ...model, skills: [] });
   const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
@@ -119,8 +119,8 @@ export function decodeModel(text: string): TenantModel {
 }
 
 /**
- * Reads a model, and yields between its skills: of a large one that takes long.
- * @throws Error for a model that this version of the service cannot read: damaged, or of a newer version
+ * Yields between skills, because a large model takes long.
+ * @throws Error for a damaged model or another format
  */
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g); // one at a time
@@ -148,14 +148,14 @@ function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'):
   throw new Error(`the stored ${what} cannot be read: ${where}`);
 }
 
-/** @throws Error for what is none */
+/** @throws Error for an invalid report */
 export const decodeReport = (text: string): Static<typeof StoredReport> =>
   checkedBy(reportCheck, JSON.parse(text), 'report of a fit');
 
-/** A version came into force. */
+/** A version became active. */
 export interface ModelChange {
   readonly tenant: string;
-  /** Number of the change within the tenant, from 1 without gaps. */
+  /** Number within the tenant, from 1 without gaps. */
   readonly change: number;
   readonly version: number;
   readonly basedOn: number;
@@ -164,7 +164,7 @@ export interface ModelChange {
   readonly publishedAt: number;
 }
 
-/** A change with what it brought into force; both texts are empty for version 0 and for what is no longer kept. */
+/** With model and report; both are empty for version 0 and for versions that are no longer kept. */
 export interface RecordedChange extends ModelChange {
   /** JSON as `encodeModel` makes it, and of a `FitReport`. */
   readonly model: string;

@@ -1,17 +1,17 @@
 /**
- * Ids in the outbox. A commit appends one entry for all rows of a batch in a partition; a row's id is that of its entry
- * with the row's place in it. In ClickHouse it is the pair (outbox_ms, outbox_seq), in text `ms-seq`, as Redis writes the
- * ids of entries: only the second half shows which of the two it is.
+ * Ids in the outbox. A commit appends one entry for all rows of a batch in a partition. The id of a row is that of its entry with
+ * the position of the row. ClickHouse stores it as (outbox_ms, outbox_seq); the text `ms-seq` has the form of entry ids in
+ * Redis, and only the second part tells which of the two it is.
  */
 import { inParts } from '../lists.js';
 
-/** More than the rows of any entry. */
+/** Above the number of rows of any entry. */
 const placesOfEntry = 65_536;
 
-/** Rows that are written as one entry at most: a fraction of a millisecond of whoever reads it. */
+/** Limit of rows in one entry: a fraction of a millisecond for each reader. */
 const maxEntryRows = 512;
 
-/** Rows in their order as the texts of entries, in as few as may be: a line feed between two rows. */
+/** Joins rows to as few entries as possible, with line feeds. */
 export const entriesOf = (rows: readonly string[]): string[] =>
   inParts(rows, maxEntryRows).map((some) => some.join('\n'));
 
@@ -21,16 +21,16 @@ export interface OutboxId {
   readonly seq: number;
 }
 
-/** The last row that a partition's outbox was ever given, and when that was asked. */
+/** Last row ever added to the outbox of a partition, and when Redis was asked. */
 export interface LastRow {
   readonly partition: number;
   readonly ms: number;
   readonly seq: number;
-  /** Redis' clock, Unix milliseconds: rows added later have this in their ids or more. */
+  /** Redis' clock, Unix milliseconds: later rows have this time or more in their ids. */
   readonly askedAt: number;
 }
 
-/** @param text what an erasure or a stream says. @throws Error for what is no id */
+/** @throws Error for an invalid id */
 export function parseId(text: string): OutboxId {
   const [ms = Number.NaN, seq = Number.NaN] = text.split('-').map(Number);
   if (!Number.isSafeInteger(ms) || !Number.isSafeInteger(seq)) throw new Error(`not an outbox id: ${text}`);
@@ -42,10 +42,10 @@ function rowIdOf(entryId: string, place: number): OutboxId {
   return { ms, seq: seq * placesOfEntry + place };
 }
 
-/** Rows of entries before this one are below. */
+/** Rows of earlier entries are below. */
 export const firstRowOf = (entryId: string): OutboxId => rowIdOf(entryId, 0);
 
-/** Rows of this entry and those before are not above. */
+/** Rows of this entry and earlier ones are not above. */
 export const lastRowOf = (entryId: string): OutboxId => rowIdOf(entryId, placesOfEntry - 1);
 
 export const entryIdOf = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / placesOfEntry)}`;

@@ -1,17 +1,17 @@
 /** Entity tags (RFC 9110, 8.8.3) and the condition of a write on them (13.1.1). */
 import { invalid } from '../errors.js';
 
-/** A value with the tag, opaque and without quotes, by which a caller sees whether it has changed. */
+/** A value with its opaque tag, without quotes. */
 export type Tagged<Value> = { readonly value: Value; readonly tag: string };
 
-/** Tags that a write depends on: any (`*`), or one of a list; null: no condition. */
+/** Tags that a write requires: any (`*`) or one of a list; null: no condition. */
 export type IfMatch = '*' | readonly string[] | null;
 
 const listItem = /^(W\/)?"([\x21\x23-\x7E\x80-\xFF]*)"$/;
 
 /**
- * What a write depends on. The comparison is strong: a weak tag of the list never matches, so it is left out.
- * @throws ApiError INVALID_REQUEST for what is neither `*` nor a list of tags
+ * The comparison is strong: weak tags never match, so they are left out.
+ * @throws ApiError INVALID_REQUEST for other values
  */
 export function parseIfMatch(header: string | null): IfMatch {
   if (header === null) return null;
@@ -25,7 +25,7 @@ export function parseIfMatch(header: string | null): IfMatch {
   return tags.flatMap((tag) => (tag === null || tag[1] !== undefined ? [] : [tag[2] as string]));
 }
 
-/** Commas inside of quotes part nothing; empty items are allowed and mean nothing (RFC 9110, 5.6.1). */
+/** Commas in quotes do not separate; empty items are ignored (RFC 9110, 5.6.1). */
 const splitList = (text: string): string[] =>
   (text.match(/(?:"[^"]*"|[^,"])+|"/g) ?? []).map((item) => item.trim()).filter((item) => item !== '');
 

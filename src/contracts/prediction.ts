@@ -1,6 +1,6 @@
 /**
- * JSON of forecasts as callers read them; fields for another horizon are named after its days. That of a prediction is
- * written out, for making an object of it first takes several times as long.
+ * JSON of forecasts; fields for another horizon are named after its days. Predictions are written as text, because building an
+ * object first takes several times as long.
  */
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../domain/base/common.js';
@@ -17,7 +17,7 @@ import type { Practice } from '../domain/tracing/daily.js';
 
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
 
-/** @param reason why there is no advice; null where there is some */
+/** @param reason why there is no advice; null with advice */
 export function predictionJson(
   forecast: LearnerForecast,
   advice: readonly StudyAdvice[],

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Where addresses of IPv6 that stand for one of IPv4 have its bytes; those of Teredo are inverted (RFC 4380). */
+/** Position of the IPv4 address in IPv6 addresses that embed one; Teredo inverts the bytes (RFC 4380). */
 const embedded = [
   { network: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), at: 12, mask: 0 },
   { network: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), at: 12, mask: 0 },
@@ -11,7 +11,7 @@ const embedded = [
   { network: ipaddr.IPv6.parseCIDR('2001::/32'), at: 12, mask: 0xff },
 ] as const;
 
-/** The only part of IPv6 that is given out (RFC 4291); the library takes the rest of it for public. */
+/** The only public part of IPv6 (RFC 4291); the library also accepts the rest. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 function unwrapped(address: Address): Address {
@@ -22,7 +22,7 @@ function unwrapped(address: Address): Address {
   return new ipaddr.IPv4(bytes.map((byte) => byte ^ mask));
 }
 
-/** Whether a literal IP address is one of the public internet: not private, loopback, link-local, shared or reserved. */
+/** False for private, loopback, link-local, shared and reserved addresses. */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
   const address = unwrapped(ipaddr.parse(text));
@@ -30,7 +30,7 @@ export function isPublicAddress(text: string): boolean {
   return address.range() === 'unicast';
 }
 
-/** Whether a URL names an address that is not public. Those of a name are to be looked at when it is connected to. */
+/** For literal addresses only: a host name is checked when it is resolved. */
 export function namesPrivateAddress({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && !isPublicAddress(host);

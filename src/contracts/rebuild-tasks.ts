@@ -1,4 +1,4 @@
-/** What a rebuild moves from ClickHouse to Redis, and what crosses the boundary to the threads that replay learners. */
+/** Data of a rebuild from ClickHouse to Redis, and messages of its threads. */
 import type { SkillEntry } from '../domain/catalogue/catalogue.js';
 import type { GoalChange, SkillChange, TakenBackAnswer } from './journal.js';
 import type { LearnerPlace } from './learner-name.js';
@@ -7,12 +7,12 @@ import type { LearnerPlace } from './learner-name.js';
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
 export type CatalogueRecord = SkillChange & SkillEntry;
 
-/** The event id of a retracted answer: a late repeat must not count it again. */
+/** A late repeat of a retracted answer must not count again. */
 export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' | 'firstAnswer'>;
 
 export interface AnsweredSkill {
   readonly skillId: string;
-  /** Some of those who answered it, as many as make it known (`learnersOfKnownSkill`). */
+  /** Some learners who answered it: at most `learnersOfKnownSkill`. */
   readonly userIds: readonly string[];
 }
 
@@ -32,8 +32,8 @@ export interface DayOfAnswers {
 }
 
 /**
- * Rows of whole learners, in the order of tenant and user, as the threads read them: the columns of contracts/attempt-row.ts,
- * a tab, and an empty field or the snapshot that the learner's next rows follow on; a line feed behind each.
+ * Rows of whole learners, by tenant and user: the columns of contracts/attempt-row.ts, a tab, and the snapshot that the next
+ * rows of the learner continue, or nothing; a line feed after each.
  */
 export type LearnerRows = Uint8Array;
 
@@ -44,15 +44,15 @@ interface Task {
 
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
-  /** Event ids of answers that arrived at this Unix second or later are remembered. */
+  /** Event ids of later answers are remembered; Unix seconds. */
   readonly idsFrom: number;
 }
 
 export interface CompareTask extends Task {
   readonly kind: 'compare';
-  /** Rows that wait in Redis, in no order; one may be among `rows` as well. */
+  /** Rows that wait in Redis, unordered; may repeat some of `rows`. */
   readonly waiting: readonly string[];
-  /** Learners who are in Redis: one without any row differs. */
+  /** Learners in Redis: one without rows is a difference. */
   readonly known: readonly LearnerPlace[];
 }
 
@@ -62,14 +62,14 @@ interface Reply {
 }
 
 export interface RestoreReply extends Reply {
-  /** Names of some learners whose rows have gaps or doubles. */
+  /** Some learners whose rows have gaps or duplicates. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
 }
 
 export interface CompareReply extends Reply {
   readonly differing: readonly { readonly learner: string; readonly what: string }[];
-  /** Learners of whom Redis has more answers than there were rows. */
+  /** Learners with more answers in Redis than rows. */
   readonly behind: readonly LearnerPlace[];
 }
 

@@ -8,7 +8,7 @@ import { checked, orNull } from './checked.js';
 import { snakeCase } from './export-record.js';
 import { noControls } from './ids.js';
 
-/** A weight of less could vanish in sums. */
+/** Smaller weights could vanish in sums. */
 export const weightBounds = { low: 1e-6, high: 1000 } as const;
 
 const Sourced = Type.Object({ source: orNull(Type.Enum(['default', 'fitted', 'manual'])) });
@@ -30,7 +30,7 @@ const SkillBody = Type.Object({
       description: 'Within the section; absent: 1',
     }),
   ),
-  /** What a skill's answer shows as default or fitted is no setting: it may be sent back. */
+  /** Parameters shown as default or fitted are no setting: they may be sent back. */
   parameters: orNull(Sourced),
 });
 const skillBodyCheck = Compile(SkillBody);
@@ -50,7 +50,7 @@ export const ManualParameters = Type.Object({
 });
 const manualCheck = Compile(ManualParameters);
 
-/** Both checks of a skill's body as one schema. */
+/** Both checks as one schema, for the description. */
 export const SkillRequest = Type.Object(
   {
     ...SkillBody.properties,
@@ -59,7 +59,7 @@ export const SkillRequest = Type.Object(
   { examples: [{ name: 'Linear equations', section: 'math', weight: 2 }] },
 );
 
-/** What a body sets of a skill; what it leaves out is not set. @throws ApiError INVALID_REQUEST */
+/** Missing fields are not set. @throws ApiError INVALID_REQUEST */
 export function readSkillBody(body: unknown): SkillSetting {
   const { name, section, weight, parameters } = checked(skillBodyCheck, body, 'skill');
   const source = parameters?.source;
@@ -81,7 +81,7 @@ function readParameters(body: unknown): BktParameters {
   throw invalid(`Invalid skill: ${path} ${misfit.message}`, [{ path, message: misfit.message }]);
 }
 
-/** As they are shown, so that a skill that is read and written back stays the same. */
+/** Rounded as in responses, so that a skill that is read and written back stays the same. */
 const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParameters => ({
   pInit: round4(sent.p_init),
   pLearn: round4(sent.p_learn),

@@ -5,7 +5,6 @@ export interface DayRange {
   readonly to: number;
 }
 
-/** A tenant has no colon (contracts/environment.ts). */
 export const tenantDay = (tenant: string, day: number): string => `${tenant}:${day}`;
 
 export function readTenantDay(name: string): { tenant: string; day: number } {
@@ -13,5 +12,5 @@ export function readTenantDay(name: string): { tenant: string; day: number } {
   return { tenant: name.slice(0, colon), day: Number(name.slice(colon + 1)) };
 }
 
-/** In the place of a day: all of them together. No answer is of 1970. */
+/** Instead of a day: all days. No answer is from 1970. */
 export const allDays = 0;

@@ -1,6 +1,6 @@
 /**
- * Events that a tenant's endpoints are told of (standardwebhooks.com): one is written to Redis in the step that decides it, and
- * becomes a message for each endpoint afterwards.
+ * Events for a tenant's endpoints (standardwebhooks.com): written to Redis in the step that decides them, and later turned into a
+ * message for each endpoint.
  */
 import { randomUUID } from 'node:crypto';
 import type { CorrectedRows } from './corrections.js';
@@ -18,17 +18,16 @@ export interface WebhookEvent {
   readonly id: string;
   readonly tenant: string;
   readonly type: WebhookType;
-  /** What receivers get: JSON of `type`, `timestamp` and `data`. */
+  /** JSON of `type`, `timestamp` and `data`, as sent to receivers. */
   readonly body: string;
 }
 
-/** The learner's hash in an event's id, by which an erasure finds it; null for an event of no learner. */
+/** Learner hash in an event id, for erasures; null for an event without a learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
 /**
- * Of histories that erasures have ended.
- * @returns whether an event is of one of them, by its id and its time, in milliseconds on Redis' clock; of the millisecond of the
- * erasure itself it is taken for one of before
+ * For erased histories: whether an event belongs to one, by its id and its time in milliseconds on Redis' clock. The millisecond
+ * of the erasure counts as before it.
  */
 export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
   const ends = new Map(rows.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
@@ -36,9 +35,8 @@ export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: nu
 }
 
 /**
- * @param userId null for an event of no learner
- * @param at Unix milliseconds
- * @param data as src/contracts/responses/webhooks.ts describes it
+ * @param userId null for an event without a learner @param at Unix milliseconds
+ * @param data as described in src/contracts/responses/webhooks.ts
  */
 export function webhookEvent(
   type: WebhookType,
@@ -48,16 +46,16 @@ export function webhookEvent(
   data: object,
 ): WebhookEvent {
   const learner = userId === null ? '' : `${learnerHash(tenant, userId)}_`;
-  // Node makes these many at a time: random bytes for each event cost as much as all the rest of it.
+  // Node generates UUIDs in batches: random bytes for each event cost as much as everything else.
   const id = `msg_${learner}${randomUUID()}`;
   return { id, tenant, type, body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }) };
 }
 
-/** Fields of an entry of an event stream, in turn with their values. */
+/** Fields and values of an entry of an event stream. */
 export const eventFields = ({ id, tenant, type, body }: WebhookEvent): string[] => [
   ...['i', id, 't', tenant, 'y', type, 'b', body],
 ];
 
-/** @param wanted types that a tenant's endpoints ask for, as they stand in Redis: each between spaces, `*` for all */
+/** @param wanted types in Redis: each between spaces, `*` for all */
 export const isWanted = (wanted: string, type: WebhookType): boolean =>
   wanted.includes(` ${type} `) || wanted.includes(' * ');

@@ -1,4 +1,4 @@
-/** Endpoints of webhooks: what callers set of them. */
+/** Webhook endpoints: requests and stored records. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { invalid } from '../errors.js';
@@ -8,7 +8,7 @@ import { parseJson } from './json.js';
 import { namesPrivateAddress } from './public-address.js';
 import { type WebhookType, webhookTypes } from './webhook-events.js';
 
-/** Those that an endpoint can ask for: a test is sent to one alone. */
+/** Types to subscribe to: a test is sent to one endpoint. */
 export const askedTypes: readonly WebhookType[] = webhookTypes.filter((type) => type !== 'webhook.test');
 
 export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
@@ -18,28 +18,24 @@ export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
 });
 export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
 
-/**
- * Why an endpoint is sent nothing: by request; it answered 410; it failed for days; too much waited for it; it was restored
- * without its secrets.
- */
+/** Reasons: by request; it responded 410; it failed for days; too many messages waited; it was restored without secrets. */
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-/** As it is kept in Redis. Times are Unix milliseconds. */
+/** In Redis. Times are Unix milliseconds. */
 export const StoredWebhook = Type.Object({
   v: Type.Literal(1),
   ...{ tenant: Type.String(), id: Type.String(), url: Type.String({ minLength: 1 }), eventTypes: EventTypes },
   description: nullable(Type.String()),
-  /** Null: it is enabled. */
+  /** Null: enabled. */
   disabledReason: nullable(Type.Enum([...disabledReasons])),
   createdAt: Type.Integer(),
-  /** Higher with every change. */
   updatedAt: Type.Integer(),
-  /** Newest first; `until`: when one that was replaced ends. */
+  /** Newest first; `until`: end of a replaced secret. */
   secrets: Type.Array(Type.Object({ secret: Type.String(), until: nullable(Type.Integer()) })),
 });
 export type StoredWebhook = Static<typeof StoredWebhook>;
-/** What a rebuild can restore. */
+/** Restored by a rebuild. */
 export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
 export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
@@ -62,14 +58,14 @@ export const Rotation = Type.Object(
 );
 const rotationCheck = Compile(Rotation);
 
-/** @param allowPrivate whether http and addresses that are not public may be used. @throws ApiError INVALID_REQUEST */
+/** @param allowPrivate allows http and addresses that are not public. @throws ApiError INVALID_REQUEST */
 export function readNewWebhook(body: unknown, allowPrivate: boolean): WebhookSetting {
   const { url, event_types: eventTypes, description } = checked(newCheck, body, 'webhook');
   refuseMisfit(url, eventTypes, allowPrivate);
   return { url, eventTypes, description: description || null };
 }
 
-/** What a body changes: null is left as it is; an empty description is none. @throws ApiError INVALID_REQUEST */
+/** Null keeps the value; an empty description removes it. @throws ApiError INVALID_REQUEST */
 export function readWebhookChange(body: unknown, allowPrivate: boolean) {
   const change = checked(changeCheck, body, 'webhook');
   const { url = null, event_types: eventTypes = null, description = null, enabled = null } = change;
@@ -77,11 +73,11 @@ export function readWebhookChange(body: unknown, allowPrivate: boolean) {
   return { url, eventTypes, description, enabled };
 }
 
-/** Whether the old secrets end at once; the body may be empty. @throws ApiError INVALID_REQUEST */
+/** Whether old secrets end immediately; the body may be empty. @throws ApiError INVALID_REQUEST */
 export const readRotation = (body: Uint8Array): boolean =>
   body.length > 0 && checked(rotationCheck, parseJson(body), 'rotation').revoke_old === true;
 
-/** What schemas cannot say. */
+/** Checks beyond the schemas. */
 function refuseMisfit(url: string | null, eventTypes: readonly string[], allowPrivate: boolean): void {
   const refuse = (path: string, message: string): never => {
     throw invalid(`Invalid webhook: ${path} ${message}`, [{ path, message }]);

@@ -7,10 +7,9 @@ import { noteAnswer, type RequestLog, type RouteFigures } from './request-log.js
 import { beginSpan, endSpan } from './request-span.js';
 import { decodeParameter, decompress, type Match, type Reply } from './route.js';
 
-/** Requests of a server that are not answered. */
+/** Open requests of a server. */
 export type Traffic = { open: number; closing: boolean; onIdle: () => void };
 
-/** What all requests of a route share. */
 interface Serving {
   readonly match: Match;
   readonly gate: Gate;
@@ -24,7 +23,7 @@ const json = { 'Content-Type': 'application/json' };
 const closes = { Connection: 'close' };
 const noBody = Buffer.alloc(0);
 
-/** One request on the way to its answer. By callbacks: promises took half of what a counted answer cost here (ADR 32). */
+/** One request until its response. Callbacks, because promises took half of the cost of a counted answer (ADR 32). */
 export class Answering {
   private readonly since = performance.now();
   private readonly headers: Headers[];
@@ -81,7 +80,7 @@ export class Answering {
     coming.then(next).catch((error) => this.fail(error));
   }
 
-  /** What is not meant for callers becomes INTERNAL, and a log line. */
+  /** Other errors than ApiError become INTERNAL and a log line. */
   private fail(error: unknown): void {
     const replyOf = this.serving.match.protocol?.errorReply ?? errorReply;
     if (error instanceof ClientGone) this.end(null);
@@ -105,7 +104,7 @@ export class Answering {
     if (reply.headers?.['Content-Type'] === undefined && status !== 204) headers.push(json);
     if (reply.headers !== undefined) headers.push(reply.headers);
     const refused = exchange.framingProblem !== null || error?.code === 'PAYLOAD_TOO_LARGE';
-    // Who stays is closed when all are answered: at once would cut an answer that is still being read.
+    // Connections that stay open are closed when all requests are answered: closing now would cut a response that is being read.
     if (this.serving.traffic.closing) headers.push(closes);
     const over = (): void => this.end(reply);
     if (pieces === undefined) exchange.answer({ status, headers, body }, refused, over);

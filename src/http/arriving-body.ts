@@ -1,11 +1,11 @@
-/** Of all bodies together that arrive in several pieces. */
+/** For all bodies together that arrive in several pieces. */
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
-/** Beyond it, a body is given up where others need its room: who sends a byte now and then keeps nobody out. */
+/** An older body is given up if others need its room, so that slow senders block nobody. */
 const maxWaitMs = 10_000;
 
-/** In the order in which they began. */
+/** Oldest first. */
 const holders = new Set<{ readonly since: number; readonly giveUp: () => void }>();
 
 function makeRoom(bytes: number): boolean {
@@ -19,17 +19,17 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * A body that arrives in pieces, in one piece of memory whose whole room is counted: a piece may be a single byte, and an
- * object for each of them would take a hundred.
+ * A body that arrives in pieces, in one buffer whose whole capacity is counted. An object for each piece would take a hundred
+ * bytes for one.
  *
  * @param most bytes that are ever added
- * @param onGivenUp called where there is no room, or others need it: nothing is kept from then on
+ * @param onGivenUp called if there is no room, or others need it; later pieces are dropped
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);
   let size = 0;
   let isGivenUp = false;
-  /** Gives the memory back, however often it is called. */
+  /** Releases the memory; may be called again. */
   const forget = (): void => {
     holders.delete(holder);
     allBytes -= bytes.length;
@@ -53,14 +53,13 @@ export function createArrivingBody(most: number, onGivenUp: () => void) {
     bytes.set(before);
   };
   return {
-    /** Copies the piece, where there is room for it. */
     add: (piece: Uint8Array): void => {
       if (size + piece.length > bytes.length) grow(size + piece.length);
       if (isGivenUp) return;
       bytes.set(piece, size);
       size += piece.length;
     },
-    /** What has come; it is forgotten here. */
+    /** The received bytes, which are released. */
     take: (): Buffer => {
       const all = bytes.subarray(0, size);
       forget();

@@ -3,13 +3,12 @@ import { singleFlights } from '../concurrency.js';
 import { type Grant, hashKey } from '../contracts/access.js';
 import { unauthorized } from '../errors.js';
 
-/** A revoked key works at most this long. */
+/** Maximum time for which a revoked key still works. */
 const trustedMs = 2000;
-/** Of the keys that work and of the others, each: made-up keys push out nobody who has one. */
+/** Limit of valid keys and of invalid ones: invalid keys cannot evict valid ones. */
 const maxRemembered = 10_000;
 
 interface Keys {
-  /** Null for an unknown key. @throws ApiError UNAVAILABLE */
   find(keyHash: string): Promise<Grant | null>;
 }
 
@@ -18,17 +17,17 @@ interface LookUp {
   readonly until: number;
 }
 
-/** Keys seen last, in front of the digests: one costs more than all other checks of a head. A power of 2. */
+/** Recent keys, looked up without a digest, which costs more than all other checks of a head. A power of 2. */
 const lastKeys = 1024;
 
-/** The secret keeps outsiders from knowing a key's place, so that no time reveals what stands there. */
+/** The secret hides the place of a key, so that timing reveals nothing. */
 function placeOf(secret: number, key: string): number {
   let mixed = secret;
   for (let i = 0; i < key.length; i++) mixed = Math.imul(mixed ^ key.charCodeAt(i), 0x01000193);
   return (mixed ^ (mixed >>> 15)) & (lastKeys - 1);
 }
 
-/** In constant time, whichever character differs. The length of a key is no secret. */
+/** In constant time for keys of one length, which is no secret. */
 function isSame(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let difference = 0;
@@ -39,10 +38,10 @@ function isSame(one: string, other: string): boolean {
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 /**
- * Keys are only ever stored and looked up as SHA-256 digests. What was looked up lately is kept under a digest made with a
- * secret of this process: tables compare such names byte by byte, which reveals nothing about a key or the digest in store.
+ * Keys are stored and looked up as SHA-256 digests only. Recent look-ups are kept under digests with a secret of this process:
+ * map look-ups compare these byte by byte, which reveals nothing about a key or its stored digest.
  *
- * @param now monotonic clock in milliseconds: a clock that is set back would keep a revoked key alive
+ * @param now monotonic clock in milliseconds: a clock set back would keep a revoked key valid
  */
 export function createAuthenticator(keys: Keys, now: () => number) {
   const secret = randomBytes(16).toString('hex');
@@ -53,7 +52,7 @@ export function createAuthenticator(keys: Keys, now: () => number) {
   const unknown = new Map<string, LookUp>();
 
   const lookUpOf = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
-    // From here on, not from when the answer was read: a process may have stood still in between.
+    // Measured from the request, not from the reply: the process may have been blocked in between.
     const until = now() + trustedMs;
     const grant = await keys.find(hashKey(key));
     known.delete(name);
@@ -65,7 +64,7 @@ export function createAuthenticator(keys: Keys, now: () => number) {
   });
 
   return {
-    /** At once for a key that was looked up lately. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
+    /** Synchronous for a recent key. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
     authenticate: (key: string | null): Grant | Promise<Grant> => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
       const place = placeOf(placeSecret, key);

@@ -1,8 +1,8 @@
 /**
- * One request and its one answer over uWebSockets.js: with response-stream.ts the only module that touches HttpResponse.
+ * One request and its response. Only this module and response-stream.ts touch HttpResponse.
  *
- * Hazards: request data is gone after the handler's first await, so everything is read at once. A response that is neither
- * answered nor aborted, or touched after its end, kills the process. Every write is corked.
+ * Hazards: request data is invalid after the first await of the handler, so everything is read immediately. A response that is
+ * neither answered nor aborted, or touched after its end, ends the process. Every write is corked.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -14,60 +14,58 @@ import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
 import { nothing, OpenResponse, type UnreadAnswers } from './response-stream.js';
 import type { Match } from './route.js';
 
-/** The error of a body whose client disconnected: nobody is there to answer. */
+/** The client disconnected before its body was complete. */
 export class ClientGone extends Error {}
 
 export type Headers = Readonly<Record<string, string>>;
 
 interface Head {
   readonly status: number;
-  /** One after the other, as they were gathered: to put them together costs as much as to write them. */
+  /** A list, because merging costs as much as writing. */
   readonly headers: readonly Headers[];
 }
 
 type Answer = Head & { readonly body: string | Buffer };
 
-/** Takes the whole body, or why there is none: ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone. */
+/** Gets the whole body or the reason why it is missing: ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone. */
 type TakeBody = (body: Buffer | Error) => void;
 
-/** How much of a body that nobody wants is read and dropped, so that the client gets to see the answer. */
+/** Bytes of a rejected body that are read and dropped, so that the client sees the response. */
 const drainedBytes = 16 * 1024 * 1024;
 
-/** Each piece costs as much as a thousand bytes: half a megabyte sent byte by byte would stop everybody else for seconds. */
+/** Each piece costs as much as 1,000 bytes: half a megabyte in single bytes would block all others for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** A class: methods of an object literal would be made again with every request. */
+/** A class, because an object literal would create its methods again for each request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
-  /** Query as it was sent, without the question mark; empty where the route reads none. */
+  /** As sent, without the question mark; empty if the route reads none. */
   readonly query: string;
-  /** Those of the path, still percent-encoded. */
+  /** Path parameters, percent-encoded. */
   readonly parameters: string[] = [];
   readonly requestId: string;
-  /** Why the request's framing is refused, or null. */
   readonly framingProblem: string | null;
   span: Span | null = null;
   private readonly headers: readonly string[];
   /**
-   * Turn of the event loop in which it came. Nothing is answered in it: thousands of requests that a client sends at once would
-   * all be handled before others', while the next request ends a connection with an unanswered one. And a small body comes
-   * with its head: after the turn it is received.
+   * Turn of the event loop in which the request arrived. It is not answered in this turn, for two reasons: thousands of requests
+   * that a client sends together would delay all others, and the next request ends a connection with an unanswered one. A
+   * small body arrives with its head, so it is complete after the turn.
    */
   private readonly turn = turnNow();
-  /** Whether the whole body is there, though perhaps not kept. */
+  /** The whole body has arrived, even if it was dropped. */
   private received: boolean;
-  /** Whether an answer in pieces waits for the end of a body that nobody wants. */
+  /** A streamed response waits for the end of a body that is dropped. */
   private awaitsBody = false;
   /** Bytes dropped since an early answer; 0 before one. */
   private draining = 0;
-  /** Null until it is known. */
   private body: Buffer | Error | null = null;
   private take: TakeBody = nothing;
 
   constructor(res: HttpResponse, req: HttpRequest, { route, parameters }: Match, unread: UnreadAnswers) {
     super(res, unread);
     const { headers, framingProblem } = readHeaders(req);
-    // Each question to uWebSockets.js makes a text.
+    // Each call of uWebSockets.js creates a string.
     this.method = route === null || route.method === 'GET' ? req.getMethod().toUpperCase() : route.method;
     this.query = route?.query ? (req.getQuery() ?? '') : '';
     while (this.parameters.length < parameters)
@@ -75,7 +73,7 @@ export class Exchange extends OpenResponse {
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
-    // A refused body is received as well, so that the client sees the answer: nothing of it is kept.
+    // A rejected body is received but not kept, so that the client sees the response.
     const sendsBody = this.header('content-length') || this.header('transfer-encoding');
     const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
     this.received = limit === null;
@@ -86,7 +84,6 @@ export class Exchange extends OpenResponse {
     });
   }
 
-  /** First value of a header, by its lower-case name; null if it was not sent. */
   header(name: string): string | null {
     return headerOf(this.headers, name);
   }
@@ -95,21 +92,18 @@ export class Exchange extends OpenResponse {
     return this.headers.filter((_, i) => i % 2 === 0);
   }
 
-  /** The address of whoever is connected; empty once it is gone. */
+  /** Address of the client; empty after it disconnected. */
   peer(): string {
     return this.done ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }
 
-  /** Hands the body over, once, as soon as it is known to fit or not. */
+  /** Calls `take` once, when the body is complete or rejected. */
   onBody(take: TakeBody): void {
     if (this.body === null) this.take = take;
     else take(this.body);
   }
 
-  /**
-   * Sends the answer, unless the client is gone; call it once.
-   * @param over called when the client has taken it, or is gone or given up
-   */
+  /** Call it once. @param over called when the client has received the response, disconnected or was given up */
   answer(answer: Answer, closeConnection: boolean, over: () => void): void {
     if (this.turn === turnNow()) setImmediate(() => this.answer(answer, closeConnection, over));
     else if (this.done) over();
@@ -123,9 +117,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Sends an answer of any length, piece by piece as the client reads. A body that a GET should not have is read before: in the
-   * end uWebSockets.js can close only with a header, which it would write among the pieces.
-   * @throws what the pieces throw
+   * Streams a response as the client reads. The body of the request is read first: uWebSockets.js can close a connection only
+   * with a header, which it would write between the pieces. @throws what the pieces throw
    */
   async stream(head: Head, pieces: AsyncIterable<string>): Promise<void> {
     if (this.turn === turnNow()) await nextTurn();
@@ -136,7 +129,7 @@ export class Exchange extends OpenResponse {
     await this.sendPieces(pieces);
   }
 
-  /** Resolves as well when the response is done. */
+  /** Also resolves when the response is done. */
   private wholeBody(): Promise<void> {
     this.awaitsBody = true;
     return new Promise((resolve) => {
@@ -151,7 +144,7 @@ export class Exchange extends OpenResponse {
     this.take(body);
   }
 
-  /** Collects the body, never more than the limit. */
+  /** Keeps at most `limit` bytes. */
   private receiveBody(limit: number): void {
     let arriving: ArrivingBody | null = null;
     let size = 0;
@@ -183,7 +176,7 @@ export class Exchange extends OpenResponse {
       if (this.awaitsBody && size > drainedBytes) return this.cut();
       if (this.body !== null) return;
       if (size > limit) refuse(tooLarge(limit));
-      // The chunk's memory is taken back when this callback returns.
+      // The chunk is invalid after this callback.
       else if (isWhole) this.settleBody(Buffer.from(new Uint8Array(chunk)));
       else keep(new Uint8Array(chunk));
     });
@@ -193,9 +186,9 @@ export class Exchange extends OpenResponse {
     let sent = false;
     this.res.cork(() => {
       writeHead(this.res, answer);
-      // 0: the body is all that will come.
+      // 0: the body is complete.
       if (answer.status !== 204) sent = this.res.tryEnd(answer.body, 0)[1];
-      // With a length it would be an answer that RFC 9110 forbids.
+      // RFC 9110 forbids a length here.
       else sent = this.res.endWithoutBody() !== null;
     });
     if (!sent) this.sendRest(bytesOf(answer.body), over);
@@ -206,12 +199,13 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Answers while the body may still be arriving, then drops what follows and closes. With end() uWebSockets.js would read on
-   * for ever, or close at once, so that the client's kernel drops the answer with the reset. So the whole answer goes out as
-   * the last header line, and the response stays open until the rest of the body has been read (ADR 7).
+   * Responds while the body may still be arriving, then drops the rest and closes. After end(), uWebSockets.js would read without
+   * end, or close immediately, so that the kernel of the client drops the response. Therefore the whole response is sent as the
+   * last header line, and the response stays open until the rest of the body has been read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
-    // The line feed that ends a header line becomes the body's last two bytes: white space after a text, and behind the end
+    // The line feed after a header line becomes the last two bytes of the body: white space after a text, ignored after the end
+    // of gzip.
     // of gzip, where readers stop.
     const length = Buffer.byteLength(answer.body) + 2;
     const lastLine = Buffer.concat([Buffer.from(`${length}\r\n\r\n`), bytesOf(answer.body)]);
@@ -220,8 +214,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * An answer to HEAD closes as well: without a body there is no call that keeps no more than the socket takes.
-   * @param lastLine of the header by which GET states the length: it ends the head, and may have the body behind it
+   * Also closes after HEAD: no other call without a body is bounded by what the socket accepts.
+   * @param lastLine of the header with the length; it ends the head, and may be followed by the body
    */
   private closeAfter({ status, headers }: Head, lastName: string, lastLine: string | Buffer): void {
     this.draining = 1;
@@ -237,7 +231,7 @@ export class Exchange extends OpenResponse {
   private drain(bytes: number, isLast: boolean): void {
     this.draining += bytes;
     if (!isLast && this.draining <= drainedBytes) return;
-    // Not at once: the answer may still lie in uWebSockets.js's buffer, which a close drops.
+    // Not immediately: closing drops what is in the buffer of uWebSockets.js.
     setImmediate(() => this.cut());
   }
 }
@@ -259,20 +253,19 @@ function turnNow(): number {
 
 const bytesOf = (body: string | Buffer): Buffer => (typeof body === 'string' ? Buffer.from(body) : body);
 
-/** @param limit bytes */
 export const tooLarge = (limit: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
 function writeHead(res: HttpResponse, { status, headers }: Head): void {
-  // Nearly all answers are 200, which is the default.
+  // 200 is the default.
   if (status !== 200) res.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
 }
 
-/** Headers that decide what a request is: twice means that somebody on the way may have read it differently. */
+/** Headers that must not be repeated: a proxy may have read another one. */
 const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
-/** @returns lower-case names, each with its value behind it: for so few a list costs less than a map */
+/** @returns names in lower case, each followed by its value: a list is faster than a map for so few */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
   const headers: string[] = [];
   let framingProblem: string | null = null;
@@ -281,7 +274,7 @@ function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: str
       framingProblem = `The header ${name} was sent more than once`;
     if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked')
       framingProblem = 'Only the transfer encoding chunked is understood';
-    // uWebSockets.js takes it for 0: what follows as a body would be the next request.
+    // uWebSockets.js reads 0: the body would be the next request.
     if (name === 'content-length' && value === '') framingProblem = 'The header content-length is empty';
     headers.push(name, value);
   });
@@ -297,7 +290,7 @@ const idShape = /^[A-Za-z0-9._:-]{1,128}$/;
 const idPrefix = randomBytes(6).toString('hex');
 let idCounter = 0;
 
-/** The caller's request id where it is plain text, else one of ours. */
+/** The request id of the caller if it is valid, otherwise a new one. */
 function requestIdOf(sent: string | null): string {
   if (sent !== null && idShape.test(sent)) return sent;
   idCounter += 1;

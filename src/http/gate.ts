@@ -1,4 +1,4 @@
-/** Admission: the key, its quota, and what else the head of a request says. */
+/** Checks of the head: key, quota and headers. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlights } from '../concurrency.js';
 import type { Grant, NeededScope } from '../contracts/access.js';
@@ -16,10 +16,10 @@ import {
   type Route,
 } from './route.js';
 
-/** A request whose head has passed. */
+/** A request whose head passed. */
 export interface Admitted {
   readonly route: Route;
-  /** Null where the route asks for no key. */
+  /** Null if the route needs no key. */
   readonly grant: Grant | null;
   readonly mediaType: string;
   readonly gzip: boolean;
@@ -29,8 +29,8 @@ export type Gate = ReturnType<typeof createGate>;
 
 export function createGate(auth: Authenticator, quota: QuotaGate) {
   /**
-   * Checks a request's head, in the contract's order; at once unless Redis has to be asked for the key or its quota.
-   * @param headers gets those that belong to the answer whatever it will be. @throws ApiError
+   * Checks in the order of the contract; synchronous unless Redis must be asked for the key or its quota.
+   * @param headers gets headers of the response, whatever its status. @throws ApiError
    */
   return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
@@ -78,16 +78,15 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted 
 const opens = ({ scopes }: Grant, needed: NeededScope): boolean =>
   typeof needed === 'string' ? scopes.includes(needed) : needed.some((one) => scopes.includes(one));
 
-/** Neither a body nor what it would be. */
+/** Sends neither a body nor its headers. */
 const sendsNothing = (exchange: Exchange): boolean =>
   exchange.header('content-type') === null &&
   exchange.header('transfer-encoding') === null &&
   Number(exchange.header('content-length')) === 0;
 
-/** Who comes without a key. */
+/** The grant of requests without a key. */
 const nobody: Grant = { keyHash: '', tenant: '', requestsPerMinute: null, scopes: [], development: false };
 
-/** What the handler gets to see, with the last checks. @throws ApiError */
 export function callOf(
   exchange: Exchange,
   { route, grant: known, mediaType }: Admitted,
@@ -114,11 +113,11 @@ export function callOf(
 }
 
 const loopback = new BlockList();
-// Also as ::ffff:127.0.0.0/104, which the list takes for the same.
+// Also matches ::ffff:127.0.0.0/104.
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Whether a host, without port and brackets, is the machine itself whatever its resolver says. */
+/** Whether a host without port and brackets is this machine, independent of the resolver. */
 export function isLoopbackHost(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return host.toLowerCase() === 'localhost';
@@ -127,14 +126,14 @@ export function isLoopbackHost(host: string): boolean {
 
 const authority = /^(?:\[([\da-f:.]+)\]|([a-z\d.]+?)\.?)(?::\d{0,5})?$/i;
 
-/** The same of a Host header: a page on the web may have given another name this machine's address. */
+/** For Host headers: another name may resolve to the address of this machine. */
 export function isLoopbackAuthority(header: string): boolean {
   const [, literal, name] = authority.exec(header) ?? [];
   if (literal !== undefined) return isIPv6(literal) && isLoopbackHost(literal);
   return name !== undefined && isLoopbackHost(name);
 }
 
-/** A request with the development key has to come from this machine, through no proxy. @throws ApiError UNAUTHORIZED */
+/** The development key works on this machine only, without a proxy. @throws ApiError UNAUTHORIZED */
 function checkLocal(exchange: Exchange): void {
   const isProxied = exchange.headerNames().some((name) => /^(forwarded$|via$|x-forwarded-)/.test(name));
   const isLocal = isLoopbackHost(exchange.peer()) && isLoopbackAuthority(exchange.header('host') ?? '');
@@ -145,7 +144,7 @@ function checkLocal(exchange: Exchange): void {
 }
 
 const windowSeconds = 60;
-/** Up to this quota every request is counted in Redis; above, a process takes a thousandth at a time. */
+/** Up to this quota Redis counts every request; above, each process takes leases of a thousandth. */
 const exactUpTo = 10_000;
 const leaseShare = 1000;
 
@@ -154,15 +153,15 @@ type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number;
 interface Lease {
   left: number;
   readonly endsAt: number;
-  /** Taken from the window by all processes when this lease was taken, itself included. */
+  /** Taken in this window by all processes, including this lease. */
   readonly taken: number;
 }
 
 export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 /**
- * Fixed windows of 60 s that open with a key's first request. Large quotas are taken from Redis in small leases before they
- * are used: most requests cost no round trip, and no quota is exceeded.
+ * Fixed windows of 60 s that start with the first request of a key. Large quotas are taken from Redis in small leases in
+ * advance: most requests need no round trip, and no quota is exceeded.
  */
 export function createQuotaGate(counter: Counter, now: () => number) {
   const leases = new Map<string, Lease>();
@@ -173,19 +172,19 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     return { left, endsAt: now() + endsInMs, taken };
   };
 
-  /** Requests that find a lease spent share the next one. */
+  /** Concurrent requests share the next lease. */
   const renewShared = singleFlights(async (keyHash: string, grant: Grant, quota: number): Promise<void> => {
     leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
   });
 
-  /** A lease serves while something is left of it, and a spent window until it ends. */
+  /** A lease is valid until it is spent; a spent window until it ends. */
   const leaseOf = (grant: Grant, quota: number): Lease | null => {
     const held = leases.get(grant.keyHash);
     const serves = held !== undefined && now() < held.endsAt && (held.left > 0 || held.taken >= quota);
     return serves ? held : null;
   };
 
-  /** Call it the moment a lease is found to serve: after an await others may have spent it. @throws ApiError RATE_LIMITED */
+  /** Call it without an await after `leaseOf`: others may spend the lease. @throws ApiError RATE_LIMITED */
   const take = (lease: Lease, quota: number): Headers => {
     const allowed = lease.left > 0;
     if (allowed) lease.left -= 1;
@@ -213,8 +212,8 @@ export function createQuotaGate(counter: Counter, now: () => number) {
 
   return {
     /**
-     * Takes one request from the key's quota; at once where a lease holds some.
-     * @returns headers that say where the key stands. @throws ApiError RATE_LIMITED, UNAVAILABLE
+     * Takes one request; synchronous with a lease. @returns headers with the remaining quota. @throws ApiError RATE_LIMITED,
+     * UNAVAILABLE
      */
     pass: (grant: Grant): Headers | Promise<Headers> => {
       const quota = grant.requestsPerMinute;

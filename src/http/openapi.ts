@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document of a table of routes, made from the schemas that validate: nothing is described twice. */
+/** Builds the OpenAPI 3.1 document of a table of routes from the schemas that validate. */
 import { STATUS_CODES } from 'node:http';
 import Type, { type TSchema } from 'typebox';
 import { LearningEvent, LearningEventResult } from '../contracts/events.js';
@@ -17,7 +17,6 @@ import { version } from '../version.js';
 import type { Route } from './route.js';
 import { json } from './rules.js';
 
-/** Schemas with a name of their own. */
 const { ErrorObject, Skill, LearnerSkill, Parameters, Explanation, Attempt, Goal, GoalTracking } = bodies;
 const { Prediction, Practice, BatchResult, SkillMastery, Mastery, Velocity, WhatIf, Erasure } = bodies;
 const named = {
@@ -29,11 +28,10 @@ const nameByText = new Map(Object.entries(named).map(([name, schema]) => [JSON.s
 
 const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-/** As JSON with references to named schemas, of which one with the same text is the same. @param self stays as it is */
+/** JSON with references to named schemas; schemas of equal text are the same. @param self is not replaced */
 const plain = (schema: TSchema, self?: TSchema): unknown =>
   JSON.parse(
     JSON.stringify(schema, (key, value: unknown) => {
-      // TypeBox' own.
       if (key.startsWith('~')) return undefined;
       const name = typeof value === 'object' ? nameByText.get(JSON.stringify(value)) : undefined;
       return name === undefined || value === self ? value : ref('schemas', name);
@@ -45,7 +43,7 @@ const mapped = <Value>(table: Readonly<Record<string, Value>>, of: (value: Value
 
 const statusOf = (code: ErrorCode): number => errorTable[code].status;
 
-/** Headers that always come with an error. */
+/** Headers of every response with the error. */
 const ofError: Partial<Record<ErrorCode, string>> = {
   UNAUTHORIZED: 'WWW-Authenticate',
   METHOD_NOT_ALLOWED: 'Allow',
@@ -68,7 +66,7 @@ const contentOf = (schema?: TSchema | null, example?: unknown) =>
     },
   };
 
-/** @param body schema, where it is no envelope with one of the codes alone */
+/** @param body schema of a body that is not the envelope */
 const errorAnswer = (codes: readonly ErrorCode[], body?: TSchema, more: readonly string[] = []) => ({
   description: codes
     .map((code) => `${code}: ${words.errorMeanings[code]}. Safe to retry: ${errorTable[code].retry}.`)
@@ -102,7 +100,7 @@ const bodyOf = ({ body }: Route) =>
     },
   };
 
-/** What is said of a route elsewhere than in the table of routes. @throws Error where nothing is */
+/** The tables that describe the route. @throws Error if it is not described */
 function saidOf({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
   const answers = routeAnswers[name];
@@ -166,7 +164,7 @@ const sendingOf = (type: WebhookType) => ({
   },
 });
 
-/** To be sent as JSON, which leaves out what is undefined. @throws Error for a route that nothing describes */
+/** Send it as JSON, which omits undefined fields. @throws Error for a route without a description */
 export function openapiOf(routes: readonly Route[]) {
   const enveloped = routes.filter(({ protocol }) => !protocol).map((route) => saidOf(route).errors);
   const sets = enveloped.flatMap((errors) => [...groupedBy(errors, statusOf).values()]);

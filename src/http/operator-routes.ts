@@ -1,4 +1,4 @@
-/** API keys, and what those who run the deployment look at and do. */
+/** Routes of API keys and of operators. */
 import { allScopes } from '../contracts/access.js';
 import { KeyChange, NewKey } from '../contracts/keys.js';
 import * as keys from '../services/access/manage-keys.js';
@@ -17,7 +17,7 @@ export interface OperatorPorts {
   readonly deployment: DeploymentPorts;
 }
 
-/** An operator's key need not be its tenant's administrator. */
+/** Operators need not be administrators of their tenant. */
 const keepers = ['admin', 'operator'] as const;
 const newKey = { scope: keepers, body: smallBody(NewKey) };
 const keyChange = { scope: keepers, body: smallBody(KeyChange) };

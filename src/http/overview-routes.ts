@@ -1,4 +1,3 @@
-/** How all learners of a tenant do on its skills, and how well its model knows them. */
 import * as versions from '../services/models/versions.js';
 import * as quality from '../services/read/model-quality.js';
 import { PageQuery } from '../services/read/pages.js';

@@ -1,19 +1,19 @@
-/** The description of the API, the pages for people, and the way there. */
+/** Routes of the OpenAPI document and of pages for people. */
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { ApiError } from '../errors.js';
 import { openapiOf } from './openapi.js';
 import { type Reply, type Route, route } from './route.js';
 
-/** What src/build.mjs makes of src/pages: index.html, and its files packed with gzip, named by their contents' hashes. */
+/** Built by src/build.mjs: index.html, and gzip files named by the hashes of their contents. */
 const folders = {
   docs: new URL('.', import.meta.resolve('#bundle/docs/index.html')),
   dashboard: new URL('.', import.meta.resolve('#bundle/dashboard/index.html')),
 };
 
 /**
- * Nothing from elsewhere, and no page around it. One exception: icons as `data:`, which Swagger UI's style sheet has.
- * Styles of elements, which are set by script, are no inline styles for a policy.
+ * Only this origin, and no frames. Exception: `data:` icons in the style sheet of Swagger UI. Styles set by scripts are not
+ * inline styles for a policy.
  */
 const policy = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"],
@@ -28,7 +28,7 @@ const pageHeaders = {
   'Cache-Control': 'no-cache',
 };
 
-/** @returns the routes with the description of them, which has its own */
+/** @returns the routes, and the route of their description */
 export function withDescription(api: readonly Route[]): readonly Route[] {
   const described = once((): Reply => {
     const body = JSON.stringify(openapiOf(routes));
@@ -41,7 +41,7 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
 
 const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
 
-/** Pages for people are no calls of the API: its description leaves them out. */
+/** Not part of the described API. */
 export const pageRoutes = (): readonly Route[] => [
   ...routesOfPage('docs'),
   ...routesOfPage('dashboard'),
@@ -61,7 +61,7 @@ function routesOfPage(name: keyof typeof folders): readonly Route[] {
   ];
 }
 
-/** A request with a gzip that nobody asked for is as good: every browser takes it, and files are for browsers only. */
+/** Sent as gzip without negotiation: only browsers load these files. */
 const fileReply = (folder: URL, packed: string): Reply => ({
   status: 200,
   body: readFileSync(new URL(packed, folder)),
@@ -77,7 +77,6 @@ function notFound(): never {
   throw new ApiError('NOT_FOUND', 'There is nothing at this path');
 }
 
-/** Made when it is first asked for. */
 function once<Value>(make: () => Value): () => Value {
   let made: Value | undefined;
   return () => {

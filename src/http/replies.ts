@@ -1,4 +1,4 @@
-/** Replies in the two envelopes of the API, for success and for errors. */
+/** Responses in the envelopes of the API. */
 import type { Call } from '../contracts/call.js';
 import { type Tagged, tagHeader } from '../contracts/preconditions.js';
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
@@ -13,14 +13,13 @@ const successEnvelope = (data: string, message?: string): string =>
     ? `{"success":true,"data":${data}}`
     : `{"success":true,"data":${data},"message":${JSON.stringify(message)}}`;
 
-/** What is undefined stands in no JSON. */
+/** JSON omits undefined fields. */
 export const errorObject = ({ code, message, details }: ApiError): object => ({ code, message, details });
 
-/** @param data stands beside the error */
 export const errorEnvelope = (error: ApiError, data?: object): string =>
   JSON.stringify({ success: false, error: errorObject(error), data });
 
-/** In overload one error refuses thousands of requests a second. */
+/** During overload one error object answers thousands of requests a second. */
 const errorReplies = new WeakMap<ApiError, Reply>();
 
 export function errorReply(error: ApiError): Reply {
@@ -31,7 +30,7 @@ export function errorReply(error: ApiError): Reply {
   return reply;
 }
 
-/** @param data a text is JSON already */
+/** @param data JSON text, or an object */
 export function okReply(data: string | object, message?: string, status = 200): Reply {
   const json = typeof data === 'string' ? data : JSON.stringify(data);
   return { status, body: successEnvelope(json, message) };
@@ -85,13 +84,13 @@ export function eventReply(result: EventResult): Reply {
 const defectsAmong = (parts: readonly unknown[]): ApiError[] =>
   parts.filter((part): part is ApiError => part instanceof ApiError && part.code === 'INTERNAL');
 
-/** An entry of a list, with a status of its own. @param names JSON of the fields that name the entry */
+/** @param names JSON of the fields that identify the entry */
 const entryOf = (names: string, result: string | ApiError): string =>
   result instanceof ApiError
     ? `{${names},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`
     : `{${names},"status":200,"data":${result}}`;
 
-/** The answer for a class: 200, each learner with a result or an error of its own. */
+/** 200, with a result or an error for each learner. */
 function classReply(learners: readonly ClassResult[]): Reply {
   const results = learners.map(({ result }) => result);
   const defects = defectsAmong(results);
@@ -104,7 +103,7 @@ function classReply(learners: readonly ClassResult[]): Reply {
   return { status: 200, body: successEnvelope(data), defects };
 }
 
-/** The answer to a batch: 200 when all events were accepted, 207 when some; an error when none. */
+/** 200 if all events were accepted, 207 if some, otherwise an error. */
 export async function batchReply(results: readonly EventResult[]): Promise<Reply> {
   const errors = results.flatMap((result, index) =>
     result instanceof ApiError ? [{ index, error: result }] : [],
@@ -125,7 +124,7 @@ export async function batchReply(results: readonly EventResult[]): Promise<Reply
 
 type IndexedError = { readonly index: number; readonly error: ApiError };
 
-/** Causes that are the caller's: sending the same batch again will not help. */
+/** Errors of the caller: sending the batch again does not help. */
 const callersOwn = new Set<ErrorCode>(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED']);
 
 function refusedBatch(errors: readonly IndexedError[]): Reply {
@@ -136,7 +135,7 @@ function refusedBatch(errors: readonly IndexedError[]): Reply {
   return errorReply(new ApiError(code, message, { details, headers, cause: ours }));
 }
 
-/** The field at fault where the error itself does not say. */
+/** Field at fault, for errors that do not name it. */
 const fields: Partial<Record<ErrorCode, string>> = {
   IDEMPOTENCY_KEY_REUSED: '/event_id',
   LIMIT_EXCEEDED: '/skill_id',

@@ -1,11 +1,10 @@
-/** What is noted of requests: their number and times by route, and a log line where one fails. */
+/** Counts and times of requests by route, and a log line for each failure. */
 import { ApiError } from '../errors.js';
 import type { Figures, Sample } from '../services/read/figures.js';
 import type { Logger } from '../telemetry.js';
 import type { Exchange } from './exchange.js';
 import type { Route } from './route.js';
 
-/** Counts for one route. */
 export interface RouteFigures {
   readonly labels: { readonly method: string; readonly route: string };
   readonly statuses: Map<number, number>;
@@ -14,10 +13,10 @@ export interface RouteFigures {
   seconds: number;
 }
 
-/** Upper bounds in seconds: from what a single answer takes to what a caller waits for at most. */
+/** In seconds. */
 const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/** While Redis is unavailable every request fails for the same reason: one line a second is logged, with their number. */
+/** While Redis is unavailable all requests fail alike: one line a second is logged, with their number. */
 const unavailableEveryMs = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
@@ -33,7 +32,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   figures.add('http_request_duration_seconds', samples(latencySamples));
   figures.add('defects_total', () => defects);
   return {
-    /** @param path template of the route; a fixed word where there is none, never what the caller sent */
+    /** @param path template of the route or a fixed word, never the path of the request */
     countsOf: (method: string, path: string): RouteFigures => {
       const name = `${method} ${path}`;
       const labels = { method, route: path };
@@ -54,7 +53,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
         unlogged = 0;
       }
     },
-    /** Notes an answer in parts, some of which failed by a defect; one line, for they are mostly alike. */
+    /** A response in parts, some of which failed by a defect: one line, because they are mostly alike. */
     partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
       if (errors.length === 0) return;
       defects += errors.length;
@@ -64,7 +63,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   };
 }
 
-/** @param ms milliseconds that the answer took; null: they say nothing */
+/** @param ms duration in milliseconds; null: not counted */
 export function noteAnswer(route: RouteFigures, status: number, ms: number | null): void {
   const { statuses, buckets } = route;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -92,7 +91,7 @@ function latencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
   return [...cumulated, sampleOf('sum', seconds), sampleOf('count', count)];
 }
 
-/** The pattern of the path is logged, not the path: it names learners. */
+/** Log the pattern: the path names learners. */
 const placeOf = ({ requestId, method }: Exchange, route: Route | null) => ({
   requestId,
   method,

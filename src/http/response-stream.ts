@@ -1,28 +1,31 @@
 /**
- * Answers that the socket does not take at once. uWebSockets.js keeps without bound what it has to write or to end. Hence
- * `tryEnd` for a whole body, of which it takes what the socket takes; of an answer in pieces the next one waits until the
- * socket is writable. It ends a connection by itself on which a request comes before the last answer is over.
+ * Responses that the socket does not accept immediately. uWebSockets.js buffers writes without limit. Therefore `tryEnd` sends a
+ * whole body as the socket accepts it, and each piece of a stream waits until the socket is writable. uWebSockets.js ends a
+ * connection on which a request arrives before the last response is over.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Figures } from '../services/read/figures.js';
 
-/** A reader that took nothing for this long is given up. */
+/** Readers that accept nothing for this long are disconnected. */
 const stallMs = 60_000;
 
-/** uWebSockets.js cuts a connection 10 s after the last piece; a large socket buffer may take longer. Resuming puts it off. */
+/**
+ * uWebSockets.js closes a connection 10 s after the last piece, although a large socket buffer may take longer. Resuming
+ * postpones this.
+ */
 const keepOpenMs = 4000;
 
-/** At most this much of a piece is given to uWebSockets.js at once. */
+/** Largest write. */
 const chunkBytes = 64 * 1024;
 
-/** Of unread answers, beside what a connection keeps of its own: 16 KiB of uWebSockets.js, and what the kernel took. */
+/** For unread responses, in addition to 16 KiB of uWebSockets.js per connection and the buffers of the kernel. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
 
-/** Bounds what is kept of answers that their readers have not taken, for all connections of a process together. */
+/** Limits the memory of unread responses of all connections. */
 export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
-  /** In the order in which they began. */
+  /** Oldest first. */
   const kept = new Set<{ readonly bytes: number; readonly cut: () => void }>();
   let all = 0;
   let cuts = 0;
@@ -30,8 +33,8 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
   figures.add('unread_answers_cut_total', () => cuts);
   return {
     /**
-     * Beyond the bound the answers that began first are cut: one that is read is through long before.
-     * @returns forgets the bytes, however often it is called; `cut` has to call it as well
+     * Above the limit the oldest responses are cut: their readers have stalled.
+     * @returns releases the bytes; may be called again, and must be called by `cut`
      */
     keep: (bytes: number, cut: () => void): (() => void) => {
       const answer = { bytes, cut };
@@ -51,13 +54,13 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
 
 export const nothing = (): void => undefined;
 
-/** One response until its end, which may come early. */
+/** One response until its end. */
 export class OpenResponse {
-  /** Answered or aborted: the response must not be touched any more. */
+  /** Answered or aborted: do not touch the response any more. */
   done = false;
-  /** Gives back the memory that is counted for it; may be called again. */
+  /** Releases the counted memory; may be called again. */
   protected forget = nothing;
-  /** Called when it is done, by whomever, and by what somebody waits for. */
+  /** Called when the response is done, and by the event that something waits for. */
   protected wake = nothing;
 
   constructor(
@@ -65,7 +68,7 @@ export class OpenResponse {
     private readonly unread: UnreadAnswers,
   ) {}
 
-  /** Closing a connection calls `onAborted`, and so comes back here. */
+  /** Closing calls `onAborted`, and so this function again. */
   protected finish(): void {
     if (this.done) return;
     this.done = true;
@@ -79,17 +82,13 @@ export class OpenResponse {
     this.res.close();
   }
 
-  /** Counts what is kept of an answer until it is over. */
+  /** Counts the unread bytes until the response is over. */
   protected keepUnread(bytes: number): void {
     this.forget = this.unread.keep(bytes, () => this.cut());
-    // It may have been cut at once.
     if (this.done) this.forget();
   }
 
-  /**
-   * Sends the rest of a body that was begun with `tryEnd`. Who takes nothing for 10 s is cut by uWebSockets.js.
-   * @param over called when all is sent, or the client is gone or given up
-   */
+  /** Continues after `tryEnd`. uWebSockets.js disconnects readers that accept nothing for 10 s. */
   protected sendRest(body: Uint8Array, over: () => void): void {
     this.wake = over;
     this.res.onWritable((offset) => {
@@ -101,8 +100,8 @@ export class OpenResponse {
   }
 
   /**
-   * Sends the pieces behind a head that was written before, until they or the client end.
-   * @throws what the pieces throw; the connection is cut then, so that nobody takes what came for the whole
+   * Sends the pieces after the head.
+   * @throws what the pieces throw, after cutting the connection, so that a part is not taken for the whole
    */
   protected async sendPieces(pieces: AsyncIterable<string>): Promise<void> {
     const keptOpen = setInterval(() => {
@@ -140,7 +139,7 @@ export class OpenResponse {
     }
   }
 
-  /** Resolves as well when the response is done. */
+  /** Also resolves when the response is done. */
   private writableAgain(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.cut(), stallMs);

@@ -1,4 +1,4 @@
-/** What a route takes and returns, and how the parts of a request are read: what does not fit is an INVALID_REQUEST. */
+/** Routes, and parsing of the parts of a request: invalid parts are INVALID_REQUEST. */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -12,90 +12,85 @@ import type { Span } from '../spans.js';
 import { tooLarge } from './exchange.js';
 
 export interface Head {
-  /** First value of a header, by its lower-case name; null if it was not sent. */
   header(name: string): string | null;
 }
 
-/** A request that passed all checks. */
 export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
   readonly head: Head;
-  /** For a handler that returns nothing: a promise costs more than all checks before it. */
+  /** For handlers without a promise, which costs more than all checks before it. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
 }
 
 export interface Reply {
   readonly status: number;
-  /** Bytes where it is no text. */
+  /** Bytes, if it is not text. */
   readonly body: string | Buffer;
-  /** Sent in place of a body that is too long to be made at once. */
+  /** Sent instead of a body that is too long for one string. */
   readonly pieces?: AsyncIterable<string>;
-  /** It lasts as long as somebody looks, which is left out of the times of answers. */
+  /** Streams without end are left out of response times. */
   readonly goesOn?: boolean;
-  /** Called when the answer is over, however far it came. */
+  /** Called at the end of the response, complete or not. */
   readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The error that the answer states, for the log. */
+  /** For the log. */
   readonly error?: ApiError;
-  /** Parts of the answer that failed by a defect, for the log. */
+  /** Defects in parts of the response, for the log. */
   readonly defects?: readonly ApiError[];
 }
 
 export interface BodyRules {
-  /** Most bytes, before and after decompression. */
+  /** Maximum bytes, before and after decompression. */
   readonly limit: number;
-  /** By the media types that are taken. */
   readonly content: Readonly<Record<string, TSchema>>;
   readonly mediaTypes: readonly string[];
   readonly encodings: readonly string[];
-  /** Without a body the media type may be absent as well. */
+  /** An empty body needs no media type. */
   readonly optional?: true;
 }
 
-/** What another protocol than the API's own does its way. */
+/** Differences of another protocol than that of the API. */
 export interface Protocol {
-  /** Of every answer; requests have headers of the same names. */
+  /** Of every response; requests have headers of the same names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Ways to show who calls, by their names in the description of the API. */
+  /** Names of security schemes in the OpenAPI document. */
   readonly security: readonly string[];
-  /** The API key in a request's head; null: none. */
+  /** Null without a key. */
   keyOf(head: Head): string | null;
-  /** Checks the head of a request with a key. @throws ApiError */
+  /** For requests with a key. @throws ApiError */
   check(head: Head): void;
   statusOf(code: ErrorCode): number;
-  /** The error without an envelope. */
+  /** Without an envelope. */
   errorReply(error: ApiError): Reply;
 }
 
 type Handled = Promise<Reply> | Reply | undefined;
 
-/** @param ids path parameters, decoded. @throws ApiError, ClientGone */
+/** @param ids decoded. @throws ApiError, ClientGone */
 type Handle<Query, Ids extends string[]> = (call: HttpCall<Query>, ...ids: Ids) => Handled;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** As uWebSockets.js matches it: `:name` stands for one segment. */
   readonly path: string;
-  /** What the key must allow; null: no key is needed. */
+  /** Null: no key is needed. */
   readonly scope: NeededScope | null;
   readonly body: BodyRules | null;
-  /** Null where the query is ignored. */
+  /** Null: the query is ignored. */
   readonly query: QueryReader | null;
-  /** Undefined: the API's own. */
+  /** Undefined: that of the API. */
   readonly protocol?: Protocol | undefined;
   readonly handle: Handle<unknown, string[]>;
 }
 
-/** One string for each parameter of the path. */
 type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Rest}`
   ? [string, ...IdsOf<`/${Rest}`>]
   : Path extends `${string}/:${string}`
     ? [string]
     : [];
 
-/** What a route takes; nothing that is left out. */
 type Rules<Query> = Partial<Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }>;
 
 /** @param name method and path */
@@ -112,20 +107,19 @@ export function route<Name extends `${Route['method']} /${string}`, Query extend
   };
 }
 
-/** What the router finds for a method and a path. */
 export interface Match {
-  /** Null for an unknown path, or for a known one under another method. */
+  /** Null for an unknown path or another method. */
   readonly route: Route | null;
-  /** Methods of a known path; null for an unknown one. */
+  /** Methods of the path; null for an unknown path. */
   readonly allow: string | null;
-  /** Whether the path is served, or not found, without a key. */
+  /** No key is needed, not even for NOT_FOUND. */
   readonly keyless: boolean;
-  /** How many the path has. */
+  /** Number of path parameters. */
   readonly parameters: number;
   readonly protocol?: Route['protocol'];
 }
 
-/** The media type of a body, if the route takes it. @throws ApiError UNSUPPORTED_MEDIA_TYPE */
+/** @throws ApiError UNSUPPORTED_MEDIA_TYPE */
 export function checkMediaType(contentType: string | null, rules: BodyRules): string {
   if (contentType !== null && rules.mediaTypes.includes(contentType)) return contentType;
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
@@ -148,7 +142,7 @@ const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MED
 
 const inflate = promisify(gunzip);
 
-/** @throws ApiError PAYLOAD_TOO_LARGE when it would be larger than the limit, INVALID_REQUEST when it is no gzip */
+/** @throws ApiError PAYLOAD_TOO_LARGE if the result exceeds the limit, INVALID_REQUEST for invalid gzip */
 export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   try {
     return await inflate(body, { maxOutputLength: limit });
@@ -175,7 +169,7 @@ interface Field {
 /** Numbers in queries are plain decimals. */
 const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
 
-/** Reads a query by its schema, whose values are numbers and texts; what it does not name is ignored. */
+/** Reads numbers and texts by a schema; other parameters are ignored. */
 function createQueryReader(schema: TObject) {
   const check = Compile(schema);
   const fields = Object.entries<Field>(schema.properties);
@@ -199,7 +193,7 @@ function createQueryReader(schema: TObject) {
   };
 }
 
-/** An empty or repeated value is an error if its name is asked for. */
+/** Empty or repeated known parameters are errors. */
 function textsOf(query: string, names: readonly string[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const part of query.split('&')) {
@@ -220,7 +214,7 @@ const badQuery = (name: string, message: string): ApiError =>
 
 const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
 
-/** What uWebSockets.js makes of bytes that are not UTF-8: different ones would become the same id. */
+/** uWebSockets.js replaces bytes that are not UTF-8: different ones would become the same id. */
 const notUtf8 = '\ufffd';
 
 function decodePercent(text: string): string | null {
@@ -231,7 +225,7 @@ function decodePercent(text: string): string | null {
   }
 }
 
-/** The event id in a header: a structured-field string (RFC 8941) or the bare text. @throws ApiError INVALID_REQUEST */
+/** A structured-field string (RFC 8941) or bare text. @throws ApiError INVALID_REQUEST */
 export function parseIdempotencyKey(header: string | null): string | null {
   if (header === null) return null;
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);

@@ -1,4 +1,4 @@
-/** Every call of the API, in one table: who may call it, what it takes, and which use case answers it. */
+/** All routes of the API: scope, body, query and service. */
 import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.js';
 import { GoalBody } from '../contracts/goals.js';
 import { SkillRequest } from '../contracts/skills.js';
@@ -57,7 +57,6 @@ export interface RoutePorts extends OperatorPorts {
   readonly webhooks: WebhookPorts;
   readonly live: Live;
   readonly health: Health;
-  /** Figures in the Prometheus text format. */
   readonly metrics: () => Promise<string>;
 }
 

@@ -1,4 +1,4 @@
-/** What routes take: their tables are written in these words. */
+/** Shorthands for the rules of routes. */
 import type { TObject, TSchema } from 'typebox';
 import type { BodyRules } from './route.js';
 
@@ -9,7 +9,6 @@ export const bodyOf = (limit: number, content: BodyRules['content'], ...encoding
   ...{ limit, content, mediaTypes: Object.keys(content) },
   encodings: ['identity', ...encodings],
 });
-/** A single event, a goal, a skill, a plan, a webhook. */
 export const smallBody = (schema: TSchema): BodyRules => bodyOf(16 * 1024, { [json]: schema });
 
 export const reads = <Query extends TObject>(query: Query | null = null) =>

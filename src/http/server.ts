@@ -20,7 +20,7 @@ import { createRequestLog } from './request-log.js';
 import { createUnreadAnswers } from './response-stream.js';
 import type { Match, Route } from './route.js';
 
-// What the types of the uWebSockets.js repack leave out and its binaries have.
+// Missing in the types of the uWebSockets.js repack.
 declare module 'uWebSockets.js' {
   export const LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 
@@ -36,18 +36,17 @@ declare module 'uWebSockets.js' {
 
 interface ServerOptions {
   readonly host: string;
-  /** 0: any free port. */
   readonly port: number;
-  /** Several API processes of one host share a port; everybody else has it alone. */
+  /** API processes of one host share a port. */
   readonly sharePort: boolean;
   readonly routes: readonly Route[];
   readonly gate: Gate;
   readonly figures: Figures;
   readonly logger: Logger;
   readonly spans?: Spans | null;
-  /** Most connections at a time; a further one is closed at once. */
+  /** Further connections are closed immediately. */
   readonly maxConnections?: number;
-  /** Most bytes that are kept of answers that nobody reads. */
+  /** Limit of unread response bytes. */
   readonly maxUnread?: number;
 }
 
@@ -68,7 +67,7 @@ export async function startServer(options: ServerOptions) {
   const socket = await listen(app, options);
   return {
     port: us_socket_local_port(socket),
-    /** Stops accepting, answers what is in flight for at most `timeoutMs`, then closes every connection. */
+    /** Stops accepting, waits up to `timeoutMs` for requests in flight, then closes every connection. */
     close: async (timeoutMs: number): Promise<void> => {
       traffic.closing = true;
       us_listen_socket_close(socket);
@@ -83,7 +82,7 @@ export async function startServer(options: ServerOptions) {
 
 const tellEveryMs = 5000;
 
-/** Without a bound a process runs out of file descriptors: uWebSockets.js can then neither take a connection nor refuse it. */
+/** Without a limit a process runs out of file descriptors: uWebSockets.js can then neither accept nor reject a connection. */
 function boundConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,
@@ -106,20 +105,20 @@ function boundConnections(
       );
       logged = refused;
     }
-    // Comes back here with -1, before it returns.
+    // Calls this function again with -1, before it returns.
     res.close();
   };
   app.filter(count);
 }
 
-/** There neither paths nor methods are told without a key. */
+/** Paths and methods below it are not revealed without a key. */
 const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
 const calls = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
 
-/** @param handlerOf gets what was found, and the method and path under which answers are counted */
+/** @param handlerOf gets the match, and the method and path for the counts */
 function register(
   app: TemplatedApp,
   routes: readonly Route[],
@@ -138,7 +137,7 @@ function register(
     const other = { route: null, allow, keyless: keyless || !isBelowApi(path), parameters: 0, protocol };
     app.any(path, handlerOf(other, 'other', path));
   }
-  // What is below the API is not found with a key alone.
+  // Below the API, NOT_FOUND needs a key.
   for (const [path, keyless] of [
     ['/api/v1', false],
     ['/api/v1/*', false],

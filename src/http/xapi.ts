@@ -1,4 +1,4 @@
-/** xAPI on HTTP (Communication, 3 and 4), with credentials, a version and errors of its own; and the mapping's routes. */
+/** xAPI over HTTP (Communication, 3 and 4): its credentials, version and errors; and the routes of the mapping. */
 import Type from 'typebox';
 import { parseLarge } from '../contracts/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
@@ -12,7 +12,7 @@ import { administers, bodyOf, json, largeBytes, writes } from './rules.js';
 
 const version = 'X-Experience-API-Version';
 
-/** Any user name with an API key as the password. */
+/** The password is the API key; the user name is ignored. */
 function keyInBasic(authorization: string | null): string | null {
   const [, encoded] = /^basic +([\w+/=-]+)$/i.exec(authorization ?? '') ?? [];
   if (encoded === undefined) return null;

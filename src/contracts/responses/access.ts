@@ -1,4 +1,4 @@
-/** What is told of API keys, of erasures, of the deployment and of what goes on in it, to those who manage them. */
+/** Responses about keys, erasures, the deployment and live figures. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Scopes, Tenant } from '../keys.js';

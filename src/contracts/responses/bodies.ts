@@ -1,4 +1,4 @@
-/** What the bodies of answers are: schemas of their data. */
+/** Schemas of response data. */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { reasonCodes } from '../../domain/advice/next-items.js';
 import { sections } from '../../domain/base/common.js';
@@ -9,21 +9,20 @@ import { LearningEventResult } from '../events.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 
-/** Fields of one kind. */
 export const each = <Schema extends TSchema, Name extends string>(schema: Schema, ...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, schema])) as { [Field in Name]: Schema };
 
 export const Count = Type.Integer({ minimum: 0 });
 export const Amount = Type.Number({ minimum: 0 });
 export const Share = Type.Number({ minimum: 0, maximum: 1 });
-/** The difference of two shares. */
+/** Difference of two shares. */
 export const Change = Type.Number({ minimum: -1, maximum: 1 });
 export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
 
 export const lag = { source_lag_seconds: nullable(Amount) };
 
-/** A list in pages. @param more what stands beside it */
+/** @param more other fields */
 export const page = (name: string, item: TSchema, more: TProperties = {}) =>
   Type.Object({ ...more, [name]: Type.Array(item), next_cursor: nullable(Type.String()) });
 
@@ -94,7 +93,7 @@ export const LearnerSkill = Type.Object(skill);
 
 export const Mastery = page('skills', LearnerSkill, { user_id: Id });
 
-/** What is known of the skill without the answer; null where no answer on it is left. */
+/** The skill without the answer; null if it has no other answer. */
 export const TakenBack = Type.Object({
   ...each(Id, 'user_id', 'event_id', 'skill_id'),
   total_attempts: Count,
@@ -179,13 +178,13 @@ export const Attempt = Type.Object({
   recommendation_code: Text,
 });
 
-/** `missing`: answers between the first and the last number of the page that are stored nowhere any more. */
+/** `missing`: answers between the first and last number of the page that are not stored any more. */
 export const AttemptPage = page('attempts', Attempt, {
   user_id: Id,
   ...each(Count, 'total_attempts', 'missing'),
 });
 
-/** The expected accuracy before the answer; its range is null while the number of the answer on the skill is not known. */
+/** Expected accuracy before the answer; its range is null if the number of the answer on the skill is unknown. */
 export const SkillAnswer = Type.Object({
   ...Attempt.properties,
   expected_accuracy: Share,

@@ -1,4 +1,4 @@
-/** What is told of a tenant's model: how good its predictions are, and what its versions brought. */
+/** Responses about a tenant's model: quality of predictions, and versions. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
@@ -34,10 +34,10 @@ const Band = Type.Object({
 export type Band = Static<typeof Band>;
 export const Coverage = Type.Object({ bands: Type.Array(Band) });
 
-/** Of the served probability on held-out answers: with what was in force, and with what was fitted. */
+/** Of the served probability on held-out answers, for the active and the fitted model. */
 const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
 
-/** Counts are those of the fit of the version; null where nothing was fitted, or its report is gone. */
+/** Counts of the fit; null without a fit or its report. */
 const ModelChange = Type.Object({
   ...each(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),

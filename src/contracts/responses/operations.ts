@@ -1,8 +1,8 @@
-/** What the description of the API says in words; the schemas say the rest. A route that is added needs a line here. */
+/** Texts of the OpenAPI document. Each route needs an entry. */
 import type { ErrorCode } from '../../errors.js';
 import type { RouteName } from './routes.js';
 
-/** What holds for every call, in Markdown. */
+/** For every call, in Markdown. */
 export const description = `Rules that hold for every call.
 
 **Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
@@ -22,13 +22,12 @@ where a key with a quota stands; 429 has Retry-After.
 Absent knowledge is null, times are RFC 3339 in UTC. Unknown fields of bodies and queries are ignored; fields may be added to
 answers.`;
 
-/** Ways to show who calls. */
 export const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
   Basic: { type: 'http', scheme: 'basic', description: 'Any user name, with an API key as the password' },
 } as const;
 
-/** Headers of requests, with patterns where there are some, and of answers. */
+/** Request headers, with patterns, and response headers. */
 export const requestHeaders = {
   'X-Request-Id': { description: 'Comes back, and stands in the log', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
   'Idempotency-Key': { description: 'The event_id where the body has none; in a batch K stands for K/INDEX' },
@@ -50,7 +49,7 @@ export const answerHeaders = {
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
 
-/** The name of the method in clients, one line, and the headers beside those that follow from the route and its errors. */
+/** Name of the client method, summary, and headers that do not follow from the route and its errors. */
 export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
 
 export const operations: Readonly<Record<RouteName, Operation>> = {
@@ -127,7 +126,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /openapi.json': ['openapi', 'This description', 'Cache-Control', 'ETag'],
 };
 
-/** Headers of what is sent to endpoints (standardwebhooks.com). */
+/** Headers of webhooks (standardwebhooks.com). */
 export const webhookHeaders = {
   'webhook-id': 'The same however often the message is sent, and to whichever endpoint',
   'webhook-timestamp': 'Unix seconds of this try',
@@ -135,7 +134,7 @@ export const webhookHeaders = {
     'For each secret that is valid `v1,` and base64 of HMAC-SHA-256 over `ID.TIMESTAMP.BODY`, a space between two',
 };
 
-/** Ids in paths, each with one to try. */
+/** Example ids of paths. */
 export const pathExamples: Readonly<Record<string, string>> = {
   user_id: 'ada',
   skill_id: 'linear-equations',

@@ -1,4 +1,4 @@
-/** What each route may answer: the bodies by status, and the error codes. */
+/** Responses of each route: bodies by status, and error codes. */
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
 import { nullable } from '../checked.js';
@@ -14,7 +14,7 @@ import * as webhooks from './webhooks.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };
 
-/** @param status as it is in the answer that it belongs to */
+/** @param status in this response */
 const health = (status: TSchema) =>
   Type.Object({
     status,
@@ -36,15 +36,15 @@ const probe = (status: string) =>
 
 interface RouteAnswers {
   /**
-   * Schemas of whole bodies by status, null for none; statuses of errors only where they have a body of their own. A text names
-   * its type as contentMediaType, all else is JSON.
+   * Body schemas by status, null without a body; errors only if their body has a form of its own. A text names its
+   * contentMediaType, everything else is JSON.
    */
   readonly bodies: Readonly<Record<number, TSchema | null>>;
-  /** Beside those that `commonErrors` tells. */
+  /** In addition to `commonErrors`. */
   readonly errors: readonly ErrorCode[];
 }
 
-/** What any route of its kind may answer: repeated headers and bad escapes are refused on all. */
+/** Errors of every route of its kind: repeated headers and invalid escapes are rejected everywhere. */
 export const commonErrors = (route: { readonly scope: unknown; readonly body: unknown }): ErrorCode[] => [
   'INVALID_REQUEST',
   'INTERNAL',
@@ -55,7 +55,7 @@ export const commonErrors = (route: { readonly scope: unknown; readonly body: un
 const successAnswer = (schema: TSchema) =>
   Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
-/** The body of an error with one of these codes. @param more what stands beside the error */
+/** @param more fields in addition to the error */
 export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {}) =>
   Type.Object({
     success: Type.Literal(false),
@@ -166,6 +166,6 @@ const answers = {
   }),
 } satisfies Readonly<Record<string, RouteAnswers>>;
 
-/** Method and path as the table of routes has them. */
+/** Method and path, as in the table of routes. */
 export type RouteName = keyof typeof answers;
 export const routeAnswers: Readonly<Record<string, RouteAnswers>> = answers;

@@ -1,11 +1,11 @@
-/** What is told of the skills of a tenant, over all of its learners. ClickHouse is asked for fields of these names. */
+/** Responses about skills over all learners of a tenant. The queries of ClickHouse use these field names. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
 import { Amount, Change, Count, Day, each, lag, page, Share } from './bodies.js';
 
 const figures = { ...each(Count, 'learners', 'answers'), accuracy: Share };
-/** A plateau is one on the learner's last day with answers. */
+/** Plateaus on the learner's last day with answers. */
 const sums = { skill_id: Id, ...figures, ...each(Share, 'mean_p_correct', 'plateau_share') };
 
 /** Speeds and times are medians over learners. */

@@ -1,4 +1,4 @@
-/** What is told of webhooks: to those who manage them, and to receivers by the type of the event. */
+/** Responses about webhooks, and messages to receivers. */
 import Type, { type TObject } from 'typebox';
 import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
@@ -40,7 +40,6 @@ export const Delivery = Type.Object({
 export const DeliveryPage = page('deliveries', Delivery, webhookId);
 
 interface EventNote {
-  /** When it is sent. */
   readonly summary: string;
   readonly data: TObject;
   readonly example: object;
@@ -48,7 +47,7 @@ interface EventNote {
 
 const at = '2026-11-25T23:18:02.147Z';
 
-/** One learner on one skill, as of the answer that decided it. */
+/** One learner and skill, as of the answer that caused the event. */
 const SkillEvent = Type.Object({
   ...each(Id, 'user_id', 'skill_id'),
   event_id: nullable(Id),
@@ -66,7 +65,7 @@ const ofSkill = (mastery_after: number, summary: string): EventNote => ({
   },
 });
 
-/** The forecast that decided it: at the target date, or at 365 days if none is set. */
+/** Forecast that caused the event: at the target date, or at 365 days if none is set. */
 const GoalEvent = Type.Object({
   ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
   ...each(TotalScore, 'current_total', 'predicted_total'),

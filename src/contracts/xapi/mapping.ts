@@ -1,4 +1,4 @@
-/** How a tenant's statements become answers, as the tenant has set it. */
+/** A tenant's mapping from statements to answers. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked, nullable, orNull } from '../checked.js';
@@ -6,7 +6,7 @@ import { Id } from '../ids.js';
 import { byIri, Iri } from './statement.js';
 
 const maxSkills = 10_000;
-/** In a body with the most skills, and its other fields. */
+/** Values of a body with the most skills. */
 export const maxMappingValues = maxSkills + 10;
 
 export const XapiMapping = Type.Object({
@@ -22,7 +22,7 @@ export const XapiMapping = Type.Object({
 });
 export type XapiMapping = Static<typeof XapiMapping>;
 export const xapiMappingCheck = Compile(XapiMapping);
-/** What is left out or null is as it is unset. */
+/** Missing and null fields are unset. */
 export const MappingRequest = Type.Object(
   Object.fromEntries(
     Object.entries(XapiMapping.properties).map(([name, schema]) => [name, orNull(schema as TSchema)]),
@@ -35,7 +35,7 @@ export const MappingRequest = Type.Object(
 );
 const bodyCheck = Compile(Type.Record(Type.String(), Type.Unknown()));
 
-/** Of a tenant that has set none, and what a body sets that leaves it out. */
+/** Without a mapping, and for fields that a body leaves out. */
 export const unsetMapping: XapiMapping = {
   ...{ home_page: null, skill_from: 'parent', skills: {}, success_threshold: null, unmapped: 'reject' },
 };

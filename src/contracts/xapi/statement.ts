@@ -1,6 +1,6 @@
 /**
- * Statements of xAPI 1.0.3 (Data, 2.2 to 2.4): what the specification wants refused is refused, read here or not. No value
- * may be null but in extensions, and no object has other fields than these.
+ * Statements of xAPI 1.0.3 (Data, 2.2 to 2.4): everything that the specification rejects is rejected, even unused fields. No
+ * value may be null except in extensions, and no object may have other fields.
  */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -78,7 +78,7 @@ const context = {
   ...{ revision: text, platform: text, language: word('a language tag of RFC 5646', isLanguage) },
   ...{ statement: StatementRef, extensions },
 };
-/** By reference alone: bodies of several parts, which bring files, are not taken. */
+/** By reference only: multipart bodies with files are not accepted. */
 const attachment = exact(
   { usageType: Iri, display: languages, contentType: text, length: number, sha2: text, fileUrl: Iri },
   { description: languages },
@@ -116,10 +116,10 @@ const example = {
   ...{ object: { id: 'https://lms.example.org/items/1' }, context: { contextActivities: { parent } } },
   result: { success: true, duration: 'PT45S' },
 };
-/** One, or a list: each is checked by itself. */
+/** One or a list: each is checked separately. */
 export const StatementBody = Type.Union([Statement, Type.Array(Statement)], { examples: [example] });
 
-/** Characters of a statement whose faults are described: those of 50,000 fields take a third of a second. */
+/** Longer statements get no list of faults: describing 50,000 fields takes a third of a second. */
 const mostDescribed = 65_536;
 
 /** @param path of the statement in the body. @throws ApiError INVALID_REQUEST */

@@ -1,4 +1,4 @@
-/** API keys: what they may do with each other, for the API and the command. All throw ApiError UNAUTHORIZED, UNAVAILABLE. */
+/** Rules for managing API keys, for the API and the command. All throw ApiError UNAUTHORIZED, UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import {
@@ -17,11 +17,11 @@ import type { KeyStore } from '../../store/access/api-keys.js';
 import { createCursors, listJson, newestFirst, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
 export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'> {
-  /** Notes for later who did what to which key. */
+  /** Logs who changed which key. */
   readonly log: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
-/** Of a tenant, revoked ones included: all keys are read together. Operators make more. */
+/** Limit per tenant, including revoked keys: all keys are read together. Operators may exceed it. */
 const maxKeys = 1000;
 
 const isOperator = ({ scopes }: Grant): boolean => scopes.includes('operator');
@@ -29,7 +29,6 @@ const reaches = (caller: Grant, tenant: string): boolean => isOperator(caller) |
 
 const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', message);
 
-/** A key that nobody can guess. */
 export const makeKey = (): string => `sk-${randomBytes(24).toString('base64url')}`;
 
 /** Stores a key, or gives the stored one the quota. @throws ApiError CONFLICT for one that was revoked */
@@ -38,20 +37,18 @@ export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise
     throw new ApiError('CONFLICT', 'This key was revoked and stays so: create another one');
 }
 
-/** Data of GET /api/v1/key. */
 export async function readOwnKey(keys: KeyPorts, { grant }: Call): Promise<object> {
   const { revoked_at: _, ...own } = describe(await inForce(keys, grant));
   return own;
 }
 
-/** The caller's key as it stands in store: what a request is admitted with may be seconds old, and was more then. */
+/** The stored key of the caller: the one that admitted the request may be seconds old. */
 async function inForce(keys: KeyPorts, { keyHash }: Grant): Promise<StoredKey> {
   const own = still(await keys.get(keyHash));
   if (own.revokedAt === null) return own;
   throw unauthorized('The API key was revoked');
 }
 
-/** Of a key that was there. */
 function still(found: StoredKey | null): StoredKey {
   if (found !== null) return found;
   throw unavailable('The API key cannot be looked up right now');
@@ -62,7 +59,6 @@ export const KeyQuery = Type.Object({ ...PageQuery.properties, tenant: Type.Opti
 const placeOf = ({ createdAt, keyHash }: StoredKey): string => `${createdAt} ${shortHash(keyHash)}`;
 const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) ? text : null));
 
-/** JSON of GET /api/v1/keys, newest first. @throws ApiError INVALID_REQUEST, FORBIDDEN */
 export async function listKeys(
   keys: KeyPorts,
   { grant: caller, query }: Call<Static<typeof KeyQuery>>,
@@ -79,7 +75,6 @@ export async function listKeys(
   return listJson({}, 'keys', page, describe);
 }
 
-/** Data of POST /api/v1/keys, with the key. @throws ApiError INVALID_REQUEST, FORBIDDEN, LIMIT_EXCEEDED */
 export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<object> {
   const wanted = readNewKey(parseJson(body));
   const caller = await inForce(keys, grant);
@@ -117,7 +112,6 @@ async function refuseMany(keys: KeyPorts, caller: Grant): Promise<void> {
     throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxKeys} keys, revoked ones included`);
 }
 
-/** Data of PATCH /api/v1/keys/{key_id}. @throws ApiError INVALID_REQUEST, NOT_FOUND, FORBIDDEN, CONFLICT */
 export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: string): Promise<object> {
   const quota = readKeyChange(parseJson(body));
   const caller = await inForce(keys, grant);
@@ -129,7 +123,6 @@ export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: str
   return describe(changed);
 }
 
-/** Data of DELETE /api/v1/keys/{key_id}; the caller's own key may be revoked. @throws ApiError NOT_FOUND, FORBIDDEN */
 export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Promise<object> {
   const caller = await inForce(keys, grant);
   const { keyHash } = await manageable(keys, caller, id);

@@ -1,4 +1,4 @@
-/** What a row of a file of skills must be: the bounds of the API, with a file's looser spelling. */
+/** Checks rows of a skills file: the limits of the API with looser spelling. */
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
 import { manualBounds, manualForget } from '../../domain/base/params.js';
@@ -8,14 +8,14 @@ import { isAbsent, numberOf, shown } from '../import/rows.js';
 
 const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
-/** Columns that mean something; all others are ignored. */
+/** All other columns are ignored. */
 export const skillColumns = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
 
 /** Beside the columns, JSON may have the parameters as the API shows them: an object of their own. */
 const skillFields = [...skillColumns, 'parameters'] as const;
 type SkillField = (typeof skillFields)[number];
 
-/** A row as it was read: texts from CSV, values from JSON. A field that is not there at all is undefined. */
+/** Texts from CSV, values from JSON. A missing field is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 
 const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, the first four or none`;
@@ -62,7 +62,7 @@ export function checkSkillRow(read: RawSkill) {
   }
 }
 
-/** Space around what is compared byte for byte, or shown to people, stays. */
+/** Keep spaces in ids, which are compared byte for byte, and in names. */
 const trimmed = (read: RawSkill): RawSkill =>
   Object.fromEntries(
     skillFields.map((field) => {
@@ -72,7 +72,7 @@ const trimmed = (read: RawSkill): RawSkill =>
     }),
   );
 
-/** @param path of what is wrong in the body; columns have no path, but are called as the fields in it */
+/** @param path in the body; columns have none and have the names of its fields */
 function complaint(raw: RawSkill, path: string, reason?: string): string {
   const field = path.split('/').at(-1) as keyof typeof allowed;
   const { parameters } = raw;
@@ -97,5 +97,5 @@ function columnsOf(raw: RawSkill): object | null {
 
 const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 
-/** What is no number stays what it is, for the check to find. */
+/** Leaves other values for the check to report. */
 const numberIn = (value: unknown): unknown => numberOf(value) ?? orNull(value);

@@ -10,28 +10,23 @@ import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/
 import { allStored, type StoringPorts } from '../read/stored.js';
 
 export interface SkillWritePorts extends SkillPorts {
-  /** Once it has resolved, every reader sees the change. @throws ApiError UNAVAILABLE */
+  /** When it resolves, every reader sees the change. @throws ApiError UNAVAILABLE */
   readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> };
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
 export interface SkillDeletePorts extends SkillWritePorts, StoringPorts {
-  /** Answers of the tenant on the skill that are stored. @throws where the store is unavailable */
+  /** Stored answers on the skill. @throws if ClickHouse is unavailable */
   answers(tenant: string, skillId: string): Promise<number>;
 }
 
-/**
- * Data of PUT /api/v1/skills/{skill_id}: the entry is replaced as a whole.
- * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, LIMIT_EXCEEDED, UNAVAILABLE
- */
 export async function putSkill(
   ports: SkillWritePorts,
   { tenant, body, ifMatch }: Call,
   skillId: string,
 ): Promise<Tagged<object>> {
   const setting = readSkillBody(parseJson(body));
-  // A skill that nobody set or answered has no tag; one that is there has always one.
+  // An unknown skill has no tag; a known one always has one.
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
   const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
@@ -41,14 +36,10 @@ export async function putSkill(
   throw new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
 }
 
-/** From so many answers on a skill stays. */
+/** Skills with so many answers cannot be deleted. */
 const keptAnswers = 20;
 
-/**
- * Data of DELETE /api/v1/skills/{skill_id}: what was set is taken off, and the skill is not known any more until a learner
- * answers it for the first time. Answers stay.
- * @throws ApiError SKILL_NOT_FOUND, CONFLICT, PRECONDITION_FAILED, UNAVAILABLE
- */
+/** Removes the settings. The skill is unknown until a learner answers it for the first time; answers stay. */
 export async function deleteSkill(
   ports: SkillDeletePorts,
   { tenant, ifMatch }: Call,

@@ -20,10 +20,9 @@ import { sortedAfter } from './pages.js';
 import { type MasteryPorts, userNotFound } from './read-mastery.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
-  /** Of classes that are read at once. */
+  /** Classes that are read concurrently. */
   readonly limit: Limiter;
   readonly learners: {
-    /** In their order, each as of one moment. @throws ApiError UNAVAILABLE */
     packed(tenant: string, userIds: readonly string[]): Promise<PackedLearner[]>;
   };
 }
@@ -37,9 +36,9 @@ export const ClassMasteryRequest = Type.Object(
 );
 const requestCheck = Compile(ClassMasteryRequest);
 
-/** About 16 MB of an answer: each mastery comes with an expected accuracy. */
+/** About 16 MB of response. */
 const maxMasteries = 200_000;
-/** What is read together is kept until it is described: each of them may have 2,000 skills. */
+/** Learners read and kept in memory together: each may have 2,000 skills. */
 const learnersTogether = 25;
 
 const tooMany = () =>
@@ -49,9 +48,8 @@ const tooMany = () =>
   );
 
 /**
- * Up to 500 learners, in the order of the request; one that is not known or cannot be read stops no other. With `skill_ids`
- * all figures are of these skills.
- * @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED, UNAVAILABLE
+ * Up to 500 learners in the order of the request: each has a result or an error of its own. With `skill_ids` all figures are
+ * of these skills.
  */
 export async function classMastery(
   { learners, models, now, limit }: ClassMasteryPorts,

@@ -4,14 +4,12 @@ import { unavailable } from '../../errors.js';
 import { version } from '../../version.js';
 
 export interface DeploymentPorts {
-  /** Null where Redis has lost them. @throws ApiError UNAVAILABLE */
+  /** Null if Redis has lost them. */
   readonly facts: () => Promise<DeploymentFacts | null>;
-  /** @throws ApiError UNAVAILABLE */
   readonly redisVersion: () => Promise<string>;
   readonly clickhouse: (tenant: string) => Promise<{ readonly version: string; readonly schema: number }>;
 }
 
-/** Data of GET /api/v1/deployment; what ClickHouse says is null while it is unavailable. @throws ApiError UNAVAILABLE */
 export async function readDeployment(ports: DeploymentPorts, { tenant }: Call): Promise<object> {
   const [facts, redisVersion, clickhouse] = await Promise.all([
     ports.facts(),

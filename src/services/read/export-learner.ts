@@ -1,6 +1,6 @@
 /**
- * All that is stored about a learner, as lines of NDJSON; never more than a page is in memory. The last line says that
- * the export is whole: an error in the middle ends the lines without it, and cuts the connection.
+ * NDJSON export of everything stored about a learner, with one page in memory. The last line confirms that the export is
+ * complete: after an error it is missing, and the connection is cut.
  */
 import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';
@@ -23,17 +23,16 @@ export interface ExportPorts {
 /** Version of the lines: fields may be added, any other change is another format. */
 const format = 1;
 
-/** In flight in one process; each holds a page of each kind. */
+/** In flight in one process; each keeps a page of each kind. */
 const maxExports = 4;
-/** A reader may be slow for as long as it reads: those of one tenant leave a slot to the others. */
+/** Readers may be slow: one tenant must leave a slot to the others. */
 const maxOfTenant = 3;
 const pageAnswers = 2000;
 const rememberedMs = 25 * 3_600_000;
 
-/** @throws ApiError USER_NOT_FOUND, UNAVAILABLE. @returns also `release`, to be called once when nobody wants the lines */
+/** Also returns `release`, to be called once when the lines are no longer needed. */
 export type ExportLearner = ReturnType<typeof createLearnerExports>;
 
-/** One for the process. */
 export function createLearnerExports(ports: ExportPorts) {
   const slots = createSlots(maxExports, maxOfTenant);
   return async (tenant: string, userId: string) => {
@@ -72,13 +71,13 @@ async function* linesOf(one: Export): AsyncGenerator<string> {
     yield (await mapInSlices(page, lineOf)).join('');
   }
   const now = (await one.records.state(tenant, userId))?.learner;
-  // All pages have to be of one history: an erasure or a correction in between begins another.
+  // All pages must belong to one history: an erasure or a correction starts another.
   if (now === undefined || !follows(learner, now))
     throw new Error('the learner was corrected during the export');
   yield lineOf({ type: 'end', complete: true, lines: lines + 1, answers, missing: answers - seen.count });
 }
 
-/** First what waits in Redis, then ClickHouse: an answer that moves in between is found there, and exported once. */
+/** Redis first, then ClickHouse: an answer that moves in between is found there. Each answer is exported once. */
 async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
   const { tenant, userId, stored, records, begun } = one;
   const answers = begun.learner.attempts;

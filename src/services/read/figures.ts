@@ -1,9 +1,9 @@
 /**
- * The figures of GET /metrics. Each is read when somebody looks, so that keeping it costs its owner no more than a number.
- * Labels have few values that are known beforehand: never a learner, a key, or anything else that callers choose.
+ * Figures of GET /metrics, read on demand. Labels have few values that are known beforehand: never a learner, a key, or other
+ * values that callers choose.
  */
 
-/** By name, without the common `skilltrace_`. A counter ends in `_total`, a time in `_seconds`. */
+/** Without the prefix `skilltrace_`. A counter ends in `_total`, a time in `_seconds`. */
 export const figureHelps = {
   http_requests_total: 'Requests that were answered, by route and status',
   http_request_duration_seconds: 'Time from the head of a request to its answer, by route',
@@ -43,11 +43,11 @@ export type FigureName = keyof typeof figureHelps;
 export interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Of a histogram, which of its series; else the figure's own name. */
+  /** Name of the series of a histogram, if it is not the name of the figure. */
   readonly metricName?: string;
 }
 
-/** One number stands for a sample without labels. Where it rejects, the figure is left out of that look. */
+/** A number is a sample without labels. If it rejects, the figure is left out this time. */
 export type ReadFigure = () => number | readonly Sample[] | Promise<number | readonly Sample[]>;
 
 export interface Figures {

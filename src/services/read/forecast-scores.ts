@@ -13,7 +13,6 @@ import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forec
 import { ApiError } from '../../errors.js';
 import { userNotFound } from './read-mastery.js';
 
-/** What a caller gets who asks for nothing else. */
 export const standardForecast = {
   days: standardDays,
   level: scoreModel.defaultLevel,
@@ -28,7 +27,6 @@ export const PredictionQuery = Type.Object({ days: Days, confidence_level: Level
 
 type Forecaster = Pick<Compute, 'forecast' | 'whatIf'>;
 
-/** JSON of the prediction result. @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function forecastScores(
   forecaster: Forecaster,
   { tenant, query, stillWanted }: Call<Static<typeof PredictionQuery>>,
@@ -46,11 +44,11 @@ function found(result: string | null): string {
   return result;
 }
 
-/** Of a class. */
+/** Limit of one class request. */
 export const maxLearners = 500;
 /** Far more than the ids of a class and its skills or options. */
 export const maxClassValues = 5000;
-/** Learners in one order: other requests get their turn in between, and nothing more is computed for a caller who left. */
+/** Learners in one order: other requests run in between, and a caller who disconnected costs no more. */
 const learnersPerOrder = 8;
 
 export const ClassRequest = Type.Object(
@@ -64,10 +62,9 @@ export const ClassRequest = Type.Object(
 );
 const classCheck = Compile(ClassRequest);
 
-/** What a class is told of one learner. */
 export interface ClassResult {
   readonly userId: string;
-  /** JSON of the data, or why there is none. */
+  /** JSON, or the reason why it is missing. */
   readonly result: string | ApiError;
 }
 
@@ -76,10 +73,6 @@ function resultOf(forecast: ForecastResult | undefined): ClassResult['result'] {
   return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: forecast });
 }
 
-/**
- * Up to 500 learners, in the order of the request; one that has no forecast stops no other.
- * @throws ApiError INVALID_REQUEST, UNAVAILABLE
- */
 export async function forecastClass(
   forecaster: Forecaster,
   { tenant, body, stillWanted }: Call,
@@ -113,7 +106,6 @@ export const PlanRequest = Type.Object(
 );
 const whatIfCheck = Compile(PlanRequest);
 
-/** JSON of the forecast under a plan. @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function forecastWhatIf(
   forecaster: Forecaster,
   { tenant, body, stillWanted }: Call,

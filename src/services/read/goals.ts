@@ -16,7 +16,6 @@ const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_i
 export const preconditionFailed = (): ApiError =>
   new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');
 
-/** Data of GET /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, UNAVAILABLE */
 export async function readGoal(
   { goals }: GoalPorts,
   { tenant }: Call,
@@ -27,7 +26,6 @@ export async function readGoal(
   return { value: describeGoal(userId, found.value, found.value.updatedAt), tag: found.tag };
 }
 
-/** PUT /api/v1/goals/{user_id}. @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED, UNAVAILABLE */
 export async function putGoal(
   ports: GoalPorts,
   { tenant, body, ifMatch }: Call,
@@ -39,7 +37,6 @@ export async function putGoal(
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }
 
-/** DELETE /api/v1/goals/{user_id}. @throws ApiError GOAL_NOT_FOUND, PRECONDITION_FAILED, UNAVAILABLE */
 export async function deleteGoal(
   ports: GoalPorts,
   { tenant, ifMatch }: Call,

@@ -16,9 +16,9 @@ export interface HealthParts {
   readonly outbox: Pick<Outbox, 'facts'>;
   readonly journal: Pick<Journal, 'facts'>;
   readonly compute: Pick<Compute, 'threads' | 'waiting'>;
-  /** Why answers cannot be taken although Redis serves, for instance that it came back empty; null if they can. */
+  /** Reason why answers are rejected although Redis responds, for example an empty Redis. */
   readonly blocked: () => string | null;
-  /** Why the consumers of this process do not move; null if they do, or if it has none. */
+  /** Reason why the consumers of this process are stalled. */
   readonly stalled: () => string | null;
   readonly draining: () => boolean;
 }
@@ -28,9 +28,8 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth(parts: HealthParts) {
   const { outbox, journal, compute, blocked, stalled, draining } = parts;
   const probes = serverProbes(parts);
-  // Anybody may ask, and each answer costs a dozen questions to the servers.
+  // Each call costs a dozen requests to the servers, and needs no key: concurrent calls share one.
   return {
-    /** Data of GET /api/v1/health. */
     health: singleFlight(async () => {
       const [redis, clickhouse, pipeline, facts] = await Promise.all([
         probes.redis(),
@@ -84,7 +83,7 @@ const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | nul
     ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
     : null;
 
-/** Whether the servers answer: null, or what is wrong. Never rejects. */
+/** Each resolves with null, or with what is wrong. Never rejects. */
 export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
   redis: () => problem(answersPing(redis), 'Redis does not answer'),
   clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
@@ -93,8 +92,8 @@ export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 
 const probeTimeoutMs = 1500;
 
 /**
- * A server that does not answer in time does not answer. Where this process itself stood still, its answer may lie
- * there unread: the sockets get a turn before that is said.
+ * If this process was blocked, a response may be waiting unread: the sockets get one turn before the server counts as
+ * down.
  */
 async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
   const heard = alive.catch(() => false);

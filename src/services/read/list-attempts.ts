@@ -21,9 +21,8 @@ export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
 const maxTries = 5;
 
 /**
- * JSON of GET /api/v1/learners/{user_id}/attempts. Redis decides which answers count: each of those is listed, or
- * counted as missing.
- * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND; UNAVAILABLE without ClickHouse: a part would look like the whole
+ * Redis decides which answers count: each is listed, or counted as missing. Without ClickHouse the call is UNAVAILABLE, because
+ * a part would look like the whole.
  */
 export async function listAttempts(
   ports: AttemptPorts,
@@ -52,10 +51,7 @@ export interface SkillAnswerPorts extends MasteryPorts, StoredPorts {
   readonly ended: Pick<EndedHistories, 'erasedAmong'>;
 }
 
-/**
- * JSON of GET /api/v1/mastery/{user_id}/{skill_id}/history: what is in ClickHouse; the answers on their way there are counted.
- * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
- */
+/** Answers in ClickHouse; those that are not stored yet are counted. */
 export async function listSkillAnswers(
   ports: SkillAnswerPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -79,7 +75,6 @@ export async function listSkillAnswers(
   return listJson(fields, 'answers', page, describeSkillAnswer);
 }
 
-/** With the expected accuracy before the answer. */
 function describeSkillAnswer({ number, ...row }: NumberedRow): object {
   const range = rangeFields(expectedRange(averageLogOdds(row.conditions), (number ?? 1) - 1));
   const unknown = number === null ? { expected_low: null, expected_high: null } : {};
@@ -87,8 +82,8 @@ function describeSkillAnswer({ number, ...row }: NumberedRow): object {
 }
 
 /**
- * Whether a state goes on from an earlier one. A commit adds one to the version and an answer at least; an erasure or a
- * correction does otherwise. Whatever comes follows on no answers.
+ * Whether a state continues an earlier one. A commit adds one to the version and at least one answer; an erasure or a
+ * correction does not. Every state continues an empty one.
  */
 export const follows = (before: LearnerState, now: LearnerState): boolean =>
   before.version === newLearner.version ||
@@ -96,7 +91,7 @@ export const follows = (before: LearnerState, now: LearnerState): boolean =>
 
 const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
 
-/** The answers with the highest numbers. First Redis, then ClickHouse: one that moves in between is found there. */
+/** Newest answers. Redis first, then ClickHouse: an answer that moves in between is found there. */
 async function newestUpTo(
   { waiting, stored }: AttemptPorts,
   tenant: string,

@@ -8,7 +8,7 @@ import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './
 import type { MasteryPorts } from './read-mastery.js';
 import type { StoredPorts } from './stored.js';
 
-/** What is known of histories that erasures have ended. Its functions throw ApiError UNAVAILABLE. */
+/** Histories that erasures have ended. */
 export type EndedHistories = Pick<ErasureStore, 'erasedAmong' | 'isOpen'>;
 
 export interface LearnerListPorts extends StoredPorts, Pick<MasteryPorts, 'learners'> {
@@ -24,18 +24,14 @@ export const LearnersQuery = Type.Object({
   }),
 });
 
-/**
- * JSON of GET /api/v1/learners, by UTF-8 bytes of their ids. Who was erased is not among them, so that a page may have fewer
- * than its limit and not be the last.
- * @throws ApiError INVALID_REQUEST, UNAVAILABLE
- */
+/** By UTF-8 bytes of the ids. Erased learners are left out, so that a page may be shorter than its limit and not the last. */
 export async function listLearners(
   ports: LearnerListPorts,
   { tenant, query }: Call<Static<typeof LearnersQuery>>,
 ): Promise<string> {
   const { prefix = '', limit = pageLimit, cursor } = query;
   const after = idAfter(cursor) ?? '';
-  // First the lag, when a missing answer was waiting, and last who was erased: nobody is shown after that.
+  // The lag first, while a missing answer is still waiting; erasures last, so that nobody is shown afterwards.
   const lag = await ports.sourceLagSeconds();
   const found = await ports.list(tenant, prefix, after, limit + 1);
   const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
@@ -43,7 +39,7 @@ export async function listLearners(
   return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });
 }
 
-/** Sums have answers of an ended history until its erasure is done: who began a new one is shown then. */
+/** Sums contain an ended history until its erasure is done: the learner is listed if a new history exists. */
 async function withoutErased(
   { ended, learners }: LearnerListPorts,
   tenant: string,

@@ -1,13 +1,12 @@
-/** What goes on right now, from the figures of all processes: counters as they grow, the rest as it stands. */
+/** Figures of all processes as they are now: counters as rates, the others as they are. */
 import { sumOf } from '../../lists.js';
 
-/** A figure as a process reports it (figures.ts), with the name of the process among its labels. */
+/** As a process reports it (figures.ts), with the name of the process among the labels. */
 export interface ReportedFigure {
   readonly name: string;
   readonly values: readonly {
     readonly value: number;
     readonly labels: Readonly<Record<string, unknown>>;
-    /** Of a histogram, which of its series. */
     readonly metricName?: string;
   }[];
 }
@@ -18,7 +17,6 @@ interface Series {
   readonly value: number;
 }
 
-/** All figures at one moment, series by their names and labels. */
 interface Snapshot {
   /** Milliseconds of a monotonic clock. */
   readonly at: number;
@@ -41,7 +39,7 @@ function snapshotOf(processes: readonly (readonly ReportedFigure[])[], at: numbe
   };
 }
 
-/** How much series have grown; those of a process that was not there say nothing yet, of one that began anew all. */
+/** Growth of series. A process that is new has none yet; a counter that restarted has grown by its whole value. */
 const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => boolean): Series[] =>
   [...now.series].flatMap(([key, series]) => {
     if (!wanted(series) || !before.processes.has(series.labels.process)) return [];
@@ -51,9 +49,9 @@ const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => bool
 
 const total = (series: readonly Series[]): number => sumOf(series.map(({ value }) => value));
 
-/** Latency is that of answers over so long. */
+/** Span of the latency figures. */
 const latencyMs = 10_000;
-/** Rates over less would jump. */
+/** Shorter spans give unsteady rates. */
 const shortestMs = 500;
 
 const gauges = [
@@ -61,7 +59,6 @@ const gauges = [
   ...['lanes_waiting', 'connections_open'],
 ];
 
-/** Keeps what the figures were, so that rates can be told. @param processes what `collect` gives */
 export function createLiveFigures() {
   let kept: readonly Snapshot[] = [];
   return (processes: readonly (readonly ReportedFigure[])[], monotonicMs: number, at: Date): object => {
@@ -91,7 +88,6 @@ export function createLiveFigures() {
   };
 }
 
-/** Null where nobody has looked a moment before. */
 function ratesOf(before: Snapshot | undefined, now: Snapshot): object {
   if (before === undefined) return { answers_per_second: null, requests_per_second: null, errors: null };
   const perSecond = (count: number): number => Math.round((count * 1e4) / (now.at - before.at)) / 10;
@@ -112,7 +108,7 @@ function ratesOf(before: Snapshot | undefined, now: Snapshot): object {
 
 const counting = ['/api/v1/track-answer', '/api/v1/track-answers'];
 
-/** Of requests with answers; within a bucket as if all times were evenly spread. Null where there were none. */
+/** Of tracking requests; times within a bucket count as evenly spread. Null without requests. */
 function latencyOf(before: Snapshot, now: Snapshot): object | null {
   const isWanted = ({ name, labels }: Series): boolean =>
     name === 'http_request_duration_seconds_bucket' && counting.includes(`${labels.route}`);

@@ -1,4 +1,4 @@
-/** Server-sent events (WHATWG HTML, 9.2) with the figures of each second, for operators who look on. */
+/** Server-sent events (WHATWG HTML, 9.2) with the figures of each second, for operators. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { createSlots, singleFlights } from '../../concurrency.js';
@@ -18,21 +18,20 @@ export const LiveQuery = Type.Object({
 export type LiveQuery = Static<typeof LiveQuery>;
 
 export interface LivePorts {
-  /** Figures of all processes; settles in bounded time. */
   readonly collect: () => Promise<readonly (readonly ReportedFigure[])[]>;
-  /** A key as it is now, by its hash; null where it is revoked. @throws ApiError UNAVAILABLE */
+  /** Null if the key is revoked. @throws ApiError UNAVAILABLE */
   readonly findKey: (keyHash: string) => Promise<Grant | null>;
 }
 
-/** Of one process: each holds a connection. */
+/** Per process: each stream keeps a connection. */
 const maxStreams = 20;
 const secondMs = 1000;
-/** How long a stream goes on with a key that was revoked, at most. */
+/** Interval of checks whether the key of a stream is still valid. */
 const keyCheckMs = 2000;
 
 export type Live = ReturnType<typeof createLive>;
 
-/** One for the process. Figures are collected once a second, however many look, and never while nobody does. */
+/** Figures are collected once a second for all streams, and not at all without one. */
 export function createLive({ collect, findKey }: LivePorts) {
   const slots = createSlots(maxStreams, maxStreams);
   const closing = new AbortController();
@@ -55,7 +54,7 @@ export function createLive({ collect, findKey }: LivePorts) {
       const end = (now: Grant | null): void => {
         if (!now?.scopes.includes('operator')) ending.abort();
       };
-      // Without Redis nobody can say that the key is revoked, and what goes on is wanted most.
+      // Without Redis the key cannot be checked, and the figures are needed most.
       find(grant.keyHash).then(end, () => undefined);
     }, keyCheckMs);
     const signal = AbortSignal.any([closing.signal, ending.signal]);
@@ -75,13 +74,12 @@ export function createLive({ collect, findKey }: LivePorts) {
   }
 
   return {
-    /** @throws ApiError UNAVAILABLE. @returns also `release`, to be called once when nobody wants the events */
+    /** Call the returned `release` once when the events are no longer needed. @throws ApiError UNAVAILABLE */
     open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
       if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
       slots.take('');
       return { events: eventsOf(grant, events), release: () => slots.release('') };
     },
-    /** Ends all streams. */
     close: (): void => closing.abort(),
   };
 }

@@ -15,11 +15,10 @@ export const ReliabilityQuery = Type.Object({
 
 export interface QualityPorts extends StoredPorts {
   readonly quality: ModelQuality;
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Data of GET /api/v1/model/reliability, of the last `days` times 24 hours. @throws ApiError UNAVAILABLE */
+/** Of the last `days` times 24 hours. */
 export async function readReliability(
   { quality, sourceLagSeconds, now }: QualityPorts,
   { tenant, query }: Call<Static<typeof ReliabilityQuery>>,
@@ -45,7 +44,6 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
     ...shareInterval(accuracy, answers),
   });
 
-/** Data of GET /api/v1/model/coverage. @throws ApiError UNAVAILABLE */
 export async function readCoverage({ quality }: QualityPorts, { tenant }: Call): Promise<object> {
   return { bands: (await quality.coverage(tenant)).map(rounded) };
 }

@@ -50,10 +50,7 @@ const requestCheck = Compile(NextItemsRequest);
 /** Twenty fields of each item, of which three are ours. */
 const maxValues = 20_000;
 
-/**
- * JSON of POST /api/v1/next-items/{user_id}. Nothing is stored, and no name is made known.
- * @throws ApiError INVALID_REQUEST, UNAVAILABLE, and what `stillWanted` throws
- */
+/** Stores nothing, and makes no name known. */
 export async function nextItems(
   compute: Pick<Compute, 'nextItems'>,
   { tenant, body, stillWanted }: Call,

@@ -1,4 +1,4 @@
-/** Lists in pages; those of ids are ordered by their UTF-8 bytes, each page after the last id of the one before. */
+/** Pages of lists. Lists of ids are ordered by UTF-8 bytes; each page starts after the last id of the previous page. */
 import Type, { type Static } from 'typebox';
 import { learningIdProblem } from '../../contracts/ids.js';
 import { invalid } from '../../errors.js';
@@ -23,7 +23,7 @@ interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** @param mark distinguishes a cursor from any other base64 text @param read null for no value of such a cursor */
+/** @param mark distinguishes a cursor from other base64 text @param read returns null for an invalid value */
 export function createCursors<Value extends string | number>(
   mark: string,
   read: (text: string) => Value | null,
@@ -31,11 +31,11 @@ export function createCursors<Value extends string | number>(
   const encode = (value: Value): string => Buffer.from(`${mark}${value}`).toString('base64url');
   return {
     encode,
-    /** What the cursor holds; null without one. @throws ApiError INVALID_REQUEST for a text that is no cursor of ours */
+    /** Null without a cursor. @throws ApiError INVALID_REQUEST for a text that is not one of our cursors */
     decode: (cursor: string | undefined): Value | null => {
       if (cursor === undefined) return null;
       const value = read(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
-      // Encoded again, for decoding skips what is neither base64 nor UTF-8.
+      // Compare the encoded form: decoding skips what is neither base64 nor UTF-8.
       if (value !== null && encode(value) === cursor) return value;
       const message = 'must be the next_cursor of an earlier page';
       throw invalid(`Invalid query: cursor ${message}`, [{ path: 'cursor', message }]);
@@ -43,14 +43,14 @@ export function createCursors<Value extends string | number>(
   };
 }
 
-/** Of a number above 1: that of the last entry on the page before. */
+/** The number of the last entry on the previous page, above 1. */
 export const createNumberCursors = (mark: string, below = Number.MAX_SAFE_INTEGER) =>
   createCursors(mark, (text) => {
     const number = Number(text);
     return Number.isSafeInteger(number) && number > 1 && number < below ? number : null;
   });
 
-/** JSON of fields and a page of a list, which is made in slices. @param describe absent: items are told as they are */
+/** JSON of fields and a page, made in slices. */
 export async function listJson<Item>(
   fields: object,
   name: string,
@@ -68,16 +68,11 @@ const textOf = (bytes: string): string => Buffer.from(bytes, 'latin1').toString(
 
 const idCursors = createCursors('after:', (id) => (learningIdProblem(id) === null ? id : null));
 
-/** The id that a cursor holds; null without one. @throws ApiError INVALID_REQUEST */
 export const idAfter = idCursors.decode;
 
-/** The cursor of the page behind an id. */
 export const cursorAfter = idCursors.encode;
 
-/**
- * @param found in their order, from the first of the page on; one more than the limit if there is another page
- * @param cursorOf of the page behind an item
- */
+/** @param found one more than the limit if there is another page */
 export function pageOf<Item>(
   found: readonly Item[],
   limit: number,
@@ -88,7 +83,7 @@ export function pageOf<Item>(
   return { items, next_cursor: last === undefined ? null : cursorOf(last) };
 }
 
-/** @param placeOf texts in the order of time @param after place of the last one on the page before; null: there is none */
+/** @param placeOf texts in the order of time @param after of the last entry on the previous page */
 export const newestFirst = <Item>(
   all: readonly Item[],
   placeOf: (one: Item) => string,
@@ -98,7 +93,7 @@ export const newestFirst = <Item>(
     .filter((one) => after === null || placeOf(one) < after)
     .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
 
-/** In the order of their UTF-8 bytes. @param after last id of the page before, null for the first page; may be gone */
+/** @param after last id of the previous page, which may no longer exist */
 export const sortedAfter = (ids: Iterable<string>, after: string | null): string[] => {
   const from = after === null ? '' : bytesOf(after);
   const bytes = Array.from(ids, bytesOf);

@@ -27,12 +27,12 @@ import type { StoredPorts } from './stored.js';
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts {
   readonly learners: {
-    /** Null where the learner has no counted answer. */
+    /** Null without a counted answer. */
     read(
       tenant: string,
       userId: string,
     ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
-    /** The same without the skills, of which there may be thousands. */
+    /** Like `read`, without the skills: a learner can have thousands. */
     own(tenant: string, userId: string): Promise<LearnerState | null>;
   };
   /** The model in force; version 0 before the first fit. */
@@ -40,13 +40,13 @@ export interface MasteryPorts {
   readonly now: () => number;
 }
 
-/** For reads that add history from ClickHouse and do without it where it does not answer. */
+/** For reads that add history from ClickHouse if it is available. */
 export interface HistoryPorts<History> extends MasteryPorts, StoredPorts {
   readonly history: History;
   readonly logger: Logger;
 }
 
-/** What `read` finds, null where ClickHouse is unavailable or busy; and the lag before, when a missing answer was waiting. */
+/** `found` is null if ClickHouse is unavailable or busy. The lag is read before, while a missing answer is still waiting. */
 export async function readHistory<History, Found>(
   { history, sourceLagSeconds, logger }: HistoryPorts<History>,
   read: (history: History) => Promise<Found | null>,
@@ -63,11 +63,10 @@ export async function readHistory<History, Found>(
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
-/** For calls that a goal is enough for. */
+/** For calls that also accept a learner with only a goal. */
 export const nothingKnown = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
-/** @throws ApiError USER_NOT_FOUND, UNAVAILABLE */
 export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
   const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);
   if (found === null) throw userNotFound();
@@ -90,17 +89,13 @@ export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string
   throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
 }
 
-/** One skill of one learner as it is now. @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
   return { learner, model, now, view: viewSkill(skillId, skillOf(skills, skillId), model, now) };
 }
 
-/**
- * JSON of GET /api/v1/mastery/{user_id}: all skills, where neither a limit nor a cursor is given.
- * @throws ApiError INVALID_REQUEST, USER_NOT_FOUND, UNAVAILABLE
- */
+/** All skills, if neither a limit nor a cursor is given. */
 export async function readMastery(
   ports: MasteryPorts,
   { tenant, query: { limit, cursor } }: Call<PageQuery>,
@@ -118,7 +113,7 @@ export async function readMastery(
 
 type ViewedSkill = SkillContext & { readonly view: SkillView };
 
-/** A skill's entry in the answers. Answers per minute have 4 decimals, for slow work has few. */
+/** Answers per minute have 4 decimals because slow work has few. */
 export function describeSkill({ view, learner, model, now }: ViewedSkill) {
   const { skillId, state, placement, mastery } = view;
   const norm = skillNorm(view.model.times);
@@ -154,9 +149,8 @@ export const ExplainQuery = Type.Object({
 export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
 
 /**
- * Data of GET /api/v1/mastery/{user_id}/{skill_id}. With `explain=true` also why the mastery is what it is, and what the next
- * answer would make of it. Only the steps, the last answers, come from ClickHouse.
- * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
+ * With `explain=true` also why the mastery is what it is, and the effect of the next answer. Only the steps, the last answers,
+ * come from ClickHouse.
  */
 export async function readSkillMastery(
   ports: ExplainPorts,
@@ -199,7 +193,7 @@ const notes = {
   archived: 'Older answers are kept as daily sums only',
 };
 
-/** The steps, or a note in their place. @param attempts the learner's on the skill, by Redis */
+/** @param attempts on the skill, by Redis */
 async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
   const { lag, found } = await readHistory(ports, (history) => history.ofSkill(query));
   if (found === null)
@@ -214,7 +208,7 @@ async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts:
   };
 }
 
-/** The answers of the query as steps; the first of a full query only says where the steps begin. */
+/** The first answer of a full query only shows where the steps begin. */
 function explainSteps(
   read: readonly StoredAttempt[],
   { tenant, atMost }: AttemptQuery,
@@ -246,7 +240,7 @@ function explainSteps(
   });
 }
 
-/** Null where an answer in between is not stored, which may have been one on this skill. */
+/** Null if an answer in between is not stored: it may have been on this skill. */
 function previousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
   if (attempt.missingBefore !== (before?.missingBefore ?? 0)) return null;
   return before === undefined ? attempt.parameters.pInit : before.masteryAfter;

@@ -10,17 +10,16 @@ import type { MasteryPorts } from './read-mastery.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface SkillPorts extends Pick<MasteryPorts, 'models'> {
-  /** Skills that the tenant's learners have answered or that its catalogue has. */
+  /** Skills that were answered or set. */
   readonly skills: {
-    /** By the bytes of their names, from the one behind `after` on. */
+    /** By UTF-8 bytes, from the one after `after`. */
     list(tenant: string, after: string | null, atMost: number): Promise<string[]>;
     has(tenant: string, skillId: string): Promise<boolean>;
-    /** Takes it off the known ones, until somebody answers it for the first time. */
+    /** Removes it from the known skills until a learner answers it for the first time. */
     forget(tenant: string, skillId: string): Promise<void>;
   };
 }
 
-/** JSON of GET /api/v1/skills, by UTF-8 bytes of their ids. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listSkills(
   ports: SkillPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -34,7 +33,6 @@ export async function listSkills(
   return listJson({ model_version: model.version }, 'skills', pageOf(known, limit, cursorAfter), describe);
 }
 
-/** Data of GET /api/v1/skills/{skill_id}. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkill(
   ports: SkillPorts,
   { tenant }: Call,
@@ -45,7 +43,7 @@ export async function readSkill(
   return taggedSkill(model, skillId, model.catalogue.entries.get(skillId));
 }
 
-/** The data of one skill; the tag changes with the entry, not with what a fit finds. */
+/** The tag changes with the entry, not with fits. */
 export const taggedSkill = (
   model: TenantModel,
   skillId: string,
@@ -58,7 +56,7 @@ export const taggedSkill = (
 export const skillNotFound = () =>
   new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
 
-/** The tenant's model, if it or anybody knows of the skill; else null. @throws ApiError UNAVAILABLE */
+/** The tenant's model; null if the skill is unknown. */
 export async function findSkill(
   { models, skills }: SkillPorts,
   tenant: string,
@@ -68,7 +66,6 @@ export async function findSkill(
   return isKnown || model.skills.has(skillId) || model.catalogue.entries.has(skillId) ? model : null;
 }
 
-/** A skill as the answers show it. @param entry undefined: it was never set */
 function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
   const skill = skillModelOf(model, skillId);
   const { name, section, weight } = entry ?? unsetSkill;
@@ -100,6 +97,6 @@ export const describeParameters = ({ parameters, source, version, fittedAt }: Sk
   fitted_at: fittedAt,
 });
 
-/** Median of the log-normal time norm; null where no time was measured. */
+/** Median of the log-normal time norm; null without measured times. */
 const typicalSeconds = (times: SkillTimes): number | null =>
   times.answers === 0 ? null : round1(Math.exp(skillNorm(times).logMean));

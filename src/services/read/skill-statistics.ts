@@ -13,7 +13,6 @@ export interface StatisticsPorts extends StoredPorts, StoringPorts, Pick<SkillPo
   readonly statistics: SkillReads;
 }
 
-/** JSON of GET /api/v1/skill-statistics, by UTF-8 bytes of skill_id. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listSkillStatistics(
   { statistics, sourceLagSeconds }: StatisticsPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -27,7 +26,6 @@ export async function listSkillStatistics(
 
 const cohortWeeks = 26;
 
-/** Data of GET /api/v1/skills/{skill_id}/statistics. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
 export async function readSkillStatistics(
   ports: StatisticsPorts,
   { tenant }: Call,
@@ -45,7 +43,7 @@ export async function readSkillStatistics(
   return { ...sums, learning_curve, cohorts, source_lag_seconds: lag };
 }
 
-/** Where there is none yet, answers of just now are waited for. @throws ApiError SKILL_NOT_FOUND, UNAVAILABLE */
+/** Waits for answers that are not stored yet if none is stored. */
 async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: string): Promise<SkillSums> {
   const read = () => ports.statistics.ofSkill(tenant, skillId);
   const stored = await read();
@@ -56,7 +54,6 @@ async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: st
   return now;
 }
 
-/** JSON of GET /api/v1/skills/{skill_id}/items. @throws ApiError INVALID_REQUEST, SKILL_NOT_FOUND, UNAVAILABLE */
 export async function listSkillItems(
   ports: StatisticsPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -70,7 +67,7 @@ export async function listSkillItems(
   return listJson({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);
 }
 
-/** Accuracy and id of the last item of the page before; null for what is no such text. */
+/** Null for a text that is not a place. */
 function placeOf(text: string): ItemPlace | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);
@@ -80,7 +77,7 @@ function placeOf(text: string): ItemPlace | null {
 
 const itemCursors = createCursors('item:', (text) => (placeOf(text) === null ? null : text));
 
-/** Beyond what is predicted for those who answered it, with the interval of that. */
+/** `beyond`: accuracy above the prediction for those who answered the item, with its interval. */
 function describeItem(item: Awaited<ReturnType<SkillReads['items']>>[number]): object {
   const { low, high } = shareInterval(item.accuracy, item.answers);
   const beyond = (share: number): number => share - item.p_correct;

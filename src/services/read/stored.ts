@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../errors.js';
 
-/** For reads of what ClickHouse has stored, which answers come to a moment after they were counted. */
+/** For reads of ClickHouse, where answers arrive a moment after they were counted. */
 export interface StoredPorts {
-  /** Age of the oldest answer that is not stored yet; null where that is not known. */
+  /** Age of the oldest answer that is not stored yet; null if unknown. */
   readonly sourceLagSeconds: () => Promise<number | null>;
 }
 
@@ -14,13 +14,13 @@ export interface StoringPorts {
   readonly now: () => number;
 }
 
-/** Rows are stored in a second or three, but wait for up to ten while learners are erased on a busy machine. */
+/** Rows are stored within 1 to 3 s, or up to 10 s during erasures on a busy machine. */
 const waitMs = 15_000;
 const lookMs = 200;
 
 /**
- * Waits until the answers that were counted before are stored. The time that has gone is taken before Redis is asked: of a
- * reply that takes its time, an answer of just before would seem to have come after the call. @throws ApiError UNAVAILABLE
+ * Waits until all answers counted before the call are stored. The elapsed time is read before Redis is asked: with a slow reply,
+ * an earlier answer would seem to be newer than the call. @throws ApiError UNAVAILABLE
  */
 export async function allStored({ oldestPendingSeconds, now }: StoringPorts): Promise<void> {
   const since = now();

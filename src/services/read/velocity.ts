@@ -1,4 +1,4 @@
-/** How fast a learner learns: the recent part from the learner's state, the long one from daily sums in ClickHouse. */
+/** How fast a learner learns: recent figures from Redis, the others from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
@@ -27,10 +27,7 @@ export const VelocityQuery = Type.Object({
 
 export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
 
-/**
- * GET /api/v1/velocity/{user_id}. With a skill all of it is about that skill, but for momentum: its averages are the learner's.
- * @throws ApiError USER_NOT_FOUND, SKILL_NOT_FOUND, UNAVAILABLE
- */
+/** With a skill everything is about that skill except momentum, whose averages are the learner's. */
 export async function readVelocity(
   ports: VelocityPorts,
   { tenant, query }: Call<Static<typeof VelocityQuery>>,
@@ -65,7 +62,7 @@ export async function readVelocity(
   };
 }
 
-/** Figures that follow from others do so as they are shown. */
+/** Derived figures are computed from the rounded ones. */
 function describeHistory(closings: readonly Closing[], days: number, today: number): object {
   const { series, velocity, answersPerDay } = progressOver(closings, days, today);
   const week = progressOver(closings, velocityModel.shortDays, today);

@@ -13,13 +13,12 @@ export interface MappingPorts {
   readonly now: () => number;
 }
 
-/** Data of GET /api/v1/xapi-mapping. @throws ApiError UNAVAILABLE */
 export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promise<Tagged<object>> =>
   mappings.read(tenant);
 
 /**
- * Data of PUT /api/v1/xapi-mapping: it is replaced as a whole, and holds from the next statement on.
- * @throws ApiError INVALID_REQUEST, PRECONDITION_FAILED; UNAVAILABLE, also where it holds but is not in ClickHouse yet
+ * Replaces the mapping; the next statement uses it. If it resolves with UNAVAILABLE, the mapping may be active but not yet in
+ * ClickHouse.
  */
 export async function putMapping(
   { mappings, history, now }: MappingPorts,

@@ -1,4 +1,4 @@
-/** Statements on their way to answers: all are read before any is counted, and then counted as a batch is. */
+/** Records statements: all are validated before any is counted; then they are counted as a batch. */
 import { randomUUID } from 'node:crypto';
 import type { SentEvents } from '../../compute/track-task.js';
 import { type LearningEvent, maxBatchEvents, occurredAtProblem, parseTime } from '../../contracts/events.js';
@@ -27,14 +27,11 @@ export interface StatementPorts {
   readonly now: () => number;
 }
 
-/** The request that brings statements. */
 type Sender = Pick<SentEvents, 'tenant' | 'span'>;
 
 /**
- * Answers of POST and PUT /xapi/statements. @param body a statement, or a list of them
- * @returns the ids of the statements, given to those without one
- * @throws ApiError INVALID_REQUEST: nothing was counted; IDEMPOTENCY_KEY_REUSED, LIMIT_EXCEEDED, TOO_LATE, UNAVAILABLE:
- * perhaps others were, and the same statements may be sent again
+ * @param body a statement or a list @returns the ids of the statements, including assigned ids
+ * @throws ApiError INVALID_REQUEST: nothing was counted; other codes: some may be counted, and the request may be sent again
  */
 export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
   const full = ports.recorder.full(tenant);
@@ -57,7 +54,7 @@ export async function recordStatements(ports: StatementPorts, { tenant, span }: 
   return read.map(({ id }) => id);
 }
 
-/** The same for one statement under the id of its address. */
+/** Records one statement under the id of its address. */
 export function putStatement(ports: StatementPorts, sender: Sender, id: string, body: unknown) {
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
@@ -66,7 +63,6 @@ export function putStatement(ports: StatementPorts, sender: Sender, id: string, 
   return recordStatements(ports, sender, sent);
 }
 
-/** @throws ApiError INVALID_REQUEST */
 function readOne(value: unknown, path: string, mapping: XapiMapping, now: number) {
   const statement = readStatement(value, path);
   const { id = randomUUID(), timestamp } = statement;
@@ -80,7 +76,7 @@ function readOne(value: unknown, path: string, mapping: XapiMapping, now: number
   return { id, meaning };
 }
 
-/** @throws ApiError with the ids of the statements that were not counted: what may pass later goes before what will not */
+/** @throws ApiError with the ids of rejected statements; retryable errors take precedence */
 async function count(recorder: AttemptRecorder, sender: Sender, events: readonly LearningEvent[]) {
   const body = Buffer.from(JSON.stringify({ events }));
   const results = await recorder.recordBatch('batch', { ...sender, body, idempotencyKey: null });
@@ -103,12 +99,12 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
     logger.info({ tenant, statementId: id }, 'a statement to be voided is no answer');
   for (const userId of learners)
     await retractAnswer(retraction, { tenant }, userId, id).catch((error: unknown) => {
-      // Taken back before: its row is still on its way out of ClickHouse.
+      // Retracted before: its row is still being removed from ClickHouse.
       if (!(error instanceof ApiError && error.status === 404)) throw error;
     });
 }
 
-/** Rows on their way are looked through first: what reaches ClickHouse meanwhile is found there. */
+/** Redis first: rows that move to ClickHouse in between are found there. */
 async function learnersOf({ waiting, stored }: StatementPorts['retraction'], tenant: string, id: string) {
   const found = await waiting.learnersOf(tenant, id);
   return distinct([...found, ...(await stored.learnersOf(tenant, id))]);

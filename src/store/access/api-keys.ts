@@ -9,7 +9,7 @@ import { hashPages } from '../redis/reads.js';
 import { replaceField } from '../redis/replace-field.js';
 import { defineScript } from '../redis/script.js';
 
-/** The value of a key's field, named by its hash: the key itself is never stored. */
+/** Value of a key's field, which is named by its hash: keys are never stored. */
 const KeyRecord = Type.Object({
   tenant: Type.String(),
   requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
@@ -58,17 +58,17 @@ return { taken, left }
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** Milliseconds of this thread. */
+/** Takes milliseconds of this thread. */
 const pageKeys = 500;
 
 const now = (): string => new Date().toISOString();
 
-/** Its functions throw ApiError UNAVAILABLE. @param onUnreadable hears of keys that `all` and `list` leave out */
+/** Functions throw ApiError UNAVAILABLE. @param onUnreadable gets keys that `all` and `list` skip */
 export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable = refuseUnreadable) {
   /**
-   * Compares and sets: a start that gives a key its quota may meet the command that revokes it.
-   * @param decide what to store instead of what is stored; null to leave it
-   * @returns what was stored before
+   * Compare-and-set: a start that sets a quota may race with a command that revokes the key.
+   * @param decide the new value; null: no change
+   * @returns the previous value
    */
   const change = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
     for (;;) {
@@ -81,7 +81,7 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
     }
   };
   const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
-  /** Revoked ones included, by the time of their creation. In pages: of many tenants there may be a hundred thousand. */
+  /** Including revoked keys, by time of creation. In pages: there may be a hundred thousand keys. */
   const all = async (): Promise<StoredKey[]> => {
     const keys = new Map<string, StoredKey>();
     for await (const page of hashPages(client, apiKeysKey, pageKeys))
@@ -92,16 +92,16 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
     );
   };
   return {
-    /** Null for a key that is unknown or revoked. */
+    /** Null for an unknown or revoked key. */
     find: async (keyHash: string): Promise<StoredKey | null> => {
       const stored = await get(keyHash);
       return stored?.revokedAt === null ? stored : null;
     },
-    /** A revoked one, too; null for an unknown key. */
+    /** Including a revoked key; null for an unknown one. */
     get,
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
-    /** Adds a key, or gives the stored one a new quota, and where it is the development key new scopes. */
+    /** Adds a key, or changes the quota of the stored one, and the scopes of the development key. */
     put: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
       const { requestsPerMinute, scopes, development } = grant;
       const stored = await change(grant.keyHash, (found) => {
@@ -112,17 +112,17 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
       if (stored === null) return 'added';
       return stored.revokedAt === null ? 'updated' : 'revoked';
     },
-    /** @returns the key as it is now, where it was revoked without the quota; null if there is none */
+    /** @returns the key, unchanged if it was revoked; null for an unknown one */
     setQuota: async (keyHash: string, requestsPerMinute: number | null): Promise<StoredKey | null> => {
       await change(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
       return get(keyHash);
     },
-    /** Stores a key as it was, unless it is there; a revocation counts in any case. */
+    /** Restores a key unless it exists; a revocation always applies. */
     restore: (key: StoredKey) =>
       change(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
       ),
-    /** False if there is no such key. */
+    /** False for an unknown key. */
     revoke: async (keyHash: string): Promise<boolean> => {
       const stored = await change(keyHash, (found) =>
         found?.revokedAt === null ? { ...found, revokedAt: now() } : null,
@@ -132,7 +132,7 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
   };
 }
 
-/** Keys for requests. @throws ApiError UNAVAILABLE also where Redis came back empty: it cannot say that a key is unknown */
+/** Keys of requests. @throws ApiError UNAVAILABLE also for an empty Redis, which cannot know that a key is unknown */
 export const createKeyRing = (client: RedisClient) => ({
   find: async (keyHash: string): Promise<Grant | null> => {
     const grant = await createKeyStore(client).find(keyHash);

@@ -1,4 +1,4 @@
-/** Catalogues: what tenants have set of their skills. */
+/** Catalogues: settings of skills by tenant. */
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { skillRow } from '../../contracts/journal.js';
@@ -30,13 +30,13 @@ import { addKnownSkills, unknownBeyond } from './known-skills.js';
 
 export interface SkillWrite {
   readonly skillId: string;
-  /** Null: the skill is removed from the catalogue. */
+  /** Null: remove the skill. */
   readonly setting: SkillSetting | null;
-  /** Revisions of the entry that may be replaced (0: none yet); null: any. */
+  /** Required revisions of the entry (0: none yet); null: any. */
   readonly ifRevision: readonly string[] | null;
 }
 
-/** `full`: the tenant knows as many skills as it may. */
+/** `full`: the tenant is at its limit of known skills. */
 export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
@@ -53,7 +53,7 @@ const storedCheck = Compile(
   }),
 );
 
-/** @throws Error for an entry that this version of the service cannot read */
+/** @throws Error for an entry of another version */
 function decodeEntry(value: string): SkillEntry {
   const stored: unknown = JSON.parse(value);
   if (!storedCheck.Check(stored))
@@ -62,11 +62,11 @@ function decodeEntry(value: string): SkillEntry {
   return entry;
 }
 
-/** What follows revision and time, which the script decides. */
+/** Fields after revision and time, which the script decides. */
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
-/** A reader who missed more changes reads the catalogue whole. */
+/** After more changes a reader loads the whole catalogue. */
 const maxChanges = 1000;
 
 /**
@@ -139,11 +139,11 @@ end
 return {}
 `);
 
-/** Number of changes and time of the last: a Redis that lost its last second counts the same numbers again. '': none. */
+/** Number of changes and time of the last one, because a Redis that lost its last second repeats numbers. '': none. */
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
-/** Restores entries as they were; the caller writes the tenant's mark afterwards. */
+/** Restores entries; the caller then writes the mark of the tenant. */
 export async function putCatalogueEntries(
   client: RedisClient,
   tenant: string,
@@ -156,7 +156,7 @@ export async function putCatalogueEntries(
   await whileRedisServes(client.hset(catalogueKey(tenant), ...fields));
 }
 
-/** Removes what the tenant set, and which skills it knows. The change stands in no journal: its rows are removed as well. */
+/** Removes settings and known skills. The change is in no journal: its rows are removed as well. */
 export async function removeCatalogue(client: RedisClient, tenant: string): Promise<void> {
   await whileRedisServes(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
   await whileRedisServes(client.hdel(catalogueRevisionsKey, tenant));
@@ -168,14 +168,14 @@ export interface MarkedCatalogue {
   readonly catalogue: Catalogue;
 }
 
-/** Fields of one HSCAN: Redis takes as long as for a batch of answers. */
+/** Fields of one HSCAN: takes as long as a batch of answers. */
 const scanFields = 500;
 const maxTries = 5;
 
 /**
- * The catalogue as of one moment: changes since it was read before, where they are known; else all of it, page by page.
- * @param before its entries are changed in place: a copy of a large catalogue takes 15 ms
- * @throws Error for an entry that this version of the service cannot read; ApiError UNAVAILABLE
+ * The catalogue as of one moment: applies known changes since `before`, or reads it page by page.
+ * @param before its entries are changed in place: copying a large catalogue takes 15 ms
+ * @throws Error for an entry of another version; ApiError UNAVAILABLE
  */
 export async function readCatalogue(
   client: RedisClient,
@@ -199,7 +199,7 @@ async function scanEntries(client: RedisClient, tenant: string): Promise<Catalog
   return entries;
 }
 
-/** @param entries as of the mark `since`, or later. @returns null where it is not known what changed since */
+/** @param entries as of the mark `since` or later. @returns null if the changes since are unknown */
 async function changedSince(
   client: RedisClient,
   tenant: string,
@@ -209,7 +209,7 @@ async function changedSince(
   const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)] as const;
   const [mark, ...changes] = await whileRedisServes(readChanges(client, ...keys, tenant, since));
   if (mark === undefined) return null;
-  // Decoded before any is applied: an entry that cannot be read leaves the catalogue as it was.
+  // Decode first: an unreadable entry leaves the catalogue unchanged.
   const decoded = inParts(changes, 2).map(([skillId = '', value = '']) => {
     return [skillId, value === '' ? null : decodeEntry(value)] as const;
   });
@@ -221,15 +221,14 @@ async function changedSince(
   return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
 }
 
-/** Skills of one script call, which holds up all others. */
+/** Skills per script call, which blocks Redis. */
 const chunkSkills = 200;
 
 /**
- * Writes skills and adds the changes to the journal. A kill afterwards leaves some unknown until they are answered or set
- * again. Writes in flight may pass the tenant's limit.
- * @param bounds most skills that the tenant may know, and most entries of the journal
- * @returns one result for each, in their order
- * @throws ApiError UNAVAILABLE, also where Redis came back empty or the journal is full; some may be written by then
+ * Writes skills and the journal. After a kill in between, some skills are unknown until they are answered or set again.
+ * Concurrent writes may exceed the limit of the tenant.
+ * @returns one result each, in order
+ * @throws ApiError UNAVAILABLE, also for an empty Redis or a full journal; some may be written by then
  */
 export async function putSkills(
   client: RedisClient,

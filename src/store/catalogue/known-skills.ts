@@ -1,4 +1,4 @@
-/** Which skills a tenant's learners answer, and which of them count as known. */
+/** Skills that a tenant's learners answered, and which of them are known. */
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
 import { inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
@@ -61,12 +61,12 @@ end
 return page[1]
 `);
 
-/** Skills of one call, which holds up all others. */
+/** Skills per call, which blocks Redis. */
 const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
-/** Notes skills that are set: they count whoever answers them. */
+/** Skills that are set are known, whoever answers them. */
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
@@ -74,19 +74,16 @@ export async function addKnownSkills(client: RedisClient, tenant: string, skillI
   }
 }
 
-/** Takes a skill that is not set off the known ones, until somebody answers it for the first time. */
+/** Removes a skill that is not set until a learner answers it for the first time. */
 export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
   const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
   await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
-  // Somebody may have set it just now.
+  // It may have been set in between.
   const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
   if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
 }
 
-/**
- * Notes who answered which skills; may be repeated.
- * @returns how many skills the tenant knows, and those of the skills that need no further notes
- */
+/** May be repeated. @returns the number of known skills, and those of the skills that need no further notes */
 export async function noteLearners(
   client: RedisClient,
   tenant: string,
@@ -98,14 +95,14 @@ export async function noteLearners(
   return { size, notRare };
 }
 
-/** Makes skills rare until it is noted who answered them. */
+/** Makes skills rare until learners who answered them are noted. */
 export async function makeRare(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
   for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
   await whileRedisServes(resultsOf(commands));
 }
 
-/** Forgets which rare skills the learners answered; what they answer meanwhile may be forgotten too. */
+/** Removes the learners from rare skills; concurrent answers may be forgotten too. */
 export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
   const hashes = userIds.map(hashText);
   let cursor = '0';
@@ -115,21 +112,21 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
   } while (cursor !== '0');
 }
 
-/** How many skills forecasts count as known: those that are set, or answered by learners enough. */
+/** Skills that forecasts count as known: set, or answered by enough learners. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
-  // In this order: a skill that comes in between is counted among all, and the difference is never below 0.
+  // In this order: a skill added in between counts among all, so the difference is never negative.
   const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;
   const [rare, all] = await whileRedisServes(Promise.all(counts));
   return all - rare;
 }
 
-/** Skills that were ever answered or set, by the bytes of their names. @param after null: from the first on */
+/** By UTF-8 bytes. @param after null: from the first */
 export function listKnownSkills(client: RedisClient, tenant: string, after: string | null, atMost: number) {
   const from = after === null ? '-' : `(${after}`;
   return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
 }
 
-/** Which of the skills were ever answered or set, in their order. */
+/** In the order of the skills. */
 export async function areKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
   return scores.map((score) => score !== null);
@@ -138,7 +135,7 @@ export async function areKnownSkills(client: RedisClient, tenant: string, skillI
 export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
   (await areKnownSkills(client, tenant, [skillId]))[0] === true;
 
-/** How many skills the tenant knows, and those of the skills that it does not know and has no room for. */
+/** The number of known skills, and the unknown skills beyond the limit. */
 export async function unknownBeyond(
   client: RedisClient,
   tenant: string,

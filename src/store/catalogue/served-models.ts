@@ -1,4 +1,4 @@
-/** The models as they are served: of each tenant the one in force, with its catalogue exactly as of now. */
+/** Active models of tenants, each with its current catalogue. */
 import { sharedStart, singleFlight, singleFlights } from '../../concurrency.js';
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
@@ -17,11 +17,11 @@ interface ErrorLog {
 }
 
 interface Entry {
-  /** Model in force, without the catalogue. */
+  /** Active model, without the catalogue. */
   fitted: Promise<TenantModel>;
-  /** Version that was looked at last, readable or not; -1 while the first is loaded. */
+  /** Last version seen, readable or not; -1 while the first is loading. */
   seen: number;
-  /** As served last, and what it was made of. */
+  /** Last served model, and its parts. */
   served: {
     readonly fitted: TenantModel;
     readonly marked: MarkedCatalogue;
@@ -32,9 +32,9 @@ interface Entry {
 const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
 
 /**
- * A model may be `pollMs` old; a catalogue may not: each use asks Redis for its mark, in one small command, and reads it
- * where the mark changed. While nothing changes, a tenant's model is the same object. What cannot be read is logged once.
- * @param options.maxTenants beyond them the tenant that was not used for longest is forgotten
+ * A model may be `pollMs` old, a catalogue may not: each use asks Redis for the mark in one small command, and reads the
+ * catalogue if the mark changed. Without a change the model is the same object. Unreadable data is logged once.
+ * @param options.maxTenants evicts the least recently used tenant above
  */
 export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, maxTenants = 1000 } = {}) {
   const models = watchModels(redis, logger, pollMs, maxTenants);
@@ -45,13 +45,13 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
     maxTenants,
   );
 
-  /** While the Cluster's node with the catalogues is unavailable nobody can change them, and the others go on. */
+  /** While the node with the catalogues is unavailable nobody can change them: serve the last one. */
   async function markBefore({ served }: Entry, error: unknown): Promise<string> {
     if (served === null || !(error instanceof ApiError && isCluster(await redis()))) throw error;
     return served.marked.mark;
   }
 
-  /** Shared by all who saw this mark or the same one before: what comes is that catalogue or a later one. */
+  /** Shared by concurrent readers of this mark: the result is that catalogue or a later one. */
   const readOnce = singleFlights(async (_name: string, tenant: string, mark: string, entry: Entry) => {
     const client = await redis();
     try {
@@ -65,8 +65,8 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
 
   return {
     /**
-     * @param known mark of the catalogue as of now, where it was read already
-     * @throws ApiError UNAVAILABLE, also where model or catalogue are of a newer version of the service
+     * @param known current mark, if it was read already
+     * @throws ApiError UNAVAILABLE, also for a model or catalogue of another version
      */
     get: async (tenant: string, known?: string): Promise<TenantModel> => {
       const entry = models.of(tenant);
@@ -79,15 +79,15 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
         entry.served = { fitted, marked, model: { ...fitted, catalogue: marked.catalogue } };
       return entry.served.model;
     },
-    /** Of the model in force, whatever the catalogue is. */
+    /** Of the active model, whatever the catalogue is. */
     version: async (tenant: string): Promise<number> => (await models.of(tenant).fitted).version,
     close: models.close,
   };
 }
 
-/** Looks with one command every `pollMs` which versions are in force; while Redis is unavailable all keep what they have. */
+/** Polls the active versions with one command; while Redis is unavailable all models stay. */
 function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: number) {
-  /** In order of use, the longest unused first. */
+  /** Least recently used first. */
   const entries = new Map<string, Entry>();
   const report = reportOnce<number>(
     (err, tenant, version) =>
@@ -101,7 +101,7 @@ function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants:
       ({ version }) => {
         entry.seen = version;
       },
-      // Those who wait get the error; the next use tries again.
+      // Waiting callers get the error; the next use retries.
       () => entries.get(tenant) === entry && entries.delete(tenant),
     );
     return entry;
@@ -127,7 +127,7 @@ function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants:
       const versions = await whileRedisServes(client.hmget(modelsKey, ...tenants));
       await Promise.all(tenants.map((tenant, i) => renew(client, tenant, Number(versions[i] ?? 0))));
     } catch (error) {
-      // Requests that need Redis report that it is unavailable.
+      // Requests report that Redis is unavailable.
       if (!(error instanceof ApiError)) throw error;
     }
   });

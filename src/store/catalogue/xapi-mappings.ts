@@ -1,4 +1,4 @@
-/** How statements become answers: a hash with a mapping of each tenant that has set one. */
+/** Mappings of xAPI statements: a hash with one field per tenant. */
 import { createHash } from 'node:crypto';
 import type { IfMatch } from '../../contracts/preconditions.js';
 import { unsetMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
@@ -8,12 +8,12 @@ import { keepRecent } from '../redis/recent.js';
 import { replaceField } from '../redis/replace-field.js';
 import { replicated } from '../redis/replication.js';
 
-/** The largest take 3 MB each. */
+/** The largest mappings take 3 MB. */
 const mostKept = 20;
 
 type StoredMapping = ReturnType<typeof decode>;
 
-/** @param text as it is stored; empty: none was set. @throws Error for what this version of the service cannot read */
+/** @param text stored; empty: none is set. @throws Error for another version */
 function decode(text: string) {
   const tag = createHash('sha1').update(text).digest('hex');
   if (text === '') return { text, tag, updatedAt: 0, value: unsetMapping };
@@ -29,7 +29,6 @@ export async function removeMapping(client: RedisClient, tenant: string): Promis
 
 export type MappingStore = ReturnType<typeof createMappingStore>;
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export function createMappingStore(client: RedisClient) {
   const kept = new Map<string, StoredMapping>();
   const read = async (tenant: string): Promise<StoredMapping> => {
@@ -41,7 +40,7 @@ export function createMappingStore(client: RedisClient) {
   };
   return {
     read,
-    /** @returns null where a tag is wanted that it does not have. @param now Unix milliseconds */
+    /** @returns null if no required tag matches. @param now Unix milliseconds */
     put: async (tenant: string, mapping: XapiMapping, ifMatch: IfMatch, now: number) => {
       for (;;) {
         const { text, tag, updatedAt } = await read(tenant);
