@@ -1,7 +1,7 @@
 /** Schemas, and descriptions of values that do not match. */
 import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
-import { invalid, type Problem } from '../errors.js';
+import { type ApiError, invalid, type Problem } from '../errors.js';
 import { plainName } from './ids.js';
 
 export interface Check<Value> {
@@ -29,9 +29,15 @@ export function checked<Value>(check: Check<Value>, value: unknown, what: string
   if (check.Check(value)) return value;
   const overlong = overlongLists(check.Type(), value);
   const problems = overlong.length > 0 ? overlong : problemsOf(check.Errors(value));
-  const texts = problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ');
-  throw invalid(`Invalid ${what}: ${texts}`, problems);
+  throw misfit(what, ...problems);
 }
+
+/** INVALID_REQUEST that names what is wrong with the fields of a body or query. */
+export const misfit = (what: string, ...problems: readonly Problem[]): ApiError =>
+  invalid(
+    `Invalid ${what}: ${problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
+    problems,
+  );
 
 interface SchemaError {
   readonly keyword: string;

@@ -2,8 +2,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { dateText } from '../domain/base/common.js';
 import type { GoalSetting } from '../domain/score/goal.js';
-import { invalid } from '../errors.js';
-import { checked, orNull } from './checked.js';
+import { checked, misfit, orNull } from './checked.js';
 
 const total = { minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' };
 export const TargetScore = Type.Integer(total);
@@ -23,7 +22,7 @@ export function readGoalBody(body: unknown, now: number): GoalSetting {
   const targetDate = target_date ?? null;
   const message = targetDate === null ? null : dateProblem(targetDate, now);
   if (message === null) return { targetScore, targetDate };
-  throw invalid(`Invalid goal: target_date ${message}`, [{ path: 'target_date', message }]);
+  throw misfit('goal', { path: 'target_date', message });
 }
 
 function dateProblem(text: string, now: number): string | null {

@@ -1,9 +1,8 @@
 /** Requests for API keys. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { invalid } from '../errors.js';
 import { allScopes, maxQuota, type Scope } from './access.js';
-import { checked, orNull } from './checked.js';
+import { checked, misfit, orNull } from './checked.js';
 import { plainName } from './ids.js';
 
 const quota = {
@@ -53,5 +52,5 @@ function quotaOf(wanted: { requests_per_minute?: number | null; unlimited?: bool
 
 /** @throws ApiError INVALID_REQUEST */
 export function refuseKey(path: string, message: string): never {
-  throw invalid(`Invalid key: ${path} ${message}`, [{ path, message }]);
+  throw misfit('key', { path, message });
 }

@@ -3,8 +3,7 @@ import { Compile } from 'typebox/compile';
 import { round4, sections } from '../domain/base/common.js';
 import { type BktParameters, manualBounds, manualForget } from '../domain/base/params.js';
 import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
-import { invalid } from '../errors.js';
-import { checked, orNull } from './checked.js';
+import { checked, misfit, orNull } from './checked.js';
 import { snakeCase } from './export-record.js';
 import { noControls } from './ids.js';
 
@@ -75,10 +74,9 @@ export function readSkillBody(body: unknown): SkillSetting {
 
 function readParameters(body: unknown): BktParameters {
   const parameters = rounded(checked(manualCheck, body, 'skill').parameters);
-  const misfit = misfitOf(parameters);
-  if (misfit === null) return parameters;
-  const path = `parameters/${snakeCase(misfit.parameter)}`;
-  throw invalid(`Invalid skill: ${path} ${misfit.message}`, [{ path, message: misfit.message }]);
+  const found = misfitOf(parameters);
+  if (found === null) return parameters;
+  throw misfit('skill', { path: `parameters/${snakeCase(found.parameter)}`, message: found.message });
 }
 
 /** Rounded as in responses, so that a skill that is read and written back stays the same. */

@@ -1,8 +1,7 @@
 /** Webhook endpoints: requests and stored records. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { invalid } from '../errors.js';
-import { checked, nullable, orNull } from './checked.js';
+import { checked, misfit, nullable, orNull } from './checked.js';
 import { noControls } from './ids.js';
 import { parseJson } from './json.js';
 import { namesPrivateAddress } from './public-address.js';
@@ -79,12 +78,10 @@ export const readRotation = (body: Uint8Array): boolean =>
 
 /** Checks beyond the schemas. */
 function refuseMisfit(url: string | null, eventTypes: readonly string[], allowPrivate: boolean): void {
-  const refuse = (path: string, message: string): never => {
-    throw invalid(`Invalid webhook: ${path} ${message}`, [{ path, message }]);
-  };
-  const problem = url === null ? null : urlProblem(url, allowPrivate);
-  if (problem !== null) refuse('url', problem);
-  if (eventTypes.length > 1 && eventTypes.includes('*')) refuse('event_types', 'must have nothing beside *');
+  const message = url === null ? null : urlProblem(url, allowPrivate);
+  if (message !== null) throw misfit('webhook', { path: 'url', message });
+  if (eventTypes.length > 1 && eventTypes.includes('*'))
+    throw misfit('webhook', { path: 'event_types', message: 'must have nothing beside *' });
 }
 
 function urlProblem(text: string, allowPrivate: boolean): string | null {

@@ -4,8 +4,7 @@ import { ClientGone, type Exchange, type Headers } from './exchange.js';
 import { type Admitted, callOf, type Gate } from './gate.js';
 import { errorReply } from './replies.js';
 import { noteAnswer, type RequestLog, type RouteFigures } from './request-log.js';
-import { beginSpan, endSpan } from './request-span.js';
-import { decodeParameter, decompress, type Match, type Reply } from './route.js';
+import { decodeParameter, decompress, type Match, type Reply, type Route } from './route.js';
 
 /** Open requests of a server. */
 export type Traffic = { open: number; closing: boolean; onIdle: () => void };
@@ -127,3 +126,15 @@ export class Answering {
 
 const internal = (cause: unknown): ApiError =>
   new ApiError('INTERNAL', 'Something went wrong on our side; try again with the same event_id', { cause });
+
+const beginSpan = (spans: Spans, exchange: Exchange, route: Route | null) =>
+  spans(route ? `${exchange.method} ${route.path}` : 'HTTP', (header) => exchange.header(header));
+
+/** By the conventions for HTTP without `url.path`, which names learners. @param status null: no complete response */
+const endSpan = ({ method, span }: Exchange, route: Route | null, status: number | null): void =>
+  span?.end({
+    ...{ 'url.scheme': 'http', 'http.request.method': route ? method : '_OTHER' },
+    ...(route && { 'http.route': route.path }),
+    ...(status && { 'http.response.status_code': status }),
+    ...((status ?? 500) >= 500 && { 'error.type': `${status ?? 'incomplete'}` }),
+  });

@@ -5,7 +5,7 @@ import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { NeededScope } from '../contracts/access.js';
 import type { Call } from '../contracts/call.js';
-import { checked } from '../contracts/checked.js';
+import { checked, misfit } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
 import { ApiError, type ErrorCode, invalid } from '../errors.js';
 import type { Span } from '../spans.js';
@@ -209,8 +209,7 @@ function textsOf(query: string, names: readonly string[]): Map<string, string> {
   return texts;
 }
 
-const badQuery = (name: string, message: string): ApiError =>
-  invalid(`Invalid query: ${name} ${message}`, [{ path: name, message }]);
+const badQuery = (path: string, message: string): ApiError => misfit('query', { path, message });
 
 const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
 

@@ -5,8 +5,7 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { IsIri, IsUuid } from 'typebox/format';
-import { type ApiError, invalid, type Problem } from '../../errors.js';
-import { problemsOf } from '../checked.js';
+import { misfit, problemsOf } from '../checked.js';
 import { parseTime } from '../events.js';
 import { secondsOf } from './duration.js';
 
@@ -126,12 +125,6 @@ const mostDescribed = 65_536;
 export function readStatement(value: unknown, path: string): Statement {
   if (check.Check(value)) return value;
   if (JSON.stringify(value).length <= mostDescribed)
-    throw invalidStatement(problemsOf(check.Errors(value), path));
-  throw invalidStatement([{ path, message: 'does not fit, and is too large to be told where' }]);
+    throw misfit('statement', ...problemsOf(check.Errors(value), path));
+  throw misfit('statement', { path, message: 'does not fit, and is too large to be told where' });
 }
-
-export const invalidStatement = (problems: readonly Problem[]): ApiError =>
-  invalid(
-    `Invalid statement: ${problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
-    problems,
-  );

@@ -1,7 +1,7 @@
 /** Pages of lists. Lists of ids are ordered by UTF-8 bytes; each page starts after the last id of the previous page. */
 import Type, { type Static } from 'typebox';
+import { misfit } from '../../contracts/checked.js';
 import { learningIdProblem } from '../../contracts/ids.js';
-import { invalid } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
 export const PageQuery = Type.Object({
@@ -37,8 +37,7 @@ export function createCursors<Value extends string | number>(
       const value = read(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
       // Compare the encoded form: decoding skips what is neither base64 nor UTF-8.
       if (value !== null && encode(value) === cursor) return value;
-      const message = 'must be the next_cursor of an earlier page';
-      throw invalid(`Invalid query: cursor ${message}`, [{ path: 'cursor', message }]);
+      throw misfit('query', { path: 'cursor', message: 'must be the next_cursor of an earlier page' });
     },
   };
 }

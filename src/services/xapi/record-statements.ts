@@ -1,9 +1,10 @@
 /** Records statements: all are validated before any is counted; then they are counted as a batch. */
 import { randomUUID } from 'node:crypto';
 import type { SentEvents } from '../../compute/track-task.js';
+import { misfit } from '../../contracts/checked.js';
 import { type LearningEvent, maxBatchEvents, occurredAtProblem, parseTime } from '../../contracts/events.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
-import { invalidStatement, readStatement } from '../../contracts/xapi/statement.js';
+import { readStatement } from '../../contracts/xapi/statement.js';
 import { ApiError, invalid, unavailable } from '../../errors.js';
 import { distinct } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
@@ -59,7 +60,7 @@ export function putStatement(ports: StatementPorts, sender: Sender, id: string, 
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
   if (typeof sent?.id === 'string' && sent.id.toLowerCase() !== id.toLowerCase())
-    throw invalidStatement([{ path: 'id', message: 'must be the statementId of the address' }]);
+    throw misfit('statement', { path: 'id', message: 'must be the statementId of the address' });
   return recordStatements(ports, sender, sent);
 }
 
@@ -68,11 +69,12 @@ function readOne(value: unknown, path: string, mapping: XapiMapping, now: number
   const { id = randomUUID(), timestamp } = statement;
   const meaning = meaningOf(statement, id.toLowerCase(), mapping);
   const late = meaning.kind === 'answer' && timestamp && occurredAtProblem(parseTime(timestamp), now);
-  if (late) throw invalidStatement([{ path: `${path}timestamp`, message: late }]);
+  if (late) throw misfit('statement', { path: `${path}timestamp`, message: late });
   if (meaning.kind === 'unmapped' && mapping.unmapped === 'reject')
-    throw invalidStatement([
-      { path: `${path}context`, message: 'must name the skill, as the mapping wants it' },
-    ]);
+    throw misfit('statement', {
+      path: `${path}context`,
+      message: 'must name the skill, as the mapping wants it',
+    });
   return { id, meaning };
 }
 
