@@ -20,6 +20,27 @@ export interface Column<Row> {
   readonly isAction?: boolean;
 }
 
+/** Names of the fields that a table can sort by and write to a file. */
+type FieldOf<Row> = { [Name in keyof Row]: Row[Name] extends Cell ? Name : never }[keyof Row];
+
+interface FieldOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> {
+  /** Shows the field's value, in place of `show`. */
+  readonly format?: (value: Value) => ComponentChildren;
+}
+
+/** @returns builds columns of these rows, each of one field */
+export const fieldsOf =
+  <Row,>() =>
+  <Name extends FieldOf<Row>>(
+    title: string,
+    name: Name,
+    { format, ...options }: FieldOptions<Row, Row[Name]> = {},
+  ): Column<Row> => ({
+    ...{ title, value: (row) => row[name] as Cell },
+    ...(format && { show: (row) => format(row[name]) }),
+    ...options,
+  });
+
 export interface TableProps<Row> {
   /** For those who do not see it, and the file's name. */
   readonly name: string;

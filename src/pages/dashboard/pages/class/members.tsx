@@ -1,21 +1,20 @@
 /** The learners of a class, one a row. */
 import { day, daysSince, none, percent } from '../../base/format.js';
 import { href } from '../../base/route.js';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import type { Member } from './read.js';
 import { statuses } from './status.js';
 import { StatusBadge } from './status-badge.jsx';
 
+const field = fieldsOf<Member>();
 const columns: readonly Column<Member>[] = [
-  {
-    title: 'Learner',
-    value: ({ userId }) => userId,
-    show: ({ userId }) => (
+  field('Learner', 'userId', {
+    format: (userId) => (
       <a class="name" href={href('learner', [userId])}>
         <bdi>{userId}</bdi>
       </a>
     ),
-  },
+  }),
   {
     title: 'Status',
     about:
@@ -23,19 +22,15 @@ const columns: readonly Column<Member>[] = [
     value: ({ status }) => statuses[status],
     show: ({ status }) => <StatusBadge status={status} />,
   },
-  {
-    title: 'Why',
+  field('Why', 'reason', {
+    format: (reason) => (reason === null ? none : <span class="why">{reason}</span>),
     about:
       'How far the score now is from the goal, the practice a day that the forecast assumes, and where practice no longer helps',
-    value: ({ reason }) => reason,
-    show: ({ reason }) => (reason === null ? none : <span class="why">{reason}</span>),
-  },
-  {
-    title: 'Total now',
+  }),
+  field('Total now', 'currentTotal', {
+    format: (currentTotal) => currentTotal,
     about: 'Total score that the model sees now, 400 to 1600',
-    value: ({ currentTotal }) => currentTotal,
-    show: ({ currentTotal }) => currentTotal,
-  },
+  }),
   {
     title: 'In 30 days',
     about: 'Forecast of the total score, and its 80 % interval',
@@ -59,10 +54,7 @@ const columns: readonly Column<Member>[] = [
     isForFile: true,
     value: ({ prediction }) => prediction.confidence_intervals.total.high,
   },
-  {
-    title: 'Goal',
-    about: "The learner's own target, or the default where none is set",
-    value: ({ targetScore }) => targetScore,
+  field('Goal', 'targetScore', {
     show: ({ targetScore, prediction: { goal_tracking: goal } }) => (
       <>
         {targetScore}
@@ -70,7 +62,8 @@ const columns: readonly Column<Member>[] = [
         {goal.target_date !== null && <span class="sub">by {day(goal.target_date)}</span>}
       </>
     ),
-  },
+    about: "The learner's own target, or the default where none is set",
+  }),
   {
     title: 'Goal is set',
     isForFile: true,
@@ -87,17 +80,15 @@ const columns: readonly Column<Member>[] = [
     value: ({ prediction }) => prediction.goal_tracking.goal_probability,
     show: ({ prediction }) => percent(prediction.goal_tracking.goal_probability),
   },
-  {
-    title: 'Last answer',
-    about: 'UTC day of the last answer',
-    value: ({ lastAnswerAt }) => lastAnswerAt,
-    show: ({ lastAnswerAt }) => (
+  field('Last answer', 'lastAnswerAt', {
+    format: (lastAnswerAt) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : agoText(lastAnswerAt)}>
         {day(lastAnswerAt)}
       </span>
     ),
-  },
-  { title: 'Answers', value: ({ answers }) => answers },
+    about: 'UTC day of the last answer',
+  }),
+  field('Answers', 'answers'),
   {
     title: 'Right',
     about: 'Share of right answers, of all',

@@ -5,7 +5,7 @@ import { points } from '../../base/format.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import type { LearnerSkill } from './one.jsx';
 
@@ -70,10 +70,11 @@ export function ConfidencePanel({
   );
 }
 
+const field = fieldsOf<Row>();
 const columns: readonly Column<Row>[] = [
-  { title: 'Skill', value: ({ name }) => name },
-  { title: 'Points', value: ({ bias }) => bias, show: ({ bias }) => points(bias) },
-  { title: 'Answers', value: ({ answers }) => answers },
+  field('Skill', 'name'),
+  field('Points', 'bias', { format: points }),
+  field('Answers', 'answers'),
 ];
 
 const longest = 26;

@@ -5,7 +5,7 @@ import type { Prediction } from '../../../../client/types.js';
 import { domainAround } from '../../../../lab/report/marks.js';
 import { day, percent, plural } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 export const measures = { total: 'Total', math: 'Math', rw: 'Reading and writing' } as const;
 export type Measure = keyof typeof measures;
@@ -22,12 +22,13 @@ const dayMs = 86_400_000;
 const timeIn = (days: number): Date => new Date(Date.now() + days * dayMs);
 const dayIn = (days: number): string => day(timeIn(days).toISOString());
 
+const field = fieldsOf<Dot>();
 const columns: readonly Column<Dot>[] = [
-  { title: 'Days from now', value: ({ days }) => days },
+  field('Days from now', 'days'),
   { title: 'Day', value: ({ days }) => dayIn(days) },
-  { title: 'Expected', value: ({ score }) => score },
-  { title: 'Low', value: ({ low }) => low, align: 'end' },
-  { title: 'High', value: ({ high }) => high, align: 'end' },
+  field('Expected', 'score'),
+  field('Low', 'low', { align: 'end' }),
+  field('High', 'high', { align: 'end' }),
 ];
 
 type Goal = Prediction['goal_tracking'];

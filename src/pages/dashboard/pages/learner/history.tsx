@@ -9,7 +9,7 @@ import { look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 type Answer = SkillAnswerPage['answers'][number];
 export type By = 'answer' | 'time';
@@ -112,14 +112,11 @@ const Shapes = () => (
 
 const rightText = (isCorrect: boolean): string => (isCorrect ? 'right' : 'wrong');
 
+const field = fieldsOf<Numbered>();
 const columns: readonly Column<Numbered>[] = [
-  { title: 'No.', value: ({ number }) => number, about: 'Which answer on this skill' },
-  {
-    title: 'When (UTC)',
-    value: ({ occurred_at }) => occurred_at,
-    show: ({ occurred_at }) => dayAndTime(occurred_at),
-  },
-  { title: 'Item', value: ({ item_id }) => item_id },
+  field('No.', 'number', { about: 'Which answer on this skill' }),
+  field('When (UTC)', 'occurred_at', { format: dayAndTime }),
+  field('Item', 'item_id'),
   {
     title: 'Answer',
     value: ({ is_correct }) => rightText(is_correct),
@@ -130,9 +127,7 @@ const columns: readonly Column<Numbered>[] = [
       </span>
     ),
   },
-  {
-    title: 'Expected correct',
-    value: ({ expected_accuracy }) => expected_accuracy,
+  field('Expected correct', 'expected_accuracy', {
     show: ({ expected_accuracy, expected_low, expected_high }) => (
       <>
         {percent(expected_accuracy)}
@@ -140,40 +135,24 @@ const columns: readonly Column<Numbered>[] = [
       </>
     ),
     about: 'Chance of a right answer on an average question, before the answer, and its 80 % range',
-  },
-  {
-    title: 'Predicted',
-    value: ({ p_correct }) => p_correct,
-    show: ({ p_correct }) => percent(p_correct),
+  }),
+  field('Predicted', 'p_correct', {
+    format: percent,
     about: 'Chance of a right answer on this very question, as predicted before it',
-  },
-  { title: 'Seconds', value: ({ time_spent_seconds }) => time_spent_seconds, align: 'end' },
-  {
-    title: 'Confidence',
-    value: ({ confidence_score }) => confidence_score,
-    align: 'end',
-    about: 'How sure the learner was, 1 to 5',
-  },
-  {
-    title: 'Difficulty',
-    value: ({ question_difficulty }) => question_difficulty,
-    show: ({ question_difficulty }) => decimal(1)(question_difficulty),
+  }),
+  field('Seconds', 'time_spent_seconds', { align: 'end' }),
+  field('Confidence', 'confidence_score', { align: 'end', about: 'How sure the learner was, 1 to 5' }),
+  field('Difficulty', 'question_difficulty', {
+    format: decimal(1),
     align: 'end',
     about: 'As the platform rates the question, -3 easy to 3 hard',
-  },
-  {
-    title: 'Before',
-    value: ({ mastery_before }) => mastery_before,
-    show: ({ mastery_before }) => percent(mastery_before),
+  }),
+  field('Before', 'mastery_before', {
+    format: percent,
     about: 'Mastery before the answer, with what was forgotten taken off',
-  },
-  {
-    title: 'After',
-    value: ({ mastery_after }) => mastery_after,
-    show: ({ mastery_after }) => percent(mastery_after),
-    about: 'Mastery after the answer',
-  },
-  { title: 'Plateau', value: ({ plateau_detected }) => plateau_detected },
+  }),
+  field('After', 'mastery_after', { format: percent, about: 'Mastery after the answer' }),
+  field('Plateau', 'plateau_detected'),
 ];
 
 interface Segment {

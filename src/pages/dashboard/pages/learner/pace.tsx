@@ -11,7 +11,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { Choice } from './forecast.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
 
@@ -172,16 +172,12 @@ const Plateaus = ({ userId, query, of, nameOf }: PlateausProps) => (
 
 type SeriesDay = NonNullable<Velocity['series']>[number];
 
+const field = fieldsOf<SeriesDay>();
 const columns: readonly Column<SeriesDay>[] = [
-  { title: 'UTC day', value: ({ date }) => date, show: ({ date }) => day(date) },
-  {
-    title: 'Mastery',
-    value: ({ mastery }) => mastery,
-    show: ({ mastery }) => percent(mastery),
-    align: 'end',
-  },
-  { title: 'Answers', value: ({ attempts }) => attempts },
-  { title: 'Right', value: ({ correct }) => correct },
+  field('UTC day', 'date', { format: day }),
+  field('Mastery', 'mastery', { format: percent, align: 'end' }),
+  field('Answers', 'attempts'),
+  field('Right', 'correct'),
   { title: 'Wrong', value: ({ attempts, correct }) => attempts - correct },
 ];
 

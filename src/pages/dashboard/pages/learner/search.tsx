@@ -8,7 +8,7 @@ import { href } from '../../base/route.js';
 import type { Api } from '../../base/session.js';
 import { useSettled } from '../../base/settled.js';
 import { PagedRows } from '../../parts/paged.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 const mostFound = 12;
 
@@ -114,30 +114,24 @@ function useFound(api: Api, text: string) {
 
 const nobody: readonly ListedLearner[] = [];
 
+const field = fieldsOf<ListedLearner>();
 const columns: readonly Column<ListedLearner>[] = [
-  {
-    title: 'Learner',
-    value: ({ user_id }) => user_id,
-    show: ({ user_id }) => (
+  field('Learner', 'user_id', {
+    format: (user_id) => (
       <a href={href('learner', [user_id])}>
         <bdi>{user_id}</bdi>
       </a>
     ),
-  },
-  { title: 'Answers', value: ({ total_attempts }) => total_attempts },
+  }),
+  field('Answers', 'total_attempts'),
   {
     title: 'Right',
     value: ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts,
     show: ({ correct_attempts, total_attempts }) => percent(correct_attempts / total_attempts),
     about: 'Share of all answers that were right',
   },
-  { title: 'Skills', value: ({ skills }) => skills, about: 'Skills with at least one answer' },
-  {
-    title: 'Last answer',
-    value: ({ last_day }) => last_day,
-    show: ({ last_day }) => day(last_day),
-    about: 'UTC day of the last answer',
-  },
+  field('Skills', 'skills', { about: 'Skills with at least one answer' }),
+  field('Last answer', 'last_day', { format: day, about: 'UTC day of the last answer' }),
 ];
 
 export function LearnerTable({ api }: { readonly api: Api }) {

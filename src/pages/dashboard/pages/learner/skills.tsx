@@ -5,7 +5,7 @@ import { href } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { MasteryMeaning, masteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { measures } from './fan.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
@@ -72,6 +72,7 @@ export const efficiencyNote = ({ efficiency_reason }: LearnerSkill): string | nu
 
 const sectionTexts = { math: 'Math', rw: 'Reading' } as const;
 
+const field = fieldsOf<LearnerSkill>();
 const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<LearnerSkill>[] => [
   {
     title: 'Skill',
@@ -85,16 +86,14 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
       </a>
     ),
   },
-  { title: 'Skill id', value: ({ skill_id }) => skill_id, isForFile: true },
+  field('Skill id', 'skill_id', { isForFile: true }),
   {
     title: 'Section',
     value: ({ section }) => (section === null ? null : measures[section]),
     show: ({ section }) => (section === null ? none : sectionTexts[section]),
     about: 'Math, or reading and writing; a dash: the skill counts half in each',
   },
-  {
-    title: 'Expected correct',
-    value: ({ expected_accuracy }) => expected_accuracy,
+  field('Expected correct', 'expected_accuracy', {
     show: (skill) => (
       <>
         <RangeBar of={skill} /> {percent(skill.expected_accuracy)}
@@ -102,55 +101,38 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
       </>
     ),
     about: 'Share of the next answers that is expected to be right on average questions, and its 80 % range',
-  },
-  { title: 'Expected low', value: ({ expected_low }) => expected_low, isForFile: true },
-  { title: 'Expected high', value: ({ expected_high }) => expected_high, isForFile: true },
-  {
-    title: 'Mastery',
-    value: ({ mastery }) => mastery,
-    show: ({ mastery }) => percent(mastery),
-    about: masteryMeaning,
-  },
-  {
-    title: 'After last',
-    value: ({ mastery_at_last_attempt }) => mastery_at_last_attempt,
-    isForFile: true,
-  },
+  }),
+  field('Expected low', 'expected_low', { isForFile: true }),
+  field('Expected high', 'expected_high', { isForFile: true }),
+  field('Mastery', 'mastery', { format: percent, about: masteryMeaning }),
+  field('After last', 'mastery_at_last_attempt', { isForFile: true }),
   {
     title: 'Forgotten',
     value: (skill) => skill.mastery - skill.mastery_at_last_attempt,
     show: (skill) => points(skill.mastery - skill.mastery_at_last_attempt),
     about: 'Percentage points that mastery has lost since the last answer',
   },
-  { title: 'Answers', value: ({ total_attempts }) => total_attempts },
+  field('Answers', 'total_attempts'),
   {
     title: 'Right',
     value: ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts,
     show: ({ correct_attempts, total_attempts }) => percent(correct_attempts / total_attempts),
     about: 'Share of all answers on the skill that were right',
   },
-  {
-    title: 'Efficiency',
-    value: ({ efficiency_index }) => efficiency_index,
+  field('Efficiency', 'efficiency_index', {
     show: (skill) => efficiencyNote(skill) ?? decimal(0)(skill.efficiency_index),
     align: 'end',
     about:
       '0 to 100: accuracy and time compared with all learners of the skill; 50 is usual. Time counts only as far as answers are right',
-  },
-  {
-    title: 'Confidence',
-    value: ({ confidence_bias }) => confidence_bias,
-    show: ({ confidence_bias }) => points(confidence_bias),
+  }),
+  field('Confidence', 'confidence_bias', {
+    format: points,
     align: 'end',
     about:
       'Percentage points by which the learner is surer than right (+) or less sure than right (−); a dash where no confidence was reported',
-  },
+  }),
   { title: 'State', value: (skill) => statesOf(skill).join(', '), show: (skill) => <States skill={skill} /> },
-  {
-    title: 'Last answer',
-    value: ({ last_attempt_at }) => last_attempt_at,
-    show: ({ last_attempt_at }) => day(last_attempt_at),
-  },
+  field('Last answer', 'last_attempt_at', { format: day }),
 ];
 
 /** The 80 % range, pale, and a mark at the expected share. The figures are in the same cell. */

@@ -5,7 +5,7 @@ import type { SkillMastery } from '../../../../client/types.js';
 import { shareAxis } from '../../../../lab/report/marks.js';
 import { dayAndTime, decimal, none, percent, points, signed } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 type Explanation = NonNullable<SkillMastery['explanation']>;
 type Step = NonNullable<Explanation['steps']>[number];
@@ -108,41 +108,31 @@ const change = (title: string, part: Part, about: string): Column<Step> => ({
   about,
 });
 
+const field = fieldsOf<Step>();
 const columns: readonly Column<Step>[] = [
-  {
-    title: 'When (UTC)',
-    value: ({ occurred_at }) => occurred_at,
-    show: ({ occurred_at }) => dayAndTime(occurred_at),
-  },
+  field('When (UTC)', 'occurred_at', { format: dayAndTime }),
   { title: 'Answer', value: ({ is_correct }) => (is_correct ? 'right' : 'wrong') },
-  {
-    title: 'Before',
-    value: ({ mastery_before_forgetting }) => mastery_before_forgetting,
-    show: ({ mastery_before_forgetting }) => percent(mastery_before_forgetting),
+  field('Before', 'mastery_before_forgetting', {
+    format: percent,
     align: 'end',
     about: 'Mastery after the answer before',
-  },
+  }),
   change('Forgetting', 'forgetting', 'Percentage points lost since the answer before'),
   change('Evidence', 'evidence', 'Percentage points by what the answer tells'),
   change('Learning', 'learning', 'Percentage points by having practised'),
-  {
-    title: 'After',
-    value: ({ mastery_after }) => mastery_after,
-    show: ({ mastery_after }) => percent(mastery_after),
-  },
-  { title: 'Predicted', value: ({ p_correct }) => p_correct, show: ({ p_correct }) => percent(p_correct) },
+  field('After', 'mastery_after', { format: percent }),
+  field('Predicted', 'p_correct', { format: percent }),
 ];
 
 type Term = Explanation['terms'][number];
 
+const termField = fieldsOf<Term>();
 const termColumns: readonly Column<Term>[] = [
-  { title: 'What counts', value: ({ text }) => text },
-  {
-    title: 'Log-odds',
-    value: ({ logits }) => logits,
-    show: ({ logits }) => signed(Number(logits.toFixed(2))),
+  termField('What counts', 'text'),
+  termField('Log-odds', 'logits', {
+    format: (logits) => signed(Number(logits.toFixed(2))),
     about: 'Above 0 it speaks for a right answer, below 0 against',
-  },
+  }),
 ];
 
 /** The terms of the expected accuracy. */

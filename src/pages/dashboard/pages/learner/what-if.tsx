@@ -11,7 +11,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 import type { LearnerSkill } from './one.jsx';
 
 interface WhatIfProps {
@@ -130,11 +130,12 @@ interface Outlook {
   readonly high: number | null;
 }
 
+const field = fieldsOf<Outlook>();
 const columns: readonly Column<Outlook>[] = [
-  { title: 'Plan', value: ({ plan }) => plan },
-  { title: 'Total', value: ({ score }) => score },
-  { title: 'Low', value: ({ low }) => low, align: 'end' },
-  { title: 'High', value: ({ high }) => high, align: 'end' },
+  field('Plan', 'plan'),
+  field('Total', 'score'),
+  field('Low', 'low', { align: 'end' }),
+  field('High', 'high', { align: 'end' }),
 ];
 
 const totalIn = (of: WhatIf | WhatIf['without_plan'], days: number): number =>

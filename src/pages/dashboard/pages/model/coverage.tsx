@@ -11,7 +11,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 type Band = Coverage['bands'][number];
 type Level = 50 | 80 | 95;
@@ -192,11 +192,12 @@ const share = (title: string, value: (band: Band) => number, about?: string): Co
   ...(about !== undefined && { about }),
 });
 
+const field = fieldsOf<Band>();
 const columns: Column<Band>[] = [
-  { title: 'Days ahead', value: ({ forecast_days }) => forecast_days },
+  field('Days ahead', 'forecast_days'),
   { title: 'Answers before', value: historyOf },
-  { title: 'Cases', value: ({ cases }) => cases },
-  { title: 'Learners', value: ({ learners }) => learners },
+  field('Cases', 'cases'),
+  field('Learners', 'learners'),
   share('Held of 50 %', (band) => band.coverage_50),
   share('Held of 80 %', (band) => band.coverage_80),
   share('Held of 95 %', (band) => band.coverage_95),

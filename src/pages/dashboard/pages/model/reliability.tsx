@@ -8,7 +8,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 type Bin = Reliability['bins'][number];
 
@@ -175,12 +175,13 @@ function plot(bins: readonly Bin[]): Plot.PlotOptions {
   };
 }
 
+const field = fieldsOf<Bin>();
 const columns: Column<Bin>[] = [
-  { title: 'From', value: ({ from }) => from, show: ({ from }) => percent(from) },
-  { title: 'To', value: ({ to }) => to, show: ({ to }) => percent(to) },
-  { title: 'Answers', value: ({ answers }) => answers, show: ({ answers }) => grouped(answers) },
-  { title: 'Predicted', value: ({ p_correct }) => p_correct, show: (bin) => decimal(3)(bin.p_correct) },
-  { title: 'Right', value: ({ accuracy }) => accuracy, show: (bin) => decimal(3)(bin.accuracy) },
-  { title: 'Low', value: ({ low }) => low, show: (bin) => decimal(3)(bin.low), about: '95 % interval' },
-  { title: 'High', value: ({ high }) => high, show: (bin) => decimal(3)(bin.high), about: '95 % interval' },
+  field('From', 'from', { format: percent }),
+  field('To', 'to', { format: percent }),
+  field('Answers', 'answers', { format: grouped }),
+  field('Predicted', 'p_correct', { format: decimal(3) }),
+  field('Right', 'accuracy', { format: decimal(3) }),
+  field('Low', 'low', { format: decimal(3), about: '95 % interval' }),
+  field('High', 'high', { format: decimal(3), about: '95 % interval' }),
 ];

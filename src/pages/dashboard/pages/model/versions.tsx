@@ -7,7 +7,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { Compare } from './compare.jsx';
 
 type Change = ModelVersionPage['versions'][number];
@@ -84,46 +84,33 @@ function List({ page, onBack }: ListProps) {
   );
 }
 
+const field = fieldsOf<Change>();
 const columnsOf = (page: ModelVersionPage, onBack: ListProps['onBack']): Column<Change>[] => [
-  {
-    title: 'Version',
-    value: ({ version }) => version,
-    align: 'start',
+  field('Version', 'version', {
     show: (change) => (
       <>
         {change.version} {change.in_force && <Badge look="good">in force</Badge>}
       </>
     ),
-  },
-  {
-    title: 'When (UTC)',
-    value: ({ published_at }) => published_at,
-    show: (change) => dayAndTime(change.published_at),
-  },
-  { title: 'By', value: ({ action }) => action, isForFile: true },
-  {
-    title: 'What changed, and why',
-    value: ({ summary }) => summary,
-    show: ({ summary }) => <span class="long">{summary}</span>,
-  },
-  {
-    title: 'Skills changed',
-    value: ({ skills_published }) => skills_published,
+    align: 'start',
+  }),
+  field('When (UTC)', 'published_at', { format: dayAndTime }),
+  field('By', 'action', { isForFile: true }),
+  field('What changed, and why', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
+  field('Skills changed', 'skills_published', {
     show: ({ skills, skills_published }) =>
       skills === null ? '–' : `${grouped(skills_published ?? 0)} of ${grouped(skills)}`,
     align: 'end',
-  },
-  { title: 'Answers', value: ({ answers }) => answers, align: 'end' },
-  { title: 'Learners', value: ({ learners }) => learners, align: 'end' },
-  {
-    title: 'Log loss',
+  }),
+  field('Answers', 'answers', { align: 'end' }),
+  field('Learners', 'learners', { align: 'end' }),
+  field('Log loss', 'new_log_loss', {
+    show: ({ old_log_loss, new_log_loss }) => `${decimal(4)(old_log_loss)} → ${decimal(4)(new_log_loss)}`,
     about:
       'On answers that the fit has not seen: with what was in force, and with what was fitted; lower is better',
-    value: ({ new_log_loss }) => new_log_loss,
-    show: ({ old_log_loss, new_log_loss }) => `${decimal(4)(old_log_loss)} → ${decimal(4)(new_log_loss)}`,
     align: 'end',
-  },
-  { title: 'Log loss before', value: ({ old_log_loss }) => old_log_loss, isForFile: true },
+  }),
+  field('Log loss before', 'old_log_loss', { isForFile: true }),
   {
     title: 'Do',
     isAction: true,

@@ -5,7 +5,7 @@ import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 type Audit = NonNullable<LastAudit['last']>;
 
@@ -102,17 +102,14 @@ const Total = ({ title, count }: { title: string; count: number }) => (
   </>
 );
 
+const field = fieldsOf<Audit['mismatches'][number]>();
 const columns: Column<Audit['mismatches'][number]>[] = [
-  { title: 'Kind', value: ({ kind }) => kind, show: ({ kind }) => <span class="words">{kind}</span> },
-  { title: 'Tenant', value: ({ tenant }) => tenant },
-  { title: 'Day', value: ({ day: one }) => one, show: ({ day: one }) => <span class="words">{one}</span> },
-  { title: 'Partition', value: ({ partition }) => partition, align: 'end' },
-  { title: 'Expected', value: ({ expected }) => expected },
-  { title: 'Found', value: ({ found }) => found },
-  { title: 'What it means', value: ({ meaning }) => meaning },
-  {
-    title: 'Query that shows the rows',
-    value: ({ look }) => look,
-    show: ({ look }) => <code class="long">{look}</code>,
-  },
+  field('Kind', 'kind', { format: (kind) => <span class="words">{kind}</span> }),
+  field('Tenant', 'tenant'),
+  field('Day', 'day', { format: (one) => <span class="words">{one}</span> }),
+  field('Partition', 'partition', { align: 'end' }),
+  field('Expected', 'expected'),
+  field('Found', 'found'),
+  field('What it means', 'meaning'),
+  field('Query that shows the rows', 'look', { format: (look) => <code class="long">{look}</code> }),
 ];

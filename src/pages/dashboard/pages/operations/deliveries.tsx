@@ -7,7 +7,7 @@ import { useViewer } from '../../base/viewer.js';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   const { api } = useViewer();
@@ -54,33 +54,18 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
 
 const looks = { pending: 'soft', delivered: 'good', failed: 'alert' } as const;
 
+const field = fieldsOf<Delivery>();
 const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] => [
-  {
-    title: 'When (UTC)',
-    value: ({ created_at }) => created_at,
-    show: ({ created_at }) => dayAndTime(created_at),
-  },
-  { title: 'Event', value: ({ type }) => type, show: ({ type }) => <span class="words">{type}</span> },
-  {
-    title: 'State',
-    value: ({ status }) => status,
-    show: ({ status }) => <Badge look={looks[status]}>{status}</Badge>,
-  },
-  { title: 'Tries', value: ({ tries }) => tries },
+  field('When (UTC)', 'created_at', { format: dayAndTime }),
+  field('Event', 'type', { format: (type) => <span class="words">{type}</span> }),
+  field('State', 'status', { format: (status) => <Badge look={looks[status]}>{status}</Badge> }),
+  field('Tries', 'tries'),
   {
     title: 'Last answer',
     value: ({ last_status, last_error }) => last_error ?? (last_status === null ? null : `${last_status}`),
   },
-  {
-    title: 'Next try (UTC)',
-    value: ({ next_try_at }) => next_try_at,
-    show: ({ next_try_at }) => dayAndTime(next_try_at),
-  },
-  {
-    title: 'Message',
-    value: ({ message_id }) => message_id,
-    show: ({ message_id }) => <code>{message_id}</code>,
-  },
+  field('Next try (UTC)', 'next_try_at', { format: dayAndTime }),
+  field('Message', 'message_id', { format: (message_id) => <code>{message_id}</code> }),
   {
     title: 'Do',
     isAction: true,

@@ -8,7 +8,7 @@ import { Dialog } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 type Row = ErasurePage['erasures'][number];
 
@@ -59,23 +59,14 @@ const statuses: Readonly<Record<Row['status'], string>> = {
   done: 'done',
 };
 
+const field = fieldsOf<Row>();
 const columnsOf = (show: (erasureId: string) => void): Column<Row>[] => [
-  {
-    title: 'Erasure',
-    value: ({ erasure_id }) => erasure_id,
-    show: ({ erasure_id }) => <code>{erasure_id}</code>,
-  },
-  {
-    title: 'State',
-    value: ({ status }) => status,
-    show: ({ status }) => <Badge look={status === 'done' ? 'good' : 'soft'}>{statuses[status]}</Badge>,
-  },
-  {
-    title: 'Asked for (UTC)',
-    value: ({ requested_at }) => requested_at,
-    show: (row) => dayAndTime(row.requested_at),
-  },
-  { title: 'Done (UTC)', value: ({ done_at }) => done_at, show: (row) => dayAndTime(row.done_at) },
+  field('Erasure', 'erasure_id', { format: (erasure_id) => <code>{erasure_id}</code> }),
+  field('State', 'status', {
+    format: (status) => <Badge look={status === 'done' ? 'good' : 'soft'}>{statuses[status]}</Badge>,
+  }),
+  field('Asked for (UTC)', 'requested_at', { format: dayAndTime }),
+  field('Done (UTC)', 'done_at', { format: dayAndTime }),
   {
     title: 'Do',
     isAction: true,
@@ -121,8 +112,9 @@ function Receipt({ erasureId }: { erasureId: string }) {
   );
 }
 
+const placeField = fieldsOf<Erasure['places'][number]>();
 const placeColumns: Column<Erasure['places'][number]>[] = [
-  { title: 'Table', value: ({ place }) => place },
-  { title: 'Rows before', value: ({ before }) => before },
-  { title: 'Rows after', value: ({ after }) => after, align: 'end' },
+  placeField('Table', 'place'),
+  placeField('Rows before', 'before'),
+  placeField('Rows after', 'after', { align: 'end' }),
 ];

@@ -7,7 +7,7 @@ import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { CreateKey } from './create-key.jsx';
 import { ChangeQuota } from './quota.jsx';
 
@@ -95,38 +95,30 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
   );
 }
 
+const field = fieldsOf<Key>();
 const quotaText = ({ requests_per_minute }: Key): string =>
   requests_per_minute === null ? 'unlimited' : grouped(requests_per_minute);
 
 const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Key>[] => [
-  {
-    title: 'Key',
-    about: 'The first 12 characters of its SHA-256',
-    value: ({ key_id }) => key_id,
+  field('Key', 'key_id', {
     show: ({ key_id, development }) => (
       <>
         <code>{key_id}</code> {key_id === own.key_id && <Badge look="soft">yours</Badge>}{' '}
         {development && <Badge look="soft">development</Badge>}
       </>
     ),
-  },
+    about: 'The first 12 characters of its SHA-256',
+  }),
   ...(can('operator') ? [{ title: 'Tenant', value: ({ tenant }: Key) => tenant }] : []),
   {
     title: 'Scopes',
     value: ({ scopes }) => scopes.join(', '),
     show: ({ scopes }) => <span class="words">{scopes.join(', ')}</span>,
   },
-  {
-    title: 'Requests a minute',
-    value: ({ requests_per_minute }) => requests_per_minute,
-    show: quotaText,
-    align: 'end',
-  },
-  {
-    title: 'Made (UTC)',
-    value: ({ created_at }) => created_at,
-    show: ({ created_at }) => <span title={dayAndTime(created_at)}>{day(created_at)}</span>,
-  },
+  field('Requests a minute', 'requests_per_minute', { show: quotaText, align: 'end' }),
+  field('Made (UTC)', 'created_at', {
+    format: (created_at) => <span title={dayAndTime(created_at)}>{day(created_at)}</span>,
+  }),
   {
     title: 'State',
     value: ({ revoked_at }) => (revoked_at === null ? 'in force' : `revoked ${revoked_at}`),

@@ -6,7 +6,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 type Row = ParkedPage['rows'][number];
 
@@ -73,18 +73,11 @@ function outcomeOf({ moved, stayed, erased }: Redriven): string {
   return `${parts.join('; ')}.`;
 }
 
+const field = fieldsOf<Row>();
 const columns: Column<Row>[] = [
-  {
-    title: 'Parked (UTC)',
-    value: ({ parked_at }) => parked_at,
-    show: ({ parked_at }) => dayAndTime(parked_at),
-  },
-  { title: 'Tenant', value: ({ tenant }) => tenant },
-  {
-    title: 'Reason',
-    value: ({ reason }) => reason,
-    show: ({ reason }) => <span class="long">{reason}</span>,
-  },
-  { title: 'Stream', value: ({ stream }) => stream, show: ({ stream }) => <code>{stream}</code> },
-  { title: 'Id', value: ({ id }) => id, show: ({ id }) => <code>{id}</code> },
+  field('Parked (UTC)', 'parked_at', { format: dayAndTime }),
+  field('Tenant', 'tenant'),
+  field('Reason', 'reason', { format: (reason) => <span class="long">{reason}</span> }),
+  field('Stream', 'stream', { format: (stream) => <code>{stream}</code> }),
+  field('Id', 'id', { format: (id) => <code>{id}</code> }),
 ];

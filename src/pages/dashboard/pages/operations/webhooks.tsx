@@ -9,7 +9,7 @@ import { Confirm } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { DeliveriesPanel } from './deliveries.jsx';
 
 export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
@@ -87,10 +87,9 @@ interface Acts {
   readonly onSwitch: (webhook: Webhook) => void;
 }
 
+const field = fieldsOf<Webhook>();
 const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
-  {
-    title: 'Endpoint',
-    value: ({ url }) => url,
+  field('Endpoint', 'url', {
     show: ({ url, webhook_id, description }) => (
       <>
         <a
@@ -106,8 +105,8 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
         )}
       </>
     ),
-  },
-  { title: 'Id', value: ({ webhook_id }) => webhook_id, show: ({ webhook_id }) => <code>{webhook_id}</code> },
+  }),
+  field('Id', 'webhook_id', { format: (webhook_id) => <code>{webhook_id}</code> }),
   {
     title: 'Events',
     value: ({ event_types }) => event_types.join(', '),
@@ -125,7 +124,7 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
         </>
       ),
   },
-  { title: 'Made (UTC)', value: ({ created_at }) => created_at, show: ({ created_at }) => day(created_at) },
+  field('Made (UTC)', 'created_at', { format: day }),
   {
     title: 'Do',
     isAction: true,

@@ -3,22 +3,19 @@ import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { bandColors, masteryBands, Scale } from './bands.jsx';
 
 type Week = SkillStatistics['cohorts'][number];
 
+const field = fieldsOf<Week>();
 const columns: readonly Column<Week>[] = [
-  { title: 'Began in the week of', value: ({ cohort }) => cohort, show: ({ cohort }) => day(cohort) },
-  { title: 'Weeks since', value: ({ week }) => week },
-  { title: 'Learners', value: ({ learners }) => learners },
-  { title: 'Answers', value: ({ answers }) => answers },
-  { title: 'Right', value: ({ accuracy }) => accuracy, show: ({ accuracy }) => percent(accuracy) },
-  {
-    title: 'Mastery',
-    value: ({ mean_mastery }) => mean_mastery,
-    show: ({ mean_mastery }) => percent(mean_mastery),
-  },
+  field('Began in the week of', 'cohort', { format: day }),
+  field('Weeks since', 'week'),
+  field('Learners', 'learners'),
+  field('Answers', 'answers'),
+  field('Right', 'accuracy', { format: percent }),
+  field('Mastery', 'mean_mastery', { format: percent }),
 ];
 
 export const Cohorts = ({ rows }: { rows: readonly Week[] }) => (

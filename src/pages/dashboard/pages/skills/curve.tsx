@@ -4,20 +4,21 @@ import type { SkillStatistics } from '../../../../client/types.js';
 import { type ChartPoint, domainAround, seriesMarks, shareAxis } from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 type Step = SkillStatistics['learning_curve'][number];
 
 const series = { Right: 'a', Predicted: 'b', 'Mastery before': 'c' };
 
+const field = fieldsOf<Step>();
 const columns: readonly Column<Step>[] = [
-  { title: 'Answer', value: ({ attempt }) => attempt },
-  { title: 'Learners', value: ({ learners }) => learners },
-  { title: 'Right', value: ({ accuracy }) => accuracy, show: ({ accuracy }) => percent(accuracy) },
-  { title: 'Low', value: ({ low }) => low, show: ({ low }) => percent(low) },
-  { title: 'High', value: ({ high }) => high, show: ({ high }) => percent(high) },
-  { title: 'Predicted', value: ({ p_correct }) => p_correct, show: ({ p_correct }) => percent(p_correct) },
-  { title: 'Mastery before', value: ({ mastery }) => mastery, show: ({ mastery }) => percent(mastery) },
+  field('Answer', 'attempt'),
+  field('Learners', 'learners'),
+  field('Right', 'accuracy', { format: percent }),
+  field('Low', 'low', { format: percent }),
+  field('High', 'high', { format: percent }),
+  field('Predicted', 'p_correct', { format: percent }),
+  field('Mastery before', 'mastery', { format: percent }),
 ];
 
 export const LearningCurve = ({ rows }: { rows: readonly Step[] }) => (

@@ -2,7 +2,7 @@
 import type { SkillItem, SkillItemPage } from '../../../../client/types.js';
 import { none, percent, plural, points } from '../../base/format.js';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 export const Items = ({ page: { skill_id, items, next_cursor } }: { page: SkillItemPage }) => (
   <Panel
@@ -30,32 +30,19 @@ function misleadingText(items: readonly SkillItem[]): string {
   ].join(' ');
 }
 
+const field = fieldsOf<SkillItem>();
 const columns: readonly Column<SkillItem>[] = [
-  {
-    title: 'Item',
-    value: ({ item_id }) => item_id,
-    show: ({ item_id }) => <bdi class="name">{item_id}</bdi>,
-  },
-  { title: 'Learners', value: ({ learners }) => learners },
-  { title: 'Answers', value: ({ answers }) => answers },
-  { title: 'Right', value: ({ accuracy }) => accuracy, show: ({ accuracy }) => percent(accuracy) },
-  {
-    title: 'By mastery',
+  field('Item', 'item_id', { format: (item_id) => <bdi class="name">{item_id}</bdi> }),
+  field('Learners', 'learners'),
+  field('Answers', 'answers'),
+  field('Right', 'accuracy', { format: percent }),
+  field('By mastery', 'expected', {
+    format: percent,
     about:
       "What the learners' mastery alone foretells. Far above Right: it asks for something else than its skill",
-    value: ({ expected }) => expected,
-    show: ({ expected }) => percent(expected),
-  },
-  {
-    title: 'Predicted',
-    about: 'What was predicted, knowing the item',
-    value: ({ p_correct }) => p_correct,
-    show: ({ p_correct }) => percent(p_correct),
-  },
-  {
-    title: 'Beyond',
-    about: 'Percentage points by which more were right than predicted, with the 95 % interval',
-    value: ({ beyond }) => beyond,
+  }),
+  field('Predicted', 'p_correct', { format: percent, about: 'What was predicted, knowing the item' }),
+  field('Beyond', 'beyond', {
     show: ({ beyond, low, high }) => (
       <>
         {points(beyond)}
@@ -64,25 +51,19 @@ const columns: readonly Column<SkillItem>[] = [
         </span>
       </>
     ),
-  },
-  { title: 'Low', isForFile: true, value: ({ low }) => low },
-  { title: 'High', isForFile: true, value: ({ high }) => high },
-  {
-    ...{ title: 'Seconds', align: 'end' },
-    about: 'Half of the answers took no longer',
-    value: ({ median_seconds }) => median_seconds,
-  },
-  {
-    ...{ title: 'Sure and wrong', align: 'end' },
+    about: 'Percentage points by which more were right than predicted, with the 95 % interval',
+  }),
+  field('Low', 'low', { isForFile: true }),
+  field('High', 'high', { isForFile: true }),
+  field('Seconds', 'median_seconds', { align: 'end', about: 'Half of the answers took no longer' }),
+  field('Sure and wrong', 'sure_and_wrong', {
+    format: percent,
+    align: 'end',
     about: 'Share of wrong answers of those who felt sure (confidence 4 or 5)',
-    value: ({ sure_and_wrong }) => sure_and_wrong,
-    show: ({ sure_and_wrong }) => percent(sure_and_wrong),
-  },
-  {
-    title: 'Misleading',
-    about: 'Learners who know the skill do no better on it; a dash: too few answers to tell',
-    value: ({ misleading }) => misleading,
-    show: ({ misleading }) =>
+  }),
+  field('Misleading', 'misleading', {
+    format: (misleading) =>
       misleading === null ? none : misleading ? <Badge look="alert">misleading</Badge> : 'no',
-  },
+    about: 'Learners who know the skill do no better on it; a dash: too few answers to tell',
+  }),
 ];

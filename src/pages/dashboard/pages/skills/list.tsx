@@ -8,7 +8,7 @@ import { useViewer } from '../../base/viewer.js';
 import { ErrorNote, Loaded, Loading } from '../../parts/loaded.jsx';
 import './skills.css';
 import { sectionName } from '../../base/skill-names.js';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { Overview, type Point } from './overview.jsx';
 import { origins } from './parameters.jsx';
 
@@ -104,6 +104,7 @@ const share = (title: string, about: string, of: (statistics: Statistics) => num
   show: ({ statistics }) => percent(statistics && of(statistics)),
 });
 
+const field = fieldsOf<Row>();
 const columns: readonly Column<Row>[] = [
   {
     title: 'Skill',
@@ -114,17 +115,13 @@ const columns: readonly Column<Row>[] = [
       </a>
     ),
   },
-  { title: 'Id', isForFile: true, value: ({ skill_id }) => skill_id },
+  field('Id', 'skill_id', { isForFile: true }),
   {
     title: 'Section',
     value: ({ section }) => sectionName(section),
     show: ({ section }) => <span class="nowrap">{sectionName(section)}</span>,
   },
-  {
-    title: 'Weight',
-    about: 'What the skill counts in its section, against the others',
-    value: ({ weight }) => weight,
-  },
+  field('Weight', 'weight', { about: 'What the skill counts in its section, against the others' }),
   {
     ...{ title: 'Learners', align: 'end' },
     value: ({ statistics }) => statistics?.learners ?? null,

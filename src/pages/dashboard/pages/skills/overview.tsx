@@ -4,7 +4,7 @@ import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
 import { sectionName } from '../../base/skill-names.js';
 import { Chart } from '../../parts/chart.jsx';
-import type { Column } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 export interface Point {
   readonly name: string;
@@ -16,12 +16,13 @@ export interface Point {
 
 const series = { [sectionName('math')]: 'a', [sectionName('rw')]: 'b', [sectionName(null)]: 'c' };
 
+const field = fieldsOf<Point>();
 const columns: readonly Column<Point>[] = [
-  { title: 'Skill', value: ({ name }) => name },
-  { title: 'Section', value: ({ section }) => section },
-  { title: 'Answers', value: ({ answers }) => answers },
-  { title: 'Right', value: ({ right }) => right, show: ({ right }) => percent(right) },
-  { title: 'Predicted', value: ({ predicted }) => predicted, show: ({ predicted }) => percent(predicted) },
+  field('Skill', 'name'),
+  field('Section', 'section'),
+  field('Answers', 'answers'),
+  field('Right', 'right', { format: percent }),
+  field('Predicted', 'predicted', { format: percent }),
 ];
 
 export const Overview = ({ rows }: { rows: readonly Point[] }) => (
