@@ -2,8 +2,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { sumOf } from '../../../../lists.js';
 import { percent, plural } from '../../base/format.js';
-import { go, look } from '../../base/route.js';
+import { go } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
+import { Choice } from '../../parts/choice.jsx';
 import '../skills/skills.css';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
@@ -37,16 +38,7 @@ export function HeatMap({ members, names, order = 'status' }: HeatMapProps) {
     <figure class="chart">
       <div class="row apart">
         <figcaption>Expected correct by learner and skill</figcaption>
-        <label class="row">
-          Order by
-          <select value={order} onChange={(event) => look({ order: event.currentTarget.value })}>
-            {Object.entries(orders).map(([id, name]) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice class="row" label="Order by" name="order" value={order} options={Object.entries(orders)} />
       </div>
       <p class="soft">
         The share of the next answers that is expected to be right, on average questions of the skill. Click a

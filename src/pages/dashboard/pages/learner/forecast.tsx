@@ -3,9 +3,9 @@ import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
 import { decimal, percent, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { look } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
+import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { standingOf } from '../class/status.js';
@@ -62,14 +62,26 @@ export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
             >
               <div class="row">
                 <Choice
+                  class="choice"
                   label="How far"
                   name="days"
                   value={days}
-                  choices={horizons}
-                  show={(n) => plural(n, 'day')}
+                  options={horizons.map((days) => [days, plural(days, 'day')] as const)}
                 />
-                <Choice label="Interval" name="level" value={level} choices={levels} show={percent} />
-                <MeasureChoice measure={measure} />
+                <Choice
+                  class="choice"
+                  label="Interval"
+                  name="level"
+                  value={level}
+                  options={levels.map((level) => [level, percent(level)] as const)}
+                />
+                <Choice
+                  class="choice"
+                  label="Score"
+                  name="score"
+                  value={measure}
+                  options={Object.entries(measures)}
+                />
               </div>
               <ScoreTiles of={last} />
               <div class="wide-grid">
@@ -92,41 +104,6 @@ export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
     </Loaded>
   );
 }
-
-interface ChoiceProps {
-  readonly label: string;
-  /** In the address. */
-  readonly name: string;
-  readonly value: number;
-  readonly choices: readonly number[];
-  readonly show: (choice: number) => string;
-}
-
-export const Choice = ({ label, name, value, choices, show }: ChoiceProps) => (
-  <label class="choice">
-    {label}{' '}
-    <select value={value} onChange={(event) => look({ [name]: event.currentTarget.value })}>
-      {choices.map((choice) => (
-        <option key={choice} value={choice}>
-          {show(choice)}
-        </option>
-      ))}
-    </select>
-  </label>
-);
-
-const MeasureChoice = ({ measure }: { readonly measure: Measure }) => (
-  <label class="choice">
-    Score{' '}
-    <select value={measure} onChange={(event) => look({ score: event.currentTarget.value })}>
-      {Object.entries(measures).map(([id, name]) => (
-        <option key={id} value={id}>
-          {name}
-        </option>
-      ))}
-    </select>
-  </label>
-);
 
 const rateText = ({ assumed_practice: { math, rw } }: Prediction): string => {
   const rate = math.answers_per_day + rw.answers_per_day;

@@ -5,14 +5,14 @@ import type { Velocity } from '../../../../client/types.js';
 import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
 import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { href, look } from '../../base/route.js';
+import { href } from '../../base/route.js';
 import type { NameOf } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
+import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
-import { Choice } from './forecast.jsx';
 import type { LearnerSkill, LookedAt } from './one.jsx';
 
 interface PaceProps {
@@ -37,23 +37,19 @@ export function PacePanel({ userId, query, skills, nameOf }: PaceProps) {
     <Panel title="Pace" about="How fast mastery moves, in percentage points, and what the days were like.">
       <div class="row">
         <Choice
+          class="choice"
           label="Over"
           name="span"
           value={days}
-          choices={spans}
-          show={(n) => `the last ${plural(n, 'day')}`}
+          options={spans.map((span) => [span, `the last ${plural(span, 'day')}`] as const)}
         />
-        <label class="choice">
-          Of{' '}
-          <select value={skillId ?? ''} onChange={(event) => look({ pace: event.currentTarget.value })}>
-            <option value="">all skills</option>
-            {skills.map(({ skill_id }) => (
-              <option key={skill_id} value={skill_id}>
-                {nameOf(skill_id)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          class="choice"
+          label="Of"
+          name="pace"
+          value={skillId ?? ''}
+          options={[['', 'all skills'], ...skills.map(({ skill_id: id }) => [id, nameOf(id)] as const)]}
+        />
       </div>
       <Loaded of={velocity} what="the pace">
         {(of) => (

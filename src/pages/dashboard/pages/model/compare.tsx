@@ -3,9 +3,10 @@ import { useMemo } from 'preact/hooks';
 import type { ModelVersion, ModelVersionPage } from '../../../../client/types.js';
 import { decimal, none, percent, plural, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { href, look, type Route } from '../../base/route.js';
+import { href, type Route } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
+import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, Table } from '../../parts/table.jsx';
@@ -76,6 +77,7 @@ export function Compare({ query, page }: { query: Route['query']; page: ModelVer
   const versions = [...new Set([...page.versions.map(({ version }) => version), from, to])]
     .filter((version) => version > 0)
     .sort((a, b) => b - a);
+  const options = versions.map((one) => [one, `version ${one}`] as const);
   const parameter = parameterOf(query.parameter);
   return (
     <Panel
@@ -83,50 +85,19 @@ export function Compare({ query, page }: { query: Route['query']; page: ModelVer
       about="The parameters of each skill in both, as probabilities."
     >
       <div class="row">
-        <Choice
-          label="From"
-          name="from"
-          value={`${from}`}
-          options={versions.map((one) => [`${one}`, `version ${one}`])}
-        />
-        <Choice
-          label="To"
-          name="to"
-          value={`${to}`}
-          options={versions.map((one) => [`${one}`, `version ${one}`])}
-        />
+        <Choice label="From" name="from" value={from} options={options} />
+        <Choice label="To" name="to" value={to} options={options} />
         <Choice
           label="Parameter"
           name="parameter"
           value={parameter}
-          options={parameters.map((one) => [one, `${one}: ${titles[one]}`])}
+          options={parameters.map((one) => [one, `${one}: ${titles[one]}`] as const)}
         />
       </div>
       <Differences from={from} to={to} parameter={parameter} />
     </Panel>
   );
 }
-
-interface ChoiceProps {
-  readonly label: string;
-  /** In the address. */
-  readonly name: string;
-  readonly value: string;
-  readonly options: readonly (readonly [value: string, text: string])[];
-}
-
-const Choice = ({ label, name, value, options }: ChoiceProps) => (
-  <label>
-    {label}{' '}
-    <select value={value} onChange={(event) => look({ [name]: event.currentTarget.value })}>
-      {options.map(([option, text]) => (
-        <option key={option} value={option}>
-          {text}
-        </option>
-      ))}
-    </select>
-  </label>
-);
 
 interface DifferencesProps {
   readonly from: number;

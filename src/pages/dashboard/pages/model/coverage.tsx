@@ -6,9 +6,9 @@ import type { Series } from '../../../../lab/report/marks.js';
 import { sumOf } from '../../../../lists.js';
 import { decimal, grouped, percent, plural, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
+import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
@@ -66,17 +66,12 @@ function Shown({ bands, horizon }: { bands: readonly Band[]; horizon: string | u
         <Bias bands={rows} />
       </Stats>
       {horizons.length > 1 && (
-        <label>
-          Days ahead{' '}
-          <select value={chosen ?? ''} onChange={(event) => look({ horizon: event.currentTarget.value })}>
-            <option value="">all</option>
-            {horizons.map((days) => (
-              <option key={days} value={days}>
-                {days}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Days ahead"
+          name="horizon"
+          value={chosen ?? ''}
+          options={[['', 'all'], ...horizons.map((days) => [days, days] as const)]}
+        />
       )}
       {few.length > 0 && (
         <p class="soft">

@@ -3,9 +3,9 @@ import type { Reliability } from '../../../../client/types.js';
 import { diagonalMark } from '../../../../lab/report/marks.js';
 import { decimal, grouped, percent, plural, points, whole } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
+import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
@@ -32,6 +32,11 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
     [api, days, skill],
   );
   const skills = useLoad((signal) => api.skills({ limit: 1000, signal }), [api]);
+  const listed = (skills.data?.skills ?? []).map(
+    ({ skill_id, name }) => [skill_id, name ?? skill_id] as const,
+  );
+  const isListed = listed.some(([id]) => id === skill);
+  const unlisted = skill === undefined || isListed ? [] : [[skill, skill] as const];
   const shown = choices.includes(days) ? choices : [...choices, days].sort((a, b) => a - b);
   return (
     <Panel
@@ -39,30 +44,18 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
       about="Before each answer the probability that it is right was predicted. Good predictions come true as often as they say."
     >
       <div class="row">
-        <label>
-          Days{' '}
-          <select value={days} onChange={(event) => look({ days: event.currentTarget.value })}>
-            {shown.map((choice) => (
-              <option key={choice} value={choice}>
-                last {choice}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          Skill{' '}
-          <select value={skill ?? ''} onChange={(event) => look({ skill: event.currentTarget.value })}>
-            <option value="">all</option>
-            {skill !== undefined && !skills.data?.skills.some(({ skill_id }) => skill_id === skill) && (
-              <option value={skill}>{skill}</option>
-            )}
-            {skills.data?.skills.map(({ skill_id, name }) => (
-              <option key={skill_id} value={skill_id}>
-                {name ?? skill_id}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Days"
+          name="days"
+          value={days}
+          options={shown.map((choice) => [choice, `last ${choice}`] as const)}
+        />
+        <Choice
+          label="Skill"
+          name="skill"
+          value={skill ?? ''}
+          options={[['', 'all'], ...unlisted, ...listed]}
+        />
       </div>
       <Loaded of={reliability} what="the reliability of predictions">
         {(data) => <Shown data={data} />}
