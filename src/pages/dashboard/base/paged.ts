@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
-export interface Page<Row> {
-  readonly rows: readonly Row[];
-  readonly next: string | null;
-}
+/** A page as the API returns it: its rows in the named field. */
+type ListPage<Row, Name extends string> = Readonly<Record<Name, readonly Row[]>> & {
+  readonly next_cursor: string | null;
+};
 
 export interface Paged<Row> {
   /** Of all pages that were read; null before the first. */
@@ -29,10 +29,13 @@ const nothing = { rows: null, next: null, error: null, isLoading: true };
 
 /**
  * A list of the API, page by page as somebody asks for more.
- * @param read a page, `cursor` undefined for the first @param inputs compared one by one; another list begins with each
+ * @param read a page, `cursor` undefined for the first
+ * @param name field with the rows
+ * @param inputs compared one by one; another list begins with each
  */
-export function usePaged<Row>(
-  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Page<Row>>,
+export function usePaged<Row, Name extends string>(
+  read: (page: { cursor: string | undefined; signal: AbortSignal }) => Promise<ListPage<Row, Name>>,
+  name: Name,
   inputs: readonly unknown[],
 ): Paged<Row> {
   const list = useMemo(() => inputs, inputs);
@@ -47,8 +50,8 @@ export function usePaged<Row>(
     setState((before) =>
       before.list === list ? { ...before, error: null, isLoading: true } : { list, ...nothing },
     );
-    read(cursor, abort.signal).then(
-      ({ rows, next }) =>
+    read({ cursor, signal: abort.signal }).then(
+      ({ next_cursor: next, [name]: rows }) =>
         setIfWanted((before) => ({
           ...{ list, next, error: null, isLoading: false },
           rows: cursor === undefined ? rows : [...(before.rows ?? []), ...rows],

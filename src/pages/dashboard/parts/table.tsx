@@ -41,6 +41,24 @@ export const fieldsOf =
     ...options,
   });
 
+/** A column of buttons. */
+export const actionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({
+  ...{ title: 'Do', isAction: true, value: () => null, show },
+});
+
+interface RowButtonProps {
+  /** Read out in place of the text, which does not name the row. */
+  readonly name?: string;
+  readonly onClick: () => void;
+  readonly children: ComponentChildren;
+}
+
+export const RowButton = ({ name, onClick, children }: RowButtonProps) => (
+  <button type="button" class="quiet" aria-label={name} onClick={onClick}>
+    {children}
+  </button>
+);
+
 export interface TableProps<Row> {
   /** For those who do not see it, and the file's name. */
   readonly name: string;

@@ -135,13 +135,7 @@ const columns: readonly Column<ListedLearner>[] = [
 ];
 
 export function LearnerTable({ api }: { readonly api: Api }) {
-  const learners = usePaged(
-    async (cursor, signal) => {
-      const { learners, next_cursor } = await api.learners({ limit: 100, cursor, signal });
-      return { rows: learners, next: next_cursor };
-    },
-    [api],
-  );
+  const learners = usePaged((page) => api.learners({ ...page, limit: 100 }), 'learners', [api]);
   return (
     <PagedRows of={learners} what="learners">
       {(rows) => (

@@ -7,7 +7,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
 import { Compare } from './compare.jsx';
 
 type Change = ModelVersionPage['versions'][number];
@@ -60,9 +60,7 @@ function List({ page, onBack }: ListProps) {
         {in_force !== 0 && onBack !== null && (
           <>
             {' '}
-            <button type="button" class="quiet" onClick={() => onBack(0)}>
-              Back to the defaults
-            </button>
+            <RowButton onClick={() => onBack(0)}>Back to the defaults</RowButton>
           </>
         )}
         {onBack === null && (
@@ -111,25 +109,16 @@ const columnsOf = (page: ModelVersionPage, onBack: ListProps['onBack']): Column<
     align: 'end',
   }),
   field('Log loss before', 'old_log_loss', { isForFile: true }),
-  {
-    title: 'Do',
-    isAction: true,
-    value: () => null,
-    show: ({ version, kept, based_on }) => (
-      <span class="row tight">
-        {version > 0 && based_on > 0 && version !== based_on && (
-          <button type="button" class="quiet" onClick={() => look({ from: based_on, to: version })}>
-            Compare
-          </button>
-        )}
-        {onBack !== null && kept && version !== page.in_force && (
-          <button type="button" class="quiet" onClick={() => onBack(version)}>
-            {verbOf(version, page.in_force)}
-          </button>
-        )}
-      </span>
-    ),
-  },
+  actionColumn(({ version, kept, based_on }) => (
+    <span class="row tight">
+      {version > 0 && based_on > 0 && version !== based_on && (
+        <RowButton onClick={() => look({ from: based_on, to: version })}>Compare</RowButton>
+      )}
+      {onBack !== null && kept && version !== page.in_force && (
+        <RowButton onClick={() => onBack(version)}>{verbOf(version, page.in_force)}</RowButton>
+      )}
+    </span>
+  )),
 ];
 
 const verbOf = (version: number, inForce: number): string => (version < inForce ? 'Go back' : 'Go forward');

@@ -7,18 +7,12 @@ import { useViewer } from '../../base/viewer.js';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
 
 export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   const { api } = useViewer();
   const [told, tell] = useState('');
-  const deliveries = usePaged(
-    async (cursor, signal) => {
-      const page = await api.deliveries(webhookId, { cursor, signal });
-      return { rows: page.deliveries, next: page.next_cursor };
-    },
-    [api, webhookId],
-  );
+  const deliveries = usePaged((page) => api.deliveries(webhookId, page), 'deliveries', [api, webhookId]);
   const again = useAction(async (messageId: string) => {
     await api.redeliver(webhookId, messageId);
     tell(`Message ${messageId} is sent again.`);
@@ -66,20 +60,12 @@ const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] =>
   },
   field('Next try (UTC)', 'next_try_at', { format: dayAndTime }),
   field('Message', 'message_id', { format: (message_id) => <code>{message_id}</code> }),
-  {
-    title: 'Do',
-    isAction: true,
-    value: () => null,
-    show: ({ message_id, status }) =>
+  actionColumn(
+    ({ message_id, status }) =>
       status !== 'pending' && (
-        <button
-          type="button"
-          class="quiet"
-          aria-label={`Redeliver ${message_id}`}
-          onClick={() => again(message_id)}
-        >
+        <RowButton name={`Redeliver ${message_id}`} onClick={() => again(message_id)}>
           Redeliver
-        </button>
+        </RowButton>
       ),
-  },
+  ),
 ];

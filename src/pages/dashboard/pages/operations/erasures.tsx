@@ -8,20 +8,14 @@ import { Dialog } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
 
 type Row = ErasurePage['erasures'][number];
 
 export function ErasuresPart() {
   const { api, own } = useViewer();
   const [shown, show] = useState<string | null>(null);
-  const erasures = usePaged(
-    async (cursor, signal) => {
-      const page = await api.erasures({ cursor, signal });
-      return { rows: page.erasures, next: page.next_cursor };
-    },
-    [api],
-  );
+  const erasures = usePaged((page) => api.erasures(page), 'erasures', [api]);
   return (
     <Panel
       title={`Erasures of ${own.tenant}`}
@@ -67,21 +61,11 @@ const columnsOf = (show: (erasureId: string) => void): Column<Row>[] => [
   }),
   field('Asked for (UTC)', 'requested_at', { format: dayAndTime }),
   field('Done (UTC)', 'done_at', { format: dayAndTime }),
-  {
-    title: 'Do',
-    isAction: true,
-    value: () => null,
-    show: ({ erasure_id }) => (
-      <button
-        type="button"
-        class="quiet"
-        aria-label={`Proof of ${erasure_id}`}
-        onClick={() => show(erasure_id)}
-      >
-        Proof
-      </button>
-    ),
-  },
+  actionColumn(({ erasure_id }) => (
+    <RowButton name={`Proof of ${erasure_id}`} onClick={() => show(erasure_id)}>
+      Proof
+    </RowButton>
+  )),
 ];
 
 function Receipt({ erasureId }: { erasureId: string }) {

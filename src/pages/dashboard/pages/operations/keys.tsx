@@ -7,7 +7,7 @@ import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
 import { CreateKey } from './create-key.jsx';
 import { ChangeQuota } from './quota.jsx';
 
@@ -18,13 +18,7 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
   const { api, own, can } = viewer;
   const tenant = can('operator') ? query.tenant : undefined;
   const [asked, ask] = useState<Asked | null>(null);
-  const keys = usePaged(
-    async (cursor, signal) => {
-      const page = await api.keys({ limit: 200, cursor, tenant, signal });
-      return { rows: page.keys, next: page.next_cursor };
-    },
-    [api, tenant],
-  );
+  const keys = usePaged((page) => api.keys({ ...page, limit: 200, tenant }), 'keys', [api, tenant]);
   const close = (): void => ask(null);
   return (
     <Panel
@@ -125,30 +119,17 @@ const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Ke
     show: ({ revoked_at }) =>
       revoked_at === null ? <Badge look="good">in force</Badge> : <>revoked {day(revoked_at)}</>,
   },
-  {
-    title: 'Do',
-    isAction: true,
-    value: () => null,
-    show: (key) =>
+  actionColumn(
+    (key) =>
       key.revoked_at === null && (
         <span class="row tight">
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Change the quota of ${key.key_id}`}
-            onClick={() => ask({ what: 'quota', key })}
-          >
+          <RowButton name={`Change the quota of ${key.key_id}`} onClick={() => ask({ what: 'quota', key })}>
             Quota
-          </button>
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Revoke ${key.key_id}`}
-            onClick={() => ask({ what: 'revoke', key })}
-          >
+          </RowButton>
+          <RowButton name={`Revoke ${key.key_id}`} onClick={() => ask({ what: 'revoke', key })}>
             Revoke
-          </button>
+          </RowButton>
         </span>
       ),
-  },
+  ),
 ];

@@ -14,13 +14,7 @@ export function ParkedPart() {
   const { api } = useViewer();
   const [isAsked, ask] = useState(false);
   const [told, tell] = useState('');
-  const parked = usePaged(
-    async (cursor, signal) => {
-      const page = await api.parked({ cursor, signal });
-      return { rows: page.rows, next: page.next_cursor };
-    },
-    [api],
-  );
+  const parked = usePaged((page) => api.parked(page), 'rows', [api]);
   const redrive = async (): Promise<void> => {
     tell(outcomeOf(await api.redrive()));
     parked.reload();

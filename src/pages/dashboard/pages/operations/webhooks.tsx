@@ -9,7 +9,7 @@ import { Confirm } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
 import { DeliveriesPanel } from './deliveries.jsx';
 
 export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
@@ -17,13 +17,7 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
   const [, chosen] = args;
   const [asked, ask] = useState<Webhook | null>(null);
   const [told, tell] = useState('');
-  const webhooks = usePaged(
-    async (cursor, signal) => {
-      const page = await api.webhooks({ cursor, signal });
-      return { rows: page.webhooks, next: page.next_cursor };
-    },
-    [api],
-  );
+  const webhooks = usePaged((page) => api.webhooks(page), 'webhooks', [api]);
   const test = useAction(async ({ webhook_id }: Webhook) => {
     const { message_id } = await api.testWebhook(webhook_id);
     tell(`A test is on its way to ${webhook_id}: message ${message_id}.`);
@@ -125,34 +119,22 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
       ),
   },
   field('Made (UTC)', 'created_at', { format: day }),
-  {
-    title: 'Do',
-    isAction: true,
-    value: () => null,
-    show: (webhook) => (
-      <span class="row tight">
-        <a class="button quiet" href={href('operations', ['webhooks', webhook.webhook_id])}>
-          Deliveries
-        </a>
-        {webhook.enabled && (
-          <button
-            type="button"
-            class="quiet"
-            aria-label={`Test ${webhook.webhook_id}`}
-            onClick={() => onTest(webhook)}
-          >
-            Test
-          </button>
-        )}
-        <button
-          type="button"
-          class="quiet"
-          aria-label={`${webhook.enabled ? 'Disable' : 'Enable'} ${webhook.webhook_id}`}
-          onClick={() => onSwitch(webhook)}
-        >
-          {webhook.enabled ? 'Disable' : 'Enable'}
-        </button>
-      </span>
-    ),
-  },
+  actionColumn((webhook) => (
+    <span class="row tight">
+      <a class="button quiet" href={href('operations', ['webhooks', webhook.webhook_id])}>
+        Deliveries
+      </a>
+      {webhook.enabled && (
+        <RowButton name={`Test ${webhook.webhook_id}`} onClick={() => onTest(webhook)}>
+          Test
+        </RowButton>
+      )}
+      <RowButton
+        name={`${webhook.enabled ? 'Disable' : 'Enable'} ${webhook.webhook_id}`}
+        onClick={() => onSwitch(webhook)}
+      >
+        {webhook.enabled ? 'Disable' : 'Enable'}
+      </RowButton>
+    </span>
+  )),
 ];
