@@ -1,10 +1,9 @@
 /** The frame: key, menu, and the page that the address names. */
-import type { ComponentType } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
 import { useLoad } from './base/load.js';
-import { href, type Route, useRoute } from './base/route.js';
+import { href, useRoute } from './base/route.js';
 import { type Api, apiOf, forgetKey, keepKey, storedKey, takeKeyFromAddress } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
 import { type Viewer, ViewerContext } from './base/viewer.js';
@@ -16,17 +15,9 @@ import { ModelPage } from './pages/model.jsx';
 import { OperationsPage } from './pages/operations.jsx';
 import { SkillsPage } from './pages/skills.jsx';
 import { ErrorNote, Loading } from './parts/loaded.jsx';
+import { Scoped, type ScopedPart } from './parts/scoped.jsx';
 
-type Scope = OwnKey['scopes'][number];
-
-interface Page {
-  readonly title: string;
-  /** One of them is enough for something on the page. */
-  readonly scopes: readonly Scope[];
-  readonly Content: ComponentType<{ readonly route: Route }>;
-}
-
-const pages: Readonly<Record<string, Page>> = {
+const pages: Readonly<Record<string, ScopedPart>> = {
   class: { title: 'Class', scopes: ['read'], Content: ClassPage },
   learner: { title: 'Learner', scopes: ['read'], Content: LearnerPage },
   skills: { title: 'Skills', scopes: ['read'], Content: SkillsPage },
@@ -147,7 +138,13 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
         </div>
       </header>
       <main id="content" tabIndex={-1} aria-label={title}>
-        {content(page, viewer, route)}
+        {page === undefined ? (
+          <p class="note">
+            There is no such page. <a href="#/">Go to the first one</a>
+          </p>
+        ) : (
+          <Scoped of={page} route={route} verb="needs" />
+        )}
       </main>
     </ViewerContext.Provider>
   );
@@ -165,23 +162,7 @@ function useArrival(place: string): void {
   }, [place]);
 }
 
-const aboutDemo: Page = { title: 'About the demo', scopes: ['read'], Content: AboutDemo };
-
-function content(page: Page | undefined, viewer: Viewer, route: Route) {
-  if (page === undefined)
-    return (
-      <p class="note">
-        There is no such page. <a href="#/">Go to the first one</a>
-      </p>
-    );
-  if (page.scopes.some(viewer.can)) return <page.Content key={page.title} route={route} />;
-  return (
-    <p class="note">
-      {page.title} needs a key with the scope <code>{page.scopes.join(' or ')}</code>; this one has{' '}
-      {viewer.own.scopes.join(', ') || 'none'}.
-    </p>
-  );
-}
+const aboutDemo: ScopedPart = { title: 'About the demo', scopes: ['read'], Content: AboutDemo };
 
 const Brand = () => (
   <a class="brand" href="#/">

@@ -1,8 +1,6 @@
 /** Keys, webhooks and what else keeps a deployment in order; what a key may not see says which scope it takes. */
-import type { ComponentType } from 'preact';
-import type { OwnKey } from '../../../client/types.js';
 import type { Route } from '../base/route.js';
-import { useViewer } from '../base/viewer.js';
+import { Scoped, type ScopedPart } from '../parts/scoped.jsx';
 import { Tabs } from '../parts/tabs.jsx';
 import { AuditPart } from './operations/audit.jsx';
 import { ErasuresPart } from './operations/erasures.jsx';
@@ -11,14 +9,7 @@ import { ParkedPart } from './operations/parked.jsx';
 import { VersionsPart } from './operations/versions.jsx';
 import { WebhooksPart } from './operations/webhooks.jsx';
 
-interface Part {
-  readonly title: string;
-  /** One of them is enough. */
-  readonly scopes: readonly OwnKey['scopes'][number][];
-  readonly Content: ComponentType<{ readonly route: Route }>;
-}
-
-const parts: Readonly<Record<string, Part>> = {
+const parts: Readonly<Record<string, ScopedPart>> = {
   keys: { title: 'Keys', scopes: ['admin', 'operator'], Content: KeysPart },
   webhooks: { title: 'Webhooks', scopes: ['admin'], Content: WebhooksPart },
   erasures: { title: 'Erasures', scopes: ['admin'], Content: ErasuresPart },
@@ -35,20 +26,11 @@ export function OperationsPage({ route }: { readonly route: Route }) {
     <>
       <h1>Operations</h1>
       <Tabs name="Parts of operations" page="operations" tabs={titles} current={name} />
-      {part === undefined ? <p class="note">There is no such part.</p> : <Shown part={part} route={route} />}
+      {part === undefined ? (
+        <p class="note">There is no such part.</p>
+      ) : (
+        <Scoped of={part} route={route} verb="need" />
+      )}
     </>
-  );
-}
-
-function Shown({ part: { title, scopes, Content }, route }: { part: Part; route: Route }) {
-  const { own, can } = useViewer();
-  if (scopes.some(can)) return <Content route={route} />;
-  return (
-    <p class="note">
-      <span>
-        {title} need a key with the scope <code>{scopes.join(' or ')}</code>; this one has{' '}
-        {own.scopes.join(', ')}.
-      </span>
-    </p>
   );
 }

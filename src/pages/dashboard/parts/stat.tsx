@@ -1,5 +1,5 @@
 /** A number with its name, and on click what it means and what it is made of. */
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, Fragment } from 'preact';
 import { useId, useState } from 'preact/hooks';
 
 interface StatProps {
@@ -45,6 +45,24 @@ export const Badge = ({
   look: 'good' | 'alert' | 'soft';
   children: ComponentChildren;
 }) => <span class={`badge ${look}`}>{children}</span>;
+
+interface FactsProps {
+  readonly of: readonly (readonly [name: ComponentChildren, ...values: ComponentChildren[]])[];
+}
+
+/** Names with one or more values each. */
+export const Facts = ({ of }: FactsProps) => (
+  <dl>
+    {of.map(([name, ...values], i) => (
+      <Fragment key={i}>
+        <dt>{name}</dt>
+        {values.map((value, k) => (
+          <dd key={k}>{value}</dd>
+        ))}
+      </Fragment>
+    ))}
+  </dl>
+);
 
 interface PanelProps {
   readonly title: string;

@@ -5,6 +5,7 @@ import { useAction } from '../../base/action.js';
 import { day, decimal, none, percent, plural } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
 import { ErrorNote } from '../../parts/loaded.jsx';
+import { Facts } from '../../parts/stat.jsx';
 import { reasonOf, type Standing, statusOf } from '../class/status.js';
 import { StatusBadge } from '../class/status-badge.jsx';
 
@@ -34,22 +35,17 @@ export function GoalPanel({ userId, goal, standing, onChange }: GoalProps) {
         <StatusBadge status={statusOf(standing, now)} />
       </p>
       {reason !== null && <p>Why: {reason}.</p>}
-      <dl>
-        <dt>Expected to be reached</dt>
-        <dd>
-          {standing.currentTotal >= goal.target_score
-            ? 'now'
-            : goal.days_to_goal === null
-              ? 'not within a year'
-              : `in ${plural(goal.days_to_goal, 'day')}`}
-        </dd>
-        <dt>Progress</dt>
-        <dd>
-          {goal.progress_percent === null
-            ? none
-            : `${decimal(0)(goal.progress_percent)} % of the way from where they began`}
-        </dd>
-      </dl>
+      <Facts
+        of={[
+          ['Expected to be reached', reachedText(goal, standing)],
+          [
+            'Progress',
+            goal.progress_percent === null
+              ? none
+              : `${decimal(0)(goal.progress_percent)} % of the way from where they began`,
+          ],
+        ]}
+      />
       <p class="soft">
         On track means that the expected score reaches the goal {isDated ? 'by that day' : 'within a year'}{' '}
         and is still there then; the chance also counts how unsure the forecast is. The page Class says how a
@@ -67,6 +63,11 @@ export function GoalPanel({ userId, goal, standing, onChange }: GoalProps) {
       )}
     </section>
   );
+}
+
+function reachedText({ target_score, days_to_goal }: Tracking, { currentTotal }: Standing): string {
+  if (currentTotal >= target_score) return 'now';
+  return days_to_goal === null ? 'not within a year' : `in ${plural(days_to_goal, 'day')}`;
 }
 
 function whenText(date: string | null, now: number): string {

@@ -7,7 +7,7 @@ import { href, look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { masteryMeaning } from '../../parts/mastery-meaning.jsx';
-import { Badge, Stat, Stats } from '../../parts/stat.jsx';
+import { Badge, Facts, Stat, Stats } from '../../parts/stat.jsx';
 import { confidenceText } from './confidence.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
@@ -142,23 +142,22 @@ function Parameters({ of }: { readonly of: SkillMastery }) {
   return (
     <section class="inner">
       <h3>Parameters in force</h3>
-      <dl>
-        <dt>Known before the first answer</dt>
-        <dd>{percent(p_init)}</dd>
-        <dt>Learned by an answer</dt>
-        <dd>{percent(p_learn)}</dd>
-        <dt>Right without knowing it (guess)</dt>
-        <dd>{percent(p_guess)}</dd>
-        <dt>Wrong in spite of knowing it (slip)</dt>
-        <dd>{percent(p_slip)}</dd>
-        <dt>Lost at an answer (forget)</dt>
-        <dd>{percent(p_forget)}</dd>
-        <dt>Where they come from</dt>
-        <dd>
-          <Badge look="soft">{source}</Badge> {sources[source]}
-          {fitted_at !== null && `, ${dayAndTime(fitted_at)} UTC`}; version {version}
-        </dd>
-      </dl>
+      <Facts
+        of={[
+          ['Known before the first answer', percent(p_init)],
+          ['Learned by an answer', percent(p_learn)],
+          ['Right without knowing it (guess)', percent(p_guess)],
+          ['Wrong in spite of knowing it (slip)', percent(p_slip)],
+          ['Lost at an answer (forget)', percent(p_forget)],
+          [
+            'Where they come from',
+            <>
+              <Badge look="soft">{source}</Badge> {sources[source]}
+              {fitted_at !== null && `, ${dayAndTime(fitted_at)} UTC`}; version {version}
+            </>,
+          ],
+        ]}
+      />
     </section>
   );
 }

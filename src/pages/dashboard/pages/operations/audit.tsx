@@ -4,7 +4,7 @@ import { day, dayAndTime, decimal, grouped, plural } from '../../base/format.js'
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
-import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import { Facts, Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 type Audit = NonNullable<LastAudit['last']>;
@@ -58,11 +58,16 @@ function Shown({ audit }: { audit: Audit }) {
         <Stat label="When (UTC)" value={dayAndTime(audit.at)} note={`took ${decimal(1)(audit.seconds)} s`} />
         <Stat label="Days" value={`${day(audit.from)} – ${day(audit.to)}`} />
       </Stats>
-      <dl>
-        {Object.entries(totals).map(([name, title]) => (
-          <Total key={name} title={title} count={audit[name as keyof typeof totals]} />
-        ))}
-      </dl>
+      <Facts
+        of={[
+          ['Accepted answers', grouped(audit.accepted)],
+          ['less erased and retracted', grouped(audit.removed)],
+          ['Stored', grouped(audit.stored)],
+          ['On their way', grouped(audit.waiting)],
+          ['Parked', grouped(audit.parked)],
+          ['Stored, by the day of the answer', grouped(audit.raw)],
+        ]}
+      />
       {found > 0 && (
         <Table
           name="Mismatches"
@@ -85,22 +90,6 @@ function Shown({ audit }: { audit: Audit }) {
     </>
   );
 }
-
-const totals = {
-  accepted: 'Accepted answers',
-  removed: 'less erased and retracted',
-  stored: 'Stored',
-  waiting: 'On their way',
-  parked: 'Parked',
-  raw: 'Stored, by the day of the answer',
-} as const;
-
-const Total = ({ title, count }: { title: string; count: number }) => (
-  <>
-    <dt>{title}</dt>
-    <dd>{grouped(count)}</dd>
-  </>
-);
 
 const field = fieldsOf<Audit['mismatches'][number]>();
 const columns: Column<Audit['mismatches'][number]>[] = [

@@ -1,9 +1,9 @@
-import type { Health } from '../../../../client/types.js';
+import type { Deployment as DeploymentFacts, Health } from '../../../../client/types.js';
 import { dayAndTime, decimal, none, whole } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
-import { Badge, Panel } from '../../parts/stat.jsx';
+import { Badge, Facts, Panel } from '../../parts/stat.jsx';
 
 export function VersionsPart() {
   const { can } = useViewer();
@@ -41,42 +41,31 @@ function HealthPanel() {
 }
 
 function Checks({ health: { status, checks, uptime_seconds } }: { health: Health }) {
-  const { pipeline, workers } = checks;
+  const { redis, clickhouse, pipeline, workers } = checks;
+  const threads = `${whole(workers.threads)}, ${whole(workers.waiting)} requests wait for one`;
+  const progress = [
+    `${whole(pipeline.outbox_length)} answers on their way, the oldest for ${decimal(1)(pipeline.oldest_pending_seconds)} s`,
+    `${whole(pipeline.journal_length)} rows of the journal`,
+    `${whole(pipeline.parked)} parked`,
+    `${whole(pipeline.erasures_due)} learners to be erased`,
+  ];
   return (
-    <dl>
-      <dt>Altogether</dt>
-      <dd>
-        <Badge look={status === 'ok' ? 'good' : 'alert'}>{status}</Badge>
-      </dd>
-      <Check name="Redis" check={checks.redis} />
-      <Check name="ClickHouse" check={checks.clickhouse} />
-      <Check name="Threads" check={workers} />
-      <dd>
-        {whole(workers.threads)}, {whole(workers.waiting)} requests wait for one
-      </dd>
-      <Check name="Pipeline" check={pipeline} />
-      <dd>
-        {whole(pipeline.outbox_length)} answers on their way, the oldest for{' '}
-        {decimal(1)(pipeline.oldest_pending_seconds)} s; {whole(pipeline.journal_length)} rows of the journal;{' '}
-        {whole(pipeline.parked)} parked; {whole(pipeline.erasures_due)} learners to be erased
-      </dd>
-      <dt>Up for</dt>
-      <dd>{duration(uptime_seconds)}</dd>
-    </dl>
+    <Facts
+      of={[
+        ['Altogether', <State key="all" of={{ status }} />],
+        ['Redis', <State key="redis" of={redis} />],
+        ['ClickHouse', <State key="clickhouse" of={clickhouse} />],
+        ['Threads', <State key="threads" of={workers} />, threads],
+        ['Pipeline', <State key="pipeline" of={pipeline} />, progress.join('; ')],
+        ['Up for', duration(uptime_seconds)],
+      ]}
+    />
   );
 }
 
-interface CheckProps {
-  readonly name: string;
-  readonly check: { readonly status: string; readonly reason?: string };
-}
-
-const Check = ({ name, check: { status, reason } }: CheckProps) => (
+const State = ({ of: { status, reason } }: { of: { readonly status: string; readonly reason?: string } }) => (
   <>
-    <dt>{name}</dt>
-    <dd>
-      <Badge look={status === 'ok' ? 'good' : 'alert'}>{status}</Badge> {reason}
-    </dd>
+    <Badge look={status === 'ok' ? 'good' : 'alert'}>{status}</Badge> {reason}
   </>
 );
 
@@ -96,26 +85,25 @@ function DeploymentPanel() {
     <Panel title="Versions" about="Of this deployment's parts.">
       <Loaded of={deployment} what="versions">
         {(data) => (
-          <dl>
-            <dt>Skilltrace</dt>
-            <dd>{data.version}</dd>
-            <dt>Node.js</dt>
-            <dd>{data.node_version}</dd>
-            <dt>Redis</dt>
-            <dd>{data.redis_version}</dd>
-            <dt>ClickHouse</dt>
-            <dd>{data.clickhouse_version ?? 'away'}</dd>
-            <dt>Schema</dt>
-            <dd>{data.schema_version ?? none}</dd>
-            <dt>Partitions</dt>
-            <dd>{data.partitions}</dd>
-            <dt>Deployment</dt>
-            <dd>
-              <code>{data.deployment_id}</code>, made {dayAndTime(data.created_at)} UTC
-            </dd>
-          </dl>
+          <Facts
+            of={[
+              ['Skilltrace', data.version],
+              ['Node.js', data.node_version],
+              ['Redis', data.redis_version],
+              ['ClickHouse', data.clickhouse_version ?? 'away'],
+              ['Schema', data.schema_version ?? none],
+              ['Partitions', data.partitions],
+              ['Deployment', <Deployment key="deployment" of={data} />],
+            ]}
+          />
         )}
       </Loaded>
     </Panel>
   );
 }
+
+const Deployment = ({ of: { deployment_id, created_at } }: { of: DeploymentFacts }) => (
+  <>
+    <code>{deployment_id}</code>, made {dayAndTime(created_at)} UTC
+  </>
+);

@@ -1,0 +1,32 @@
+import type { ComponentType } from 'preact';
+import type { OwnKey } from '../../../client/types.js';
+import type { Route } from '../base/route.js';
+import { useViewer } from '../base/viewer.js';
+
+export interface ScopedPart {
+  readonly title: string;
+  /** The key needs one of them. */
+  readonly scopes: readonly OwnKey['scopes'][number][];
+  readonly Content: ComponentType<{ readonly route: Route }>;
+}
+
+interface ScopedProps {
+  readonly of: ScopedPart;
+  readonly route: Route;
+  /** Of the title. */
+  readonly verb: 'need' | 'needs';
+}
+
+/** A part of the dashboard, or which scope it needs if the key has none of them. */
+export function Scoped({ of: { title, scopes, Content }, route, verb }: ScopedProps) {
+  const { own, can } = useViewer();
+  if (scopes.some(can)) return <Content key={title} route={route} />;
+  return (
+    <p class="note">
+      <span>
+        {title} {verb} a key with the scope <code>{scopes.join(' or ')}</code>; this one has{' '}
+        {own.scopes.join(', ') || 'none'}.
+      </span>
+    </p>
+  );
+}
