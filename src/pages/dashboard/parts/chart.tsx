@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { colorsOf, type Series } from '../../../lab/report/marks.js';
 import { type Column, Table, type TableProps } from './table.jsx';
 
-interface ChartProps<Row> {
+export interface ChartProps<Row> {
   readonly title: string;
   /** What to see in it, and how to read it: a sentence or two. */
   readonly about?: string;
@@ -94,7 +94,7 @@ const Legend = ({ series }: { series: Series }) => (
     {Object.entries(series).map(([name, color]) => (
       <li key={name}>
         <svg width="12" height="12" aria-hidden="true">
-          <circle cx="6" cy="6" r="5" class={`color-${color}`} />
+          <circle cx="6" cy="6" r="5" fill={`var(--${color})`} />
         </svg>
         {name}
       </li>

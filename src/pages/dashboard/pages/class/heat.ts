@@ -93,7 +93,9 @@ function cells(members: readonly Member[], skills: readonly Skill[], layout: Lay
       paths[bandOf(accuracyBands, expected)]?.push(`M${corner}h${width}v${height}h-${width}z`);
     }
   const all = element('g', {});
-  all.append(...paths.map((path, band) => element('path', { d: path.join(''), class: `heat-${band}` })));
+  all.append(
+    ...paths.map((path, band) => element('path', { d: path.join(''), fill: bandColors[band] as string })),
+  );
   return all;
 }
 

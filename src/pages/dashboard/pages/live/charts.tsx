@@ -1,9 +1,9 @@
 import * as Plot from '@observablehq/plot';
+import { useMemo } from 'preact/hooks';
 import type { LiveFigures } from '../../../../client/types.js';
-import type { Series } from '../../../../lab/report/marks.js';
 import { sumOf } from '../../../../lists.js';
 import { compact } from '../../base/format.js';
-import { Chart } from '../../parts/chart.jsx';
+import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
 /** One value of one series at a time; null: not known, where its line breaks. */
@@ -13,7 +13,13 @@ interface Point {
   readonly value: number | null;
 }
 
-type Values = (figures: LiveFigures) => Readonly<Record<string, number | null>>;
+interface Line {
+  readonly name: string;
+  /** Title of its column in the table. */
+  readonly column: string;
+  readonly color: string;
+  readonly value: (figures: LiveFigures) => number | null;
+}
 
 const time = (at: string): string => at.slice(11, 19);
 const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => time(at) };
@@ -25,9 +31,12 @@ const leastMs = 60_000;
 const gapMs = 3_500;
 
 /** Values as lines over the last five minutes; nothing is drawn between figures that are far apart. */
-function lines(values: Values, label: string): (figures: readonly LiveFigures[]) => Plot.PlotOptions {
+function plotOf(
+  lines: readonly Line[],
+  label: string,
+): (figures: readonly LiveFigures[]) => Plot.PlotOptions {
   return (figures) => {
-    const points = figures.flatMap((one, i) => pointsOf(one, figures[i - 1], values));
+    const points = figures.flatMap((one, i) => pointsOf(one, figures[i - 1], lines));
     const [begin, end] = [figures.at(0), figures.at(-1)].map((one) => Date.parse(one?.at ?? '')) as [
       number,
       number,
@@ -52,7 +61,7 @@ function lines(values: Values, label: string): (figures: readonly LiveFigures[])
       marginTop: 26,
       marks: [
         Plot.ruleY([0]),
-        ...[...new Set(points.map(({ series }) => series))].map((name, i) =>
+        ...lines.map(({ name }, i) =>
           Plot.lineY(
             points.filter(({ series }) => series === name),
             {
@@ -71,11 +80,12 @@ function lines(values: Values, label: string): (figures: readonly LiveFigures[])
   };
 }
 
-function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, values: Values): Point[] {
+function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, lines: readonly Line[]): Point[] {
   const now = Date.parse(figures.at);
-  const here = Object.entries(values(figures));
   const at = (ms: number, isKnown: boolean): Point[] =>
-    here.map(([series, value]) => ({ series, at: new Date(ms), value: isKnown ? value : null }));
+    lines.map(({ name, value }) => ({
+      ...{ series: name, at: new Date(ms), value: isKnown ? value(figures) : null },
+    }));
   const isGap = before !== undefined && now - Date.parse(before.at) > gapMs;
   return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
 }
@@ -89,67 +99,59 @@ const dashes = [
   { pattern: '1 6', name: ' (few dots)' },
 ] as const;
 
-const rateSeries: Series = { 'answers counted': 'a', 'requests of any kind (dashes)': 'd' };
-const ratePlot = lines(
-  (figures) => ({
-    'answers counted': figures.answers_per_second,
-    'requests of any kind (dashes)': figures.requests_per_second,
-  }),
-  'a second',
-);
-const rateColumns: Column<LiveFigures>[] = [
-  timeColumn,
-  { title: 'Answers a second', value: (figures) => figures.answers_per_second },
-  { title: 'Requests a second', value: (figures) => figures.requests_per_second },
-];
+interface LinesChartProps extends Pick<ChartProps<LiveFigures>, 'title' | 'about' | 'rows' | 'empty'> {
+  readonly unit: string;
+  readonly lines: readonly Line[];
+}
 
-export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
+const LinesChart = ({ lines, unit, ...chart }: LinesChartProps) => (
   <Chart
-    title="Answers and requests a second"
-    about="A request may bring up to 1,000 answers, or none."
-    series={rateSeries}
-    plot={ratePlot}
-    rows={figures}
-    columns={rateColumns}
+    {...chart}
+    series={Object.fromEntries(lines.map(({ name, color }) => [name, color]))}
+    plot={useMemo(() => plotOf(lines, unit), [lines, unit])}
+    columns={[timeColumn, ...lines.map(({ column, value }) => ({ title: column, value }))]}
   />
 );
 
-const latencySeries: Series = { 'half within': 'a', '90 % within (dashes)': 'c', '99 % within (dots)': 'b' };
-const latencyPlot = lines(
-  ({ latency_ms }) => ({
-    'half within': latency_ms?.p50 ?? null,
-    '90 % within (dashes)': latency_ms?.p90 ?? null,
-    '99 % within (dots)': latency_ms?.p99 ?? null,
-  }),
-  'milliseconds',
+const line = (name: string, column: string, color: string, value: Line['value']): Line => ({
+  ...{ name, column, color, value },
+});
+
+const rates = [
+  line('answers counted', 'Answers a second', 'a', (figures) => figures.answers_per_second),
+  line('requests of any kind (dashes)', 'Requests a second', 'd', (figures) => figures.requests_per_second),
+];
+
+export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
+  <LinesChart
+    title="Answers and requests a second"
+    about="A request may bring up to 1,000 answers, or none."
+    unit="a second"
+    lines={rates}
+    rows={figures}
+  />
 );
-const latencyColumns: Column<LiveFigures>[] = [
-  timeColumn,
-  { title: 'Half within (ms)', value: ({ latency_ms }) => latency_ms?.p50 ?? null },
-  { title: '90 % within (ms)', value: ({ latency_ms }) => latency_ms?.p90 ?? null },
-  { title: '99 % within (ms)', value: ({ latency_ms }) => latency_ms?.p99 ?? null },
+
+const latencies = [
+  line('half within', 'Half within (ms)', 'a', ({ latency_ms }) => latency_ms?.p50 ?? null),
+  line('90 % within (dashes)', '90 % within (ms)', 'c', ({ latency_ms }) => latency_ms?.p90 ?? null),
+  line('99 % within (dots)', '99 % within (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
 ];
 
 export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
-  <Chart
+  <LinesChart
     title="How long an answer takes"
     about="From the head of a request that brings answers to its reply, over the last ten seconds each. A line that breaks: no answers."
-    series={latencySeries}
-    plot={latencyPlot}
+    unit="milliseconds"
+    lines={latencies}
     rows={figures}
-    columns={latencyColumns}
   />
 );
 
 const errorColors = ['b', 'a', 'c', 'd', 'e'];
 
-interface StatusLine {
-  readonly label: string;
-  readonly statuses: readonly string[];
-}
-
 /** Statuses that were seen, in their order: each a line, and the rarest of more than five one together. */
-function statusLines(figures: readonly LiveFigures[]): readonly StatusLine[] {
+function statusLines(figures: readonly LiveFigures[]): Line[] {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
     for (const [status, count] of Object.entries(errors ?? {}))
@@ -159,30 +161,29 @@ function statusLines(figures: readonly LiveFigures[]): readonly StatusLine[] {
   const groups = own.sort().map((status) => ({ label: labelOf(status), statuses: [status] }));
   const others = byCount.slice(own.length);
   const all = others.length === 0 ? groups : [...groups, { label: 'others', statuses: others }];
-  return all.map(({ label, statuses }, i) => ({ label: `${label}${dashes[i]?.name ?? ''}`, statuses }));
+  return all.map(({ label, statuses }, i) => {
+    const name = `${label}${dashes[i]?.name ?? ''}`;
+    return line(
+      name,
+      name,
+      errorColors[i] ?? 'a',
+      ({ errors }) =>
+        // Null: not known yet.
+        errors && sumOf(statuses.map((status) => errors[status] ?? 0)),
+    );
+  });
 }
 
-/** Errors a second on one line; null: not known yet. */
-const errorsOn = ({ statuses }: StatusLine, { errors }: LiveFigures): number | null =>
-  errors && sumOf(statuses.map((status) => errors[status] ?? 0));
-
 export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
-  const shown = statusLines(figures);
-  const only = shown.length === 1 ? ` All are ${shown[0]?.label}.` : '';
+  const lines = statusLines(figures);
+  const only = lines.length === 1 ? ` All are ${lines[0]?.name}.` : '';
   return (
-    <Chart
+    <LinesChart
       title="Errors a second, by status"
       about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${only}`}
-      series={Object.fromEntries(shown.map(({ label }, i) => [label, errorColors[i] ?? 'a']))}
-      plot={lines(
-        (one) => Object.fromEntries(shown.map((line) => [line.label, errorsOn(line, one)])),
-        'a second',
-      )}
-      rows={shown.length === 0 ? [] : figures}
-      columns={[
-        timeColumn,
-        ...shown.map((line) => ({ title: line.label, value: (one: LiveFigures) => errorsOn(line, one) })),
-      ]}
+      unit="a second"
+      lines={lines}
+      rows={lines.length === 0 ? [] : figures}
       empty="No request failed in the last five minutes."
     />
   );

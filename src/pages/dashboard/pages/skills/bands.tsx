@@ -31,19 +31,20 @@ export const Scale = ({ of }: { readonly of: Bands }) => (
   <ul class="legend">
     {of.map(([from, name], band) => (
       <li key={from}>
-        <Swatch look={`heat-${band}`} />
+        <Swatch fill={bandColors[band]} />
         {name}
       </li>
     ))}
     <li>
-      <Swatch look="heat-none" />
+      <Swatch />
       no answers
     </li>
   </ul>
 );
 
-const Swatch = ({ look }: { look: string }) => (
+/** @param fill undefined for the frame of a missing value */
+const Swatch = ({ fill }: { fill?: string | undefined }) => (
   <svg width="18" height="12" aria-hidden="true">
-    <rect x="0.5" y="0.5" width="17" height="11" class={look} />
+    <rect x="0.5" y="0.5" width="17" height="11" {...(fill ? { fill } : { class: 'heat-none' })} />
   </svg>
 );
