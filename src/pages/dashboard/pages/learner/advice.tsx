@@ -1,15 +1,10 @@
 import type { Prediction } from '../../../../client/types.js';
 import { href } from '../../base/route.js';
-import type { NameOf } from '../../base/skill-names.js';
 import { Panel } from '../../parts/stat.jsx';
-import type { LearnerSkill, LookedAt } from './one.jsx';
+import type { LearnerProps } from './one.jsx';
 
-interface AdviceProps {
-  readonly userId: string;
-  readonly query: LookedAt;
+interface AdviceProps extends LearnerProps {
   readonly of: Prediction;
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
 }
 
 /** What to do next, most valuable first, or why nothing is advised. */

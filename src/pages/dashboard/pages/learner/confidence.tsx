@@ -1,13 +1,12 @@
 /** Whether the learner is as sure as right. */
 import * as Plot from '@observablehq/plot';
-import { useCallback, useMemo } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { points } from '../../base/format.js';
-import type { NameOf } from '../../base/skill-names.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
-import type { LearnerSkill } from './one.jsx';
+import type { LearnerProps } from './one.jsx';
 
 /** @param bias mean confidence less the share right */
 export function confidenceText(bias: number | null): string {
@@ -31,13 +30,7 @@ interface Row {
 
 const most = 15;
 
-export function ConfidencePanel({
-  skills,
-  nameOf,
-}: {
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
-}) {
+export function ConfidencePanel({ skills, nameOf }: Pick<LearnerProps, 'skills' | 'nameOf'>) {
   const rows = useMemo(
     () =>
       skills
@@ -51,7 +44,6 @@ export function ConfidencePanel({
         .toSorted((a, b) => b.bias - a.bias),
     [skills, nameOf],
   );
-  const plot = useCallback(biasPlot, []);
   return (
     <Panel
       title="Confidence"
@@ -60,7 +52,7 @@ export function ConfidencePanel({
       <Chart
         title="Surer than right (+) or less sure (−)"
         about="To the right: surer than right, so mistakes may go unnoticed. To the left: better than believed. Within 10 points of 0 there is little to say."
-        plot={plot}
+        plot={biasPlot}
         rows={rows}
         columns={columns}
         height={60 + 24 * Math.max(rows.length, 2)}

@@ -3,7 +3,6 @@ import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
 import { decimal, percent, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import type { NameOf } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -14,15 +13,8 @@ import { answeredOf } from './answered.js';
 import { Evidence, strengthOf } from './evidence.jsx';
 import { type Dot, Fan, type Measure, measures } from './fan.jsx';
 import { GoalPanel } from './goal.jsx';
-import type { LearnerSkill, LookedAt } from './one.jsx';
+import type { LearnerProps } from './one.jsx';
 import { WhatIfPanel } from './what-if.jsx';
-
-interface ForecastProps {
-  readonly userId: string;
-  readonly query: LookedAt;
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
-}
 
 const horizons = [7, 30, 90, 180, 365];
 const levels = [0.5, 0.8, 0.9, 0.95];
@@ -37,7 +29,8 @@ const daysAsked = (days: number): number[] => {
   return [...new Set([1, ...between, ...(days > 90 ? [Math.ceil(days / 2)] : []), days])];
 };
 
-export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
+export function Forecast(learner: LearnerProps) {
+  const { userId, query, skills, nameOf } = learner;
   const { api } = useViewer();
   const days = chosenOf(query.days, horizons, 90);
   const level = chosenOf(query.level, levels, 0.8);
@@ -95,8 +88,8 @@ export function Forecast({ userId, query, skills, nameOf }: ForecastProps) {
               </div>
             </Panel>
             <div class="grid">
-              <WhatIfPanel userId={userId} prediction={last} skills={skills} nameOf={nameOf} level={level} />
-              <Advice userId={userId} query={query} of={last} skills={skills} nameOf={nameOf} />
+              <WhatIfPanel {...learner} prediction={last} level={level} />
+              <Advice {...learner} of={last} />
             </div>
           </div>
         );

@@ -48,7 +48,7 @@ export function OneLearner({ userId, query }: OneLearnerProps) {
           {({ skills }) => (
             <div class="stack">
               <Summary skills={skills} />
-              <Parts userId={userId} query={query} skills={skills} nameOf={nameOf} />
+              <Parts {...{ userId, query, skills, nameOf }} />
             </div>
           )}
         </Loaded>
@@ -57,26 +57,20 @@ export function OneLearner({ userId, query }: OneLearnerProps) {
   );
 }
 
-interface PartsProps extends OneLearnerProps {
+/** Of each part of the page. */
+export interface LearnerProps extends OneLearnerProps {
   readonly skills: readonly LearnerSkill[];
   readonly nameOf: NameOf;
 }
 
-function Parts({ userId, query, skills, nameOf }: PartsProps) {
+function Parts(learner: LearnerProps) {
+  const { query, skills, nameOf } = learner;
   const chosen = skills.find(({ skill_id }) => skill_id === query.skill);
   return (
     <>
-      <Forecast userId={userId} query={query} skills={skills} nameOf={nameOf} />
-      <SkillsPanel userId={userId} query={query} skills={skills} nameOf={nameOf} />
-      {chosen !== undefined && (
-        <SkillDetail
-          key={chosen.skill_id}
-          userId={userId}
-          skill={chosen}
-          query={query}
-          name={nameOf(chosen.skill_id)}
-        />
-      )}
+      <Forecast {...learner} />
+      <SkillsPanel {...learner} />
+      {chosen !== undefined && <SkillDetail key={chosen.skill_id} {...learner} skill={chosen} />}
       {chosen === undefined && query.skill !== undefined && (
         <div class="note">
           <p>
@@ -84,8 +78,8 @@ function Parts({ userId, query, skills, nameOf }: PartsProps) {
           </p>
         </div>
       )}
-      <PacePanel userId={userId} query={query} skills={skills} nameOf={nameOf} />
-      <ConfidencePanel skills={skills} nameOf={nameOf} />
+      <PacePanel {...learner} />
+      <ConfidencePanel {...learner} />
     </>
   );
 }

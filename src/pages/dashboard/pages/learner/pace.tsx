@@ -6,25 +6,17 @@ import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
 import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href } from '../../base/route.js';
-import type { NameOf } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
-import type { LearnerSkill, LookedAt } from './one.jsx';
-
-interface PaceProps {
-  readonly userId: string;
-  readonly query: LookedAt;
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
-}
+import type { LearnerProps } from './one.jsx';
 
 const spans = [7, 28, 90, 365];
 
-export function PacePanel({ userId, query, skills, nameOf }: PaceProps) {
+export function PacePanel({ userId, query, skills, nameOf }: LearnerProps) {
   const { api } = useViewer();
   const days = spans.find((span) => String(span) === query.span) ?? 28;
   const skillId = skills.find(({ skill_id }) => skill_id === query.pace)?.skill_id;
@@ -148,7 +140,7 @@ function PaceTiles({ of }: { readonly of: Velocity }) {
   );
 }
 
-interface PlateausProps extends Omit<PaceProps, 'skills'> {
+interface PlateausProps extends Omit<LearnerProps, 'skills'> {
   readonly of: Velocity;
 }
 

@@ -11,18 +11,15 @@ import { Badge, Facts, Stat, Stats } from '../../parts/stat.jsx';
 import { confidenceText } from './confidence.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
-import type { LearnerSkill, LookedAt } from './one.jsx';
+import type { LearnerProps, LearnerSkill } from './one.jsx';
 import { efficiencyNote, States } from './skills.jsx';
 import { ExpectedTerms, NextAnswer, Steps } from './steps.jsx';
 
-interface SkillDetailProps {
-  readonly userId: string;
+interface SkillDetailProps extends LearnerProps {
   readonly skill: LearnerSkill;
-  readonly name: string;
-  readonly query: LookedAt;
 }
 
-export function SkillDetail({ userId, skill, name, query }: SkillDetailProps) {
+export function SkillDetail({ userId, skill, query, nameOf }: SkillDetailProps) {
   const skillId = skill.skill_id;
   const { api } = useViewer();
   const heading = useRef<HTMLHeadingElement>(null);
@@ -39,7 +36,7 @@ export function SkillDetail({ userId, skill, name, query }: SkillDetailProps) {
     <section class="panel skill-detail">
       <div class="row apart">
         <h2 tabIndex={-1} ref={heading}>
-          Skill: <bdi>{name}</bdi>
+          Skill: <bdi>{nameOf(skillId)}</bdi>
         </h2>
         <div class="row">
           <a href={href('skills', [skillId])}>How everybody does on it</a>

@@ -8,16 +8,9 @@ import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { measures } from './fan.jsx';
-import type { LearnerSkill, LookedAt } from './one.jsx';
+import type { LearnerProps, LearnerSkill, LookedAt } from './one.jsx';
 
-interface SkillsProps {
-  readonly userId: string;
-  readonly query: LookedAt;
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
-}
-
-export function SkillsPanel({ userId, query, skills, nameOf }: SkillsProps) {
+export function SkillsPanel({ userId, query, skills, nameOf }: LearnerProps) {
   const columns = useMemo(() => columnsOf(userId, query, nameOf), [userId, query, nameOf]);
   return (
     <Panel

@@ -6,19 +6,15 @@ import { domainAround } from '../../../../lab/report/marks.js';
 import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useSettled } from '../../base/settled.js';
-import type { NameOf } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
-import type { LearnerSkill } from './one.jsx';
+import type { LearnerProps } from './one.jsx';
 
-interface WhatIfProps {
-  readonly userId: string;
+interface WhatIfProps extends LearnerProps {
   readonly prediction: Prediction;
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
   readonly level: number;
 }
 
@@ -99,7 +95,7 @@ const Slider = ({ label, value, min, max, onInput, show }: SliderProps) => (
   </label>
 );
 
-interface SkillChoiceProps extends Pick<WhatIfProps, 'skills' | 'nameOf'> {
+interface SkillChoiceProps extends Pick<LearnerProps, 'skills' | 'nameOf'> {
   readonly chosen: readonly string[];
   readonly onChoose: (chosen: readonly string[]) => void;
 }
