@@ -1,2 +1,1 @@
-/** Style sheets are bundled for their effect. */
 declare module '*.css';

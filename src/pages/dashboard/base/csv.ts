@@ -1,4 +1,3 @@
-/** Tables as CSV files (RFC 4180). */
 import { csvFormatRows } from 'd3-dsv';
 
 export type Cell = string | number | boolean | null;
@@ -15,7 +14,6 @@ const harmless = (cell: Cell): string => {
 export const csvOf = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
   `${csvFormatRows([head, ...rows].map((row) => row.map(harmless)))}\n`;
 
-/** Hands a file to whoever looks. */
 export function download(name: string, text: string): void {
   // The mark of UTF-8, without which spreadsheets guess.
   const url = URL.createObjectURL(new Blob(['\uFEFF', text], { type: 'text/csv;charset=utf-8' }));

@@ -19,10 +19,15 @@ export const percent = shown((share) => {
 /** A range of shares as "48 to 74 %"; a dash if it is not known. */
 export const percentRange = (low: number | null, high: number | null): string =>
   low === null || high === null ? none : `${Math.round(100 * low)} to ${percent(high)}`;
-/** Percentage points of a change, with its sign. */
 export const points = shown((change) => signed(Math.round(100 * change)));
 export const decimal = (digits: number) => shown((value) => value.toFixed(digits));
 export const whole = shown((value) => grouped(Math.round(value)));
+
+/** Cut to so many whole characters, some of which are made of two. */
+export function shortened(name: string, most: number): string {
+  const characters = [...name];
+  return characters.length <= most ? name : `${characters.slice(0, most - 1).join('')}…`;
+}
 
 export const signed = (value: number): string => (value > 0 ? `+${value}` : value < 0 ? `−${-value}` : '0');
 
@@ -39,7 +44,6 @@ export const day = (time: string | null | undefined): string =>
 export const dayAndTime = (time: string | null | undefined): string =>
   time === null || time === undefined ? none : timeFormat.format(new Date(time));
 
-/** Whole days from then to now. */
 export const daysSince = (time: string): number => Math.floor((Date.now() - Date.parse(time)) / 86_400_000);
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>

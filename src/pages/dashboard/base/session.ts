@@ -24,7 +24,6 @@ export const forgetKey = (): void => sessionStorage.removeItem(place);
 /** Every number of the dashboard comes through this: the client that platforms use. */
 export type Api = Calls;
 
-/** @param apiKey of whom asks */
 export const apiOf = (apiKey: string): Api =>
   new Calls(
     new Transport({

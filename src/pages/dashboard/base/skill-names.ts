@@ -1,4 +1,3 @@
-/** Skills as people call them. */
 import { useMemo } from 'preact/hooks';
 import type { SkillPage } from '../../../client/types.js';
 import { useLoad } from './load.js';

@@ -1,4 +1,3 @@
-/** Who looks, for every part of a page. */
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { OwnKey } from '../../../client/types.js';

@@ -56,7 +56,6 @@ const limits: readonly string[] = [
   'It is not live: all answers arrived when the demo was imported.',
 ];
 
-/** Text only: nothing here is asked of the service. */
 export function AboutDemo() {
   return (
     <>

@@ -90,7 +90,6 @@ function Shown({ of, query, choice }: ShownProps) {
   );
 }
 
-/** Whom the page is about, and who of them is missing. */
 function About({ of: { members, missing, failed, nextCursor }, choice, query }: ShownProps) {
   if (members.length + missing.length + failed.length === 0) return <Nobody {...choice} />;
   const { cursor: _, ...view } = query;

@@ -1,11 +1,9 @@
-/** One learner, for a teacher: where they stand, where that leads, and what every figure is made of. */
 import { go, href, type Route } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Panel } from '../parts/stat.jsx';
 import { OneLearner } from './learner/one.jsx';
 import { LearnerSearch, LearnerTable } from './learner/search.jsx';
 
-/** Characters of an id. */
 const longestId = 128;
 
 export function LearnerPage({ route }: { readonly route: Route }) {

@@ -1,4 +1,3 @@
-/** How good the tenant's predictions are, and which versions of its model there are. */
 import type { Route } from '../base/route.js';
 import { CoveragePart } from './model/coverage.jsx';
 import { ReliabilityPart } from './model/reliability.jsx';

@@ -7,7 +7,6 @@ import { type Column, Table, type TableProps } from './table.jsx';
 
 export interface ChartProps<Row> {
   readonly title: string;
-  /** What to see in it, and how to read it: a sentence or two. */
   readonly about?: string;
   /** Names and colours (a to e of the style) of `stroke` and `fill`; a legend where they are several. */
   readonly series?: Series;
@@ -18,7 +17,6 @@ export interface ChartProps<Row> {
   readonly height?: number;
   /** What the colours say, where they are no series. */
   readonly legend?: ComponentChildren;
-  /** What is said where there are no rows. */
   readonly empty?: string;
   /** Where the table behind it is of interest by itself: what it is called, and how it is sorted first. */
   readonly table?: ChartTable<Row>;

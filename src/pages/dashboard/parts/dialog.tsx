@@ -6,14 +6,12 @@ import { ErrorNote } from './loaded.jsx';
 
 interface DialogProps {
   readonly title: string;
-  /** Closed by Escape or a button. */
   readonly onClose: () => void;
   readonly children: ComponentChildren;
   /** Whether what opened it goes away, so that the focus returns to the page instead. */
   readonly isOpenerGone?: { readonly current: boolean };
 }
 
-/** Open as long as it is there. */
 export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
@@ -42,13 +40,11 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
 interface ConfirmProps extends Omit<DialogProps, 'isOpenerGone'> {
   /** The verb of what is done, on the button. */
   readonly verb: string;
-  /** It cannot be undone. */
   readonly isDangerous?: boolean;
   /** Closes when it is done; what it throws is shown. */
   readonly act: () => Promise<unknown>;
 }
 
-/** Asks whether to do something. Its text says what happens. */
 export function Confirm({ title, verb, isDangerous = false, act, onClose, children }: ConfirmProps) {
   const { run, isBusy, error } = useAction(act);
   const cancel = useRef<HTMLButtonElement>(null);

@@ -1,4 +1,3 @@
-/** What is asked for, until it is there, and where it does not come. */
 import type { ComponentChildren } from 'preact';
 import { SkilltraceError } from '../../../client/errors.js';
 import { plural } from '../base/format.js';
@@ -13,7 +12,6 @@ export const Loading = ({ what }: { what: string }) => (
   </p>
 );
 
-/** In the words of whoever can do something about it. */
 function adviceOf(error: unknown): string {
   if (!(error instanceof SkilltraceError)) return 'This page has a defect: please report it.';
   const { code, status, requestId, retryAfterMs } = error;

@@ -1,5 +1,3 @@
-/** The definition of mastery for people, one click away. */
-
 export const masteryMeaning =
   'Mastery is the probability that the learner knows the skill, estimated from the answers on this skill alone. A skill counts as mastered from 95 % on, when at least 75 % of the next answers are expected to be right.';
 

@@ -4,7 +4,6 @@ import { ErrorNote, Loading } from './loaded.jsx';
 
 interface PagedProps<Row> {
   readonly of: Paged<Row>;
-  /** What is loaded, in the middle of a sentence. */
   readonly what: string;
   readonly children: (rows: readonly Row[]) => ComponentChildren;
 }

@@ -5,7 +5,6 @@ import { useId, useState } from 'preact/hooks';
 interface StatProps {
   readonly label: string;
   readonly value: ComponentChildren;
-  /** A few words under it. */
   readonly note?: ComponentChildren;
   /** How it is found and how to read it. */
   readonly children?: ComponentChildren;

@@ -1,4 +1,3 @@
-/** A table that can be sorted, filtered and downloaded. */
 import type { ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type Cell, csvOf, download } from '../base/csv.js';
@@ -65,9 +64,7 @@ export interface TableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
-  /** What is said where there are no rows. */
   readonly empty?: string;
-  /** Offers to look for text in the rows. */
   readonly filter?: boolean;
   /** Title of the column that it is sorted by first, and whether the greatest come first; as given without it. */
   readonly sortedBy?: readonly [title: string, descending: boolean] | undefined;
@@ -243,17 +240,8 @@ function shown<Row>({ value, show }: Column<Row>, row: Row): ComponentChildren {
   if (show !== undefined) return show(row);
   const cell = value(row);
   if (cell === null) return none;
-  return typeof cell === 'boolean' ? (
-    cell ? (
-      'yes'
-    ) : (
-      'no'
-    )
-  ) : typeof cell === 'number' ? (
-    grouped(cell)
-  ) : (
-    <bdi>{cell}</bdi>
-  );
+  if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
+  return typeof cell === 'number' ? grouped(cell) : <bdi>{cell}</bdi>;
 }
 
 function filtered<Row>(rows: readonly Row[], columns: readonly Column<Row>[], text: string): readonly Row[] {

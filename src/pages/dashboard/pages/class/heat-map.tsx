@@ -1,4 +1,3 @@
-/** Expected accuracy of a class: a row for each learner, a column for each skill. */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { sumOf } from '../../../../lists.js';
 import { percent, plural } from '../../base/format.js';

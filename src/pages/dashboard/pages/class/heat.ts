@@ -1,5 +1,6 @@
 /** The heat map's drawing: one path for each band of expected accuracy, because a figure for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
+import { shortened } from '../../base/format.js';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
 import { draw } from '../../parts/chart.jsx';
 import { accuracyBands, bandColors, bandOf } from '../skills/bands.jsx';
@@ -68,12 +69,6 @@ export function drawHeat(
 
 /** Rows have names from this height on. */
 const nameHeight = 12;
-
-/** Whole characters, also of those that are made of two. */
-function shortened(name: string, most: number): string {
-  const characters = [...name];
-  return characters.length <= most ? name : `${characters.slice(0, most - 1).join('')}…`;
-}
 
 function element(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
   const made = document.createElementNS('http://www.w3.org/2000/svg', name);

@@ -1,4 +1,3 @@
-/** The learners of a class, one a row. */
 import { day, daysSince, none, percent } from '../../base/format.js';
 import { href } from '../../base/route.js';
 import { type Column, fieldsOf, Table } from '../../parts/table.jsx';

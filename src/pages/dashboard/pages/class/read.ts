@@ -17,7 +17,6 @@ export interface Member extends Standing {
 
 export interface SchoolClass {
   readonly members: readonly Member[];
-  /** Ids that nobody has. */
   readonly missing: readonly string[];
   /** Ids whose figures could not be computed, with the reasons. */
   readonly failed: readonly { readonly userId: string; readonly reason: string }[];
@@ -35,7 +34,6 @@ export interface Choice {
 
 const nobody: SchoolClass = { members: [], missing: [], failed: [], nextCursor: null, skills: new Map() };
 
-/** @param signal ends it */
 export async function readClass(api: Api, choice: Choice, signal: AbortSignal): Promise<SchoolClass> {
   const { ids, nextCursor } = await chosen(api, choice, signal);
   if (ids.length === 0) return nobody;

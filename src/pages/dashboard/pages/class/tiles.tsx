@@ -6,7 +6,6 @@ import { rule, type Status, statuses } from './status.js';
 
 interface TilesProps {
   readonly members: readonly Member[];
-  /** Null: all. */
   readonly shown: Status | null;
 }
 

@@ -1,7 +1,6 @@
-/** Whether the learner is as sure as right. */
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
-import { points } from '../../base/format.js';
+import { points, shortened } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
@@ -69,9 +68,6 @@ const columns: readonly Column<Row>[] = [
   field('Answers', 'answers'),
 ];
 
-const longest = 26;
-const short = (name: string): string => (name.length > longest ? `${name.slice(0, longest - 1)}…` : name);
-
 function biasPlot(rows: readonly Row[]): Plot.PlotOptions {
   const reach = Math.max(0.2, ...rows.map(({ bias }) => Math.abs(bias)));
   return {
@@ -81,7 +77,7 @@ function biasPlot(rows: readonly Row[]): Plot.PlotOptions {
       type: 'band',
       domain: rows.map(({ id }) => id),
       label: null,
-      tickFormat: (_, i) => short(rows[i]?.name ?? ''),
+      tickFormat: (_, i) => shortened(rows[i]?.name ?? '', 26),
       padding: 0.25,
     },
     marks: [

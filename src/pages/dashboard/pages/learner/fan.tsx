@@ -11,7 +11,6 @@ export const measures = { total: 'Total', math: 'Math', rw: 'Reading and writing
 export type Measure = keyof typeof measures;
 
 export interface Dot {
-  /** From now. */
   readonly days: number;
   readonly score: number;
   readonly low: number | null;

@@ -1,4 +1,3 @@
-/** Scores now and later, how sure that is, the goal, and what other practice would change. */
 import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
 import { decimal, percent, plural } from '../../base/format.js';

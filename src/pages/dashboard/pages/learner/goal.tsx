@@ -1,4 +1,3 @@
-/** The learner's goal: how likely it is, and setting, changing and removing it. */
 import type { GoalSetting, Prediction } from '../../../../client/types.js';
 import { isOver } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';

@@ -30,7 +30,6 @@ interface HistoryProps {
   readonly userId: string;
   readonly skillId: string;
   readonly by: By;
-  /** Mastery as of now. */
   readonly now: number;
 }
 

@@ -1,4 +1,3 @@
-/** How fast mastery moves, and day by day. */
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { Velocity } from '../../../../client/types.js';

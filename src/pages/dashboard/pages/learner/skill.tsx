@@ -1,4 +1,3 @@
-/** One skill of a learner: its figures, its answers, and what moved it. */
 import { useEffect, useRef } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
 import { day, dayAndTime, decimal, percent, percentRange, points } from '../../base/format.js';

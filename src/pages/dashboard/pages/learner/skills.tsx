@@ -1,4 +1,3 @@
-/** Expected accuracy and mastery of every skill that the learner answered. */
 import { useMemo } from 'preact/hooks';
 import { day, decimal, none, percent, percentRange, points } from '../../base/format.js';
 import { href } from '../../base/route.js';

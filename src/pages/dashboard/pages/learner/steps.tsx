@@ -135,7 +135,6 @@ const termColumns: readonly Column<Term>[] = [
   }),
 ];
 
-/** The terms of the expected accuracy. */
 export function ExpectedTerms({ of }: { readonly of: SkillMastery }) {
   const explanation = of.explanation;
   if (explanation === undefined) return null;

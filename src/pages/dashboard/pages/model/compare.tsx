@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { ModelVersion, ModelVersionPage } from '../../../../client/types.js';
-import { decimal, none, percent, plural, points } from '../../base/format.js';
+import { decimal, none, percent, plural, points, shortened } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href, type Route } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
@@ -172,11 +172,6 @@ function Shown({ pairs, from, to, parameter }: DifferencesProps & { pairs: reado
   );
 }
 
-/** Names that are longer are cut in the drawing; the table has all of them. */
-const longestName = 20;
-const cut = (name: string): string =>
-  name.length > longestName ? `${name.slice(0, longestName - 1)}…` : name;
-
 const plotOf =
   (parameter: Parameter, from: number, to: number) =>
   (pairs: readonly Pair[]): Plot.PlotOptions => {
@@ -186,7 +181,11 @@ const plotOf =
     return {
       marginLeft: 140,
       x: { label: parameter, tickFormat: '.0%', grid: true, nice: true, ticks: 5, zero: true },
-      y: { label: null, domain: pairs.map(({ skillId }) => skillId), tickFormat: cut },
+      y: {
+        label: null,
+        domain: pairs.map(({ skillId }) => skillId),
+        tickFormat: (id: string) => shortened(id, 20),
+      },
       marks: [
         Plot.arrow(pairs, {
           ...{

@@ -5,11 +5,9 @@ import { Confirm } from '../../parts/dialog.jsx';
 
 export interface Quota {
   readonly isUnlimited: boolean;
-  /** As it is typed. */
   readonly perMinute: string;
 }
 
-/** What the API takes. */
 export const quotaSetting = ({ isUnlimited, perMinute }: Quota) =>
   isUnlimited ? { unlimited: true } : { requests_per_minute: Number(perMinute) };
 

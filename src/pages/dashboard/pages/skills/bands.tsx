@@ -26,7 +26,6 @@ export const accuracyBands: Bands = [
 export const bandColors = masteryBands.map((_, band) => `var(--heat-${band})`);
 export const bandOf = (bands: Bands, share: number): number => bands.findLastIndex(([from]) => share >= from);
 
-/** The legend of the colours. */
 export const Scale = ({ of }: { readonly of: Bands }) => (
   <ul class="legend">
     {of.map(([from, name], band) => (

@@ -1,4 +1,3 @@
-/** Questions of a skill: the hardest ones, and those that mislead. */
 import type { SkillItem, SkillItemPage } from '../../../../client/types.js';
 import { none, percent, plural, points } from '../../base/format.js';
 import { Badge, Panel } from '../../parts/stat.jsx';

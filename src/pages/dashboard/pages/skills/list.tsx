@@ -1,4 +1,3 @@
-/** All skills of the tenant, one a row. */
 import { useMemo } from 'preact/hooks';
 import type { SkillPage, SkillStatisticsPage } from '../../../../client/types.js';
 import { none, percent } from '../../base/format.js';

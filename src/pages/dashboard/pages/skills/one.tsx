@@ -1,4 +1,3 @@
-/** A skill: what practice does to it, where it is hard, and what the model assumes of it. */
 import type { SkillStatistics } from '../../../../client/types.js';
 import { grouped, percent, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';

@@ -1,4 +1,3 @@
-/** What the model assumes of a skill, and why, in words. */
 import type { Skill } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';
 import { href } from '../../base/route.js';
