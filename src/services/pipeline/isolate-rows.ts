@@ -1,12 +1,12 @@
 /**
- * Isolates the rows of a block that ClickHouse refuses, and parks them, so that they hold up no others.
+ * Isolates the rows of a block that ClickHouse rejects, and parks them (ADR 22).
  *
- * The refused block is drained again partition by partition, in smaller blocks, until an entry is refused alone. Its rows
- * are stored one by one, and those that are refused are parked. Each smaller block is fixed in the job's data before it is
- * inserted, as any other: what makes a block count once holds here too, also for a process that dies or sleeps on the way.
+ * The block is drained again partition by partition, in smaller blocks, until an entry is rejected alone. Its rows are inserted
+ * one by one, and the rejected ones are parked. Each smaller block is fixed in the job's data before it is inserted, so that it
+ * counts once even if the process dies or sleeps.
  *
- * A refused block left nothing in the table, so it may be cut elsewhere. Where some of it is stored all the same, by an
- * earlier attempt before the cause came up, ClickHouse is asked before each smaller block.
+ * A rejected block left nothing in the table, so it may be cut elsewhere. If an earlier attempt has stored some of it, ClickHouse
+ * is asked before each smaller block.
  */
 import { entryIdOf } from '../../contracts/outbox-ids.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
@@ -34,7 +34,7 @@ export class BlockRefused extends Error {
   }
 }
 
-/** Rows wait in their outbox for want of room. */
+/** Rows wait in their outbox because no more can be parked. */
 export class ParkedFull extends Error {
   constructor(partitions: readonly number[]) {
     super(
@@ -45,10 +45,7 @@ export class ParkedFull extends Error {
 
 type StoreByRow = ReturnType<typeof createIsolation>['storeByRow'];
 
-/**
- * Drains a refused block in smaller ones.
- * @throws ParkedFull where refused rows have to wait; the other partitions are drained before
- */
+/** @throws ParkedFull if there is no room for rejected rows; the other partitions are drained before */
 export async function drainRefused(
   task: DrainTask,
   { block, verify }: BlockRefused,
@@ -61,9 +58,10 @@ export async function drainRefused(
   for (const { partition, rows } of block.ranges) {
     const own = { ...task, partitions: [partition], batch: null, verify };
     try {
-      const { rows: stored, present } = await drainPartition(own, rows, drain, storeByRow);
-      done.rows += stored;
-      done.present += present;
+      for await (const stored of drainPartition(own, rows, drain, storeByRow)) {
+        done.rows += stored.rows;
+        done.present += stored.present;
+      }
     } catch (error) {
       if (!(error instanceof ParkedFull)) throw error;
       full.push(partition);
@@ -73,38 +71,33 @@ export async function drainRefused(
   return done;
 }
 
-/** Goes through so many rows, with half as many after a block that is refused, with twice as many after one that is stored. */
-async function drainPartition(
+/** Drains so many rows: half as many in the next block after a rejected one, twice as many after a stored one. */
+async function* drainPartition(
   task: DrainTask,
   rows: number,
   drain: DrainShard,
   storeByRow: StoreByRow,
-): Promise<DrainResult> {
-  const done = { rows: 0, present: 0 };
+): AsyncGenerator<DrainResult> {
   let [left, maxRows, verify] = [rows, rows, task.verify === true];
   while (left > 0) {
     task.signal?.throwIfAborted();
     const outcome = await drain({ ...task, maxRows, verify }).catch(asRefused);
-    let stored: DrainResult;
     if (!(outcome instanceof BlockRefused)) {
-      if (outcome.rows === 0) break;
-      stored = outcome;
+      if (outcome.rows === 0) return;
+      yield outcome;
       left -= outcome.rows;
       maxRows = Math.min(2 * maxRows, left);
-    } else {
-      const { block } = outcome;
-      verify ||= outcome.verify;
-      maxRows = Math.max(1, block.rows >> 1);
-      if (block.entries > 1) continue;
-      // Whoever takes the job over goes row by row too.
-      await task.save({ ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true });
-      stored = await storeByRow(block, task.signal);
-      left -= block.rows;
+      continue;
     }
-    done.rows += stored.rows;
-    done.present += stored.present;
+    const { block } = outcome;
+    verify ||= outcome.verify;
+    maxRows = Math.max(1, block.rows >> 1);
+    if (block.entries > 1) continue;
+    // The next holder of the job goes row by row too.
+    await task.save({ ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true });
+    yield await storeByRow(block, task.signal);
+    left -= block.rows;
   }
-  return done;
 }
 
 function asRefused(error: unknown): BlockRefused {
@@ -128,9 +121,8 @@ export function createIsolation(places: DrainPlaces) {
   }
 
   /**
-   * Stores the rows of an entry one by one, each under a token of its own, so that a process that stood still meanwhile
-   * repeats what the next holder of the job has done. The entry leaves the outbox when all is stored that is not refused.
-   * @throws ParkedFull where there is no room for those that are refused
+   * Inserts the rows of an entry one by one, each under its own token: a process that slept repeats what the next holder of the
+   * job did. The entry leaves the outbox when all rows are stored or parked. @throws ParkedFull
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;
@@ -157,7 +149,7 @@ export function createIsolation(places: DrainPlaces) {
     return { rows: rows.length - refused.length, present: 0 };
   }
 
-  /** @returns why the row is refused; null where it is stored */
+  /** @returns why the row is rejected; null if it is stored */
   async function refusalOf(line: Buffer, signal: DrainTask['signal']): Promise<string | null> {
     try {
       await warehouse.insert([line], tokenOfRows([line], 0), signal);
@@ -171,7 +163,7 @@ export function createIsolation(places: DrainPlaces) {
   return { parkUnreadable, storeByRow };
 }
 
-/** The rows of a batch, each by its name `partition\tms\tseq`, with and without the outbox columns. They may be any bytes. */
+/** The rows of a batch by name (`partition\tms\tseq`), with and without the outbox columns. They may be any bytes. */
 const rowsOf = ({ chunks }: OutboxBatch) =>
   Buffer.concat(chunks)
     .toString('latin1')
@@ -184,10 +176,10 @@ const rowsOf = ({ chunks }: OutboxBatch) =>
       return { name, partition, ms, seq, line: Buffer.from(`${line}\n`, 'latin1'), row };
     });
 
-/** When a whole block is refused, thousands are parked for one reason: one line a second is logged, with their number. */
+/** Rejecting a whole block parks thousands of rows for one reason: log one line a second, with their number. */
 const logEveryMs = 1000;
 
-/** What is logged of a parked row: where it was and is, and why; nothing of its content. */
+/** Where a parked row was and is, and why; nothing of its content. */
 interface ParkedRow {
   readonly partition?: number;
   /** Of the journal: keys of the streams, and kind of the fact. */
@@ -198,7 +190,7 @@ interface ParkedRow {
   readonly reason: string;
 }
 
-/** @param now monotonic clock in milliseconds. @returns logs the first of some rows that were parked together */
+/** @param now monotonic clock in milliseconds. @returns logs the first of rows that were parked together */
 export function createParkedLog(logger: Logger, now: () => number) {
   let nextAt = 0;
   let unlogged = 0;

@@ -33,9 +33,8 @@ function linesOf(rows: Buffer): Buffer[] {
   return lines;
 }
 
-/** Two numbers with a tab behind each: the most that they take beside the second half of an id. */
-const maxPrefix = 5 + 1 + 13 + 1;
-const maxSeq = 16 + 1;
+/** Bytes before a row at most: partition, milliseconds and number, a tab after each. */
+const maxPrefix = 5 + 13 + 16 + 3;
 
 /**
  * @param skip rows to leave out, each as `partition\tms\tseq`
@@ -63,5 +62,4 @@ export function encodePage(
   return { rows, bytes: bytes.subarray(0, at) };
 }
 
-const sizeOf = ({ lines }: RowsEntry): number =>
-  sumOf(lines.map(({ length }) => maxPrefix + maxSeq + length + 1));
+const sizeOf = ({ lines }: RowsEntry): number => sumOf(lines.map(({ length }) => maxPrefix + length + 1));
