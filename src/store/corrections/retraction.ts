@@ -3,6 +3,7 @@ import { encodeCorrection, type RewriteCorrection } from '../../contracts/correc
 import { type TakenBackAnswer, takenBackRow } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
+import type { RetractionResult } from '../../contracts/tasks.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { dumpOf } from '../learners/learner-codec.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -23,11 +24,7 @@ export interface Retraction {
   readonly month: number;
 }
 
-/**
- * `conflict`: another process wrote the learner. `archived`: answers of that month are sums by now. `full`: outbox or
- * journal. `lost`: data loss, Redis came back empty.
- */
-type RetractionStatus = 'done' | 'conflict' | 'archived' | 'full' | 'lost';
+type RetractionStatus = Exclude<RetractionResult['status'], 'absent' | 'incomplete'>;
 
 /** All of it or nothing. @throws ApiError UNAVAILABLE */
 export function commitRetraction(

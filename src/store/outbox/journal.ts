@@ -49,29 +49,29 @@ export function createJournal(redis: RedisClient, partitions: number) {
     return { entries, more: entries.length < sumOf(lengths) };
   }
 
-  async function remove(entries: readonly JournalEntry[]): Promise<void> {
-    const bySource = groupedBy(entries, ({ source }) => source);
-    // Entry by entry, not up to the last id: after a failover Redis may give lower ids again.
-    await removeEntries(redis, bySource, ({ id }) => id);
-  }
-
-  /** @returns the stream that has the entry now; null if there is no room, and it stays */
-  async function park({ source, id }: JournalEntry, reason: string): Promise<string | null> {
-    return (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null;
-  }
-
-  async function facts() {
-    const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
-    const parked = lengths.splice(sources.length);
-    return {
-      journalLength: sumOf(lengths),
-      parked: sumOf(parked),
-      /** Streams whose parked rows are at their limit: further rejected rows wait. */
-      fullyParked: parked.filter((length) => length >= parkedBound).length,
-    };
-  }
-
-  return { next, remove, park, facts };
+  return {
+    next,
+    /** Entry by entry, not up to the last id: after a failover Redis may give lower ids again. */
+    remove: (entries: readonly JournalEntry[]): Promise<unknown> =>
+      removeEntries(
+        redis,
+        groupedBy(entries, ({ source }) => source),
+        ({ id }) => id,
+      ),
+    /** @returns the stream that has the entry now; null if there is no room, and it stays */
+    park: async ({ source, id }: JournalEntry, reason: string): Promise<string | null> =>
+      (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null,
+    facts: async () => {
+      const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
+      const parked = lengths.splice(sources.length);
+      return {
+        journalLength: sumOf(lengths),
+        parked: sumOf(parked),
+        /** Streams whose parked rows are at their limit: further rejected rows wait. */
+        fullyParked: parked.filter((length) => length >= parkedBound).length,
+      };
+    },
+  };
 }
 
 /** Appends rows as far as there is room. @returns number of rows without room */
