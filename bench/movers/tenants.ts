@@ -3,13 +3,10 @@
 import { keyOf } from '../../src/domain/base/text-hash.js';
 import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { itemModelAt } from '../../src/domain/fit/prediction/replay.js';
-import { runHere } from '../../src/domain/fit/stages.js';
-import { fitTenant, holdOut } from '../../src/domain/fit/tenant.js';
-import type { DemoAnswer } from '../../src/lab/demo/answers.js';
 import { makeDemo } from '../../src/lab/demo/demo.js';
 import type { DemoSkill, Draws } from '../../src/lab/demo/school.js';
-import { createInterner, groupedBy, indices } from '../../src/lists.js';
+import { groupedBy, indices } from '../../src/lists.js';
+import { fitAnswers } from '../fit-answers.js';
 import type { Question } from '../served-learner.js';
 
 export interface Tenant {
@@ -34,21 +31,12 @@ export async function fitDemo(learners: number): Promise<Tenant> {
     weeks.flatMap(({ answers }) => answers),
     ({ userId }) => userId,
   );
-  const [skillIds, itemIds] = [createInterner([]), createInterner([''])];
-  const log = logOf([...byLearner.values()], skillIds, itemIds);
-  const training = holdOut(Uint32Array.from(byLearner.keys(), keyOf));
-  const fit = { log, training, skillIds: skillIds.ids, current: unfittedModel, version: 1 };
-  const { model, items } = await fitTenant({ ...fit, fittedAt: new Date(0).toISOString() }, runHere);
+  const keys = Uint32Array.from(byLearner.keys(), keyOf);
+  const { model, items, itemOf } = await fitAnswers([...byLearner.values()], keys);
   if (items === null) throw new Error('The fit on the demo did not publish any items');
-  const itemModels = new Map(
-    itemIds.ids.map((id, number) => [
-      id,
-      itemModelAt(items, number, (other) => keyOf(itemIds.ids[other] ?? '')),
-    ]),
-  );
-  const questionOf = ({ id, items }: DemoSkill, draws: Draws): Question => {
-    const { id: itemId, rated } = draws.pick(items);
-    return { skillId: id, itemId, difficulty: rated, item: itemModels.get(itemId) ?? null };
+  const questionOf = (skill: DemoSkill, draws: Draws): Question => {
+    const { id: itemId, rated } = draws.pick(skill.items);
+    return { skillId: skill.id, itemId, difficulty: rated, item: itemOf(itemId) };
   };
   return {
     model: { ...model, catalogue: demoCatalogue(skills) },
@@ -78,23 +66,4 @@ function drawHalves(skills: readonly DemoSkill[], count: number, draws: Draws): 
 export function shuffled<Item>(items: readonly Item[], draws: Draws): Item[] {
   const keyed = items.map((item) => ({ item, key: draws.between(0, 1) }));
   return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item);
-}
-
-type Interner = ReturnType<typeof createInterner>;
-
-/** @param histories answers of each learner, in the order of arrival */
-function logOf(histories: readonly (readonly DemoAnswer[])[], skills: Interner, items: Interner) {
-  const all = histories.flat();
-  const starts = [0];
-  for (const answers of histories) starts.push((starts.at(-1) ?? 0) + answers.length);
-  const columns = {
-    starts: Uint32Array.from(starts),
-    skill: Uint32Array.from(all, ({ skillId }) => skills.indexOf(skillId)),
-    item: Uint32Array.from(all, ({ itemId }) => items.indexOf(itemId ?? '')),
-    correct: Uint8Array.from(all, ({ isCorrect }) => Number(isCorrect)),
-    at: Float64Array.from(all, ({ occurredAt }) => occurredAt),
-    seconds: Float32Array.from(all, ({ timeSpentSeconds }) => timeSpentSeconds ?? Number.NaN),
-    difficulty: Float32Array.from(all, ({ questionDifficulty }) => questionDifficulty ?? Number.NaN),
-  };
-  return { ...columns, skills: skills.ids.length, items: items.ids.length - 1 };
 }

@@ -1,7 +1,7 @@
 /** Whether every answer arrived, how fast the pipeline moved them on, and what memory all of it took. */
 import { type Cell, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement } from '../results.js';
-import { ledgerProblems, scenarioTitle, shown, spreadText } from './view.js';
+import { ledgerProblems, memoryText, scenarioTitle, shown, spreadText } from './view.js';
 
 /** One row for each target of each scenario that has what a table is about. */
 function rowsOf(
@@ -61,8 +61,8 @@ export const memorySection = (results: BenchResults): string =>
     'Memory',
     'Largest resident memory of the processes, in MB.',
     ['Processes'],
-    rowsOf(results, ({ memory }) => {
-      const parts = Object.entries(memory).map(([part, size]) => `${part} ${shown(size)}`);
-      return parts.length === 0 ? null : [{ text: parts.join(', ') }];
+    rowsOf(results, (measurement) => {
+      const text = memoryText(measurement);
+      return text === null ? null : [{ text }];
     }),
   );

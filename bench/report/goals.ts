@@ -2,16 +2,7 @@
 import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Figure, Spread } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
-import {
-  aimText,
-  goalText,
-  isReached,
-  reachedText,
-  shown,
-  spreadText,
-  unmeasured,
-  valueText,
-} from './view.js';
+import { figureCells, goalText, isReached, reachedText, shown, unmeasured, valueText } from './view.js';
 
 /** @returns empty where the run had no figures */
 export function goalSection(results: BenchResults): string {
@@ -24,10 +15,7 @@ export function goalSection(results: BenchResults): string {
   const table = htmlTable(
     ['Figure', 'Value', 'Must reach', 'Aim', ''],
     figures.map((figure) => [
-      { text: figure.name },
-      { text: valueText(figure, spreadText(figure.value)) },
-      { text: goalText(figure) },
-      { text: aimText(figure) },
+      ...figureCells(figure),
       { text: reachedText(figure), look: isReached(figure) === false ? 'off' : undefined },
     ]),
   );

@@ -5,7 +5,7 @@ import { compact } from '../../src/lab/report/numbers.js';
 import { chartGrid, htmlTable, section, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
 import { targetColor } from './style.js';
-import { only, scenarioTitle, shown } from './view.js';
+import { latencyRows, only, scenarioTitle, shown } from './view.js';
 
 export function latencySection({ scenarios }: BenchResults): string {
   const measured = only(scenarios, ({ latencies }) => latencies.length > 0);
@@ -128,11 +128,3 @@ const timeAxis = (milliseconds: readonly number[]) => ({
 });
 
 const tickText = (value: number): string => (/^[0.]*[125]0*$/.test(String(value)) ? compact(value) : '');
-
-const latencyRows = ({ measurements }: ScenarioResult) =>
-  measurements.flatMap(({ target, latencies }) =>
-    latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) => [
-      target,
-      ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown),
-    ]),
-  );

@@ -1,17 +1,16 @@
 /** The results as text for a terminal. */
 import { aligned } from '../../src/lab/report/numbers.js';
-import type { BenchResults, Latency, Measurement, ScenarioResult, Spread } from '../results.js';
+import type { BenchResults, Measurement, ScenarioResult } from '../results.js';
 import { partsInOrder } from './style.js';
 import {
-  acceptingCpu,
-  againstBaseline,
-  aimText,
-  goalText,
+  costCells,
+  figureCells,
   hasCost,
   isReached,
-  laterCpu,
+  latencyRows,
   ledgerProblems,
   machineText,
+  memoryText,
   noiseText,
   reachedText,
   runText,
@@ -19,7 +18,6 @@ import {
   shown,
   spreadText,
   unmeasured,
-  valueText,
   versionsText,
   wholeCpu,
 } from './view.js';
@@ -36,13 +34,7 @@ export function tableOf(results: BenchResults): string {
 }
 
 function goalBlock(results: BenchResults): string {
-  const rows = results.figures.map((figure) => [
-    figure.name,
-    valueText(figure, spreadText(figure.value)),
-    goalText(figure),
-    aimText(figure),
-    reachedText(figure),
-  ]);
+  const rows = results.figures.map((figure) => [...figureCells(figure), reachedText(figure)]);
   const table = aligned([['figure', 'value', 'must reach', 'aim', ''], ...rows]);
   const missing = unmeasured(results);
   const others = missing.length === 0 ? '' : `\nNot measured in this run: ${missing.join('; ')}`;
@@ -60,7 +52,7 @@ function scenarioBlock(scenario: ScenarioResult): string {
     `${scenarioTitle(scenario)}: ${about}`,
     costTable(scenario),
     ...measurements.flatMap(splitLines),
-    latencyTable(measurements),
+    latencyTable(scenario),
     ...measurements.flatMap(memoryLines),
     ...measurements.flatMap(pipelineLines),
     ...measurements.flatMap(ledgerLines),
@@ -68,26 +60,11 @@ function scenarioBlock(scenario: ScenarioResult): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
-const orDash = (spread: Spread | null): string => (spread === null ? '-' : spreadText(spread));
-const medianOrDash = (spread: Spread | null): string => (spread === null ? '-' : shown(spread.median));
-
 function costTable(scenario: ScenarioResult): string {
   const { unit, measurements } = scenario;
-  const rows = measurements.filter(hasCost).map((measurement) => costRow(scenario, measurement));
+  const rows = measurements.filter(hasCost).map((one) => [one.target, ...costCells(scenario, one)]);
   const head = ['target', `${unit}s/s`, 'x echo', `CPU µs/${unit}`, 'x echo', 'and later'];
   return rows.length === 0 ? '' : aligned([head, ...rows]);
-}
-
-function costRow(scenario: ScenarioResult, measurement: Measurement): string[] {
-  const ratios = againstBaseline(scenario, measurement);
-  return [
-    measurement.target,
-    orDash(measurement.throughput),
-    medianOrDash(ratios.throughput),
-    orDash(acceptingCpu(measurement)),
-    medianOrDash(ratios.cpu),
-    orDash(laterCpu(measurement)),
-  ];
 }
 
 /** Where CPU is not split, the total above says it all. */
@@ -97,7 +74,7 @@ function splitLines(measurement: Measurement): string[] {
   if (parts.length < 2) return [];
   const told = parts
     .filter((part) => part !== 'rest')
-    .map((part) => `${part} ${medianOrDash(cpu[part] ?? null)}`);
+    .map((part) => `${part} ${shown(cpu[part]?.median ?? 0)}`);
   const sum = wholeCpu(measurement);
   return [
     `  ${target}, CPU: ${told.join(', ')}`,
@@ -109,23 +86,16 @@ function splitLines(measurement: Measurement): string[] {
   ];
 }
 
-function memoryLines({ target, memory }: Measurement): string[] {
-  const parts = Object.entries(memory).map(([part, size]) => `${part} ${shown(size)}`);
-  return parts.length === 0 ? [] : [`  ${target}, memory in MB: ${parts.join(', ')}`];
+function memoryLines(measurement: Measurement): string[] {
+  const text = memoryText(measurement);
+  return text === null ? [] : [`  ${measurement.target}, memory in MB: ${text}`];
 }
 
-function latencyTable(measurements: readonly Measurement[]): string {
-  const rows = measurements.flatMap(({ target, latencies }) =>
-    latencies.map((latency) => latencyRow(target, latency)),
-  );
+function latencyTable(scenario: ScenarioResult): string {
+  const rows = latencyRows(scenario);
   const head = ['latency, ms', 'offered/s', 'achieved/s', 'refused/s', 'p50', 'p90', 'p99', 'p99.9', 'max'];
   return rows.length === 0 ? '' : aligned([head, ...rows]);
 }
-
-const latencyRow = (
-  target: string,
-  { offered, achieved, refused = 0, p50, p90, p99, p999, max }: Latency,
-): string[] => [target, ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown)];
 
 function pipelineLines({ target, pipeline }: Measurement): string[] {
   if (pipeline === null) return [];

@@ -1,19 +1,9 @@
 /** How many answers a second there are, and what each costs, by target. */
-import { type Cell, chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
+import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { targetColor } from './style.js';
-import {
-  acceptingCpu,
-  againstBaseline,
-  contests,
-  hasCost,
-  laterCpu,
-  only,
-  scenarioTitle,
-  shown,
-  spreadText,
-} from './view.js';
+import { contests, costCells, hasCost, only, scenarioTitle, shown, spreadText } from './view.js';
 
 export function throughputSection({ scenarios }: BenchResults): string {
   const measured = only(scenarios, ({ throughput }) => throughput !== null);
@@ -41,20 +31,8 @@ function throughputChart({ name, unit, measurements }: ScenarioResult): string {
   });
 }
 
-const orDash = (spread: Spread | null): Cell => ({ text: spread === null ? '–' : spreadText(spread) });
-const medianOrDash = (spread: Spread | null): Cell => ({
-  text: spread === null ? '–' : shown(spread.median),
-});
-
-const costRows = (scenario: ScenarioResult): Cell[][] =>
-  scenario.measurements.map((measurement) => {
-    const { cpu, throughput } = againstBaseline(scenario, measurement);
-    return [
-      { text: `${scenarioTitle(scenario)}, ${measurement.target}` },
-      orDash(measurement.throughput),
-      medianOrDash(throughput),
-      orDash(acceptingCpu(measurement)),
-      medianOrDash(cpu),
-      orDash(laterCpu(measurement)),
-    ];
-  });
+const costRows = (scenario: ScenarioResult): string[][] =>
+  scenario.measurements.map((measurement) => [
+    `${scenarioTitle(scenario)}, ${measurement.target}`,
+    ...costCells(scenario, measurement),
+  ]);

@@ -76,6 +76,44 @@ export function againstBaseline(
   };
 }
 
+const orDash = (spread: Spread | null): string => (spread === null ? '–' : spreadText(spread));
+const medianOrDash = (spread: Spread | null): string => (spread === null ? '–' : shown(spread.median));
+
+/** Throughput, its ratio to the echo, CPU until the answer, its ratio, CPU afterwards. */
+export function costCells(scenario: ScenarioResult, measurement: Measurement): string[] {
+  const ratios = againstBaseline(scenario, measurement);
+  return [
+    orDash(measurement.throughput),
+    medianOrDash(ratios.throughput),
+    orDash(acceptingCpu(measurement)),
+    medianOrDash(ratios.cpu),
+    orDash(laterCpu(measurement)),
+  ];
+}
+
+/** The target, rates per second and milliseconds of each open loop. */
+export const latencyRows = ({ measurements }: Pick<ScenarioResult, 'measurements'>): string[][] =>
+  measurements.flatMap(({ target, latencies }) =>
+    latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) => [
+      target,
+      ...[offered, achieved, refused, p50, p90, p99, p999, max].map(shown),
+    ]),
+  );
+
+/** Name, value, goal and aim. */
+export const figureCells = (figure: Figure): string[] => [
+  figure.name,
+  valueText(figure, spreadText(figure.value)),
+  goalText(figure),
+  figure.aim === undefined ? '' : shown(figure.aim),
+];
+
+/** Memory by part; null if none was measured. */
+export function memoryText({ memory }: Measurement): string | null {
+  const parts = Object.entries(memory).map(([part, size]) => `${part} ${shown(size)}`);
+  return parts.length === 0 ? null : parts.join(', ');
+}
+
 /** Whether the median reaches the goal; null where there is none. */
 export function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | null {
   if (goal === null) return null;
@@ -92,8 +130,6 @@ export const reachedText = (figure: Figure): string => {
   if (reached === null) return '';
   return isAimReached(figure) ? 'aim reached' : reached ? 'reached' : 'MISSED';
 };
-
-export const aimText = ({ aim }: Figure): string => (aim === undefined ? '' : shown(aim));
 
 /** Goals that the run did not measure. */
 export const unmeasured = ({ figures }: BenchResults): string[] =>

@@ -1,0 +1,58 @@
+/** A tenant as the service's own fit makes it from simulated answers. */
+import type { AnswerLog } from '../src/domain/base/answer-log.js';
+import { keyOf } from '../src/domain/base/text-hash.js';
+import { type ItemModel, unfittedModel } from '../src/domain/catalogue/tenant-model.js';
+import { itemModelAt } from '../src/domain/fit/prediction/replay.js';
+import { runHere } from '../src/domain/fit/stages.js';
+import { fitTenant, holdOut } from '../src/domain/fit/tenant.js';
+import type { DemoAnswer } from '../src/lab/demo/answers.js';
+import { createInterner } from '../src/lists.js';
+
+export type PastAnswer = Pick<
+  DemoAnswer,
+  'skillId' | 'itemId' | 'isCorrect' | 'occurredAt' | 'timeSpentSeconds' | 'questionDifficulty'
+>;
+
+/**
+ * @param histories answers of each learner, in the order of arrival
+ * @param learnerKeys decide which learners are held out
+ * @param known ids in the order of their numbers; other ids get numbers as they arrive
+ */
+export async function fitAnswers(
+  histories: readonly (readonly PastAnswer[])[],
+  learnerKeys: Uint32Array,
+  known: { readonly skillIds: readonly string[]; readonly itemIds: readonly string[] } = {
+    skillIds: [],
+    itemIds: [],
+  },
+) {
+  const skillIds = createInterner([...known.skillIds]);
+  const itemIds = createInterner(['', ...known.itemIds]);
+  const log = logOf(histories, skillIds, itemIds);
+  const fit = { log, training: holdOut(learnerKeys), skillIds: skillIds.ids, current: unfittedModel };
+  const fittedAt = new Date(0).toISOString();
+  const { model, items } = await fitTenant({ ...fit, version: 1, fittedAt }, runHere);
+  const keyAt = (number: number): number => keyOf(itemIds.ids[number] ?? '');
+  const itemModels = new Map<string, ItemModel | null>(
+    itemIds.ids.map((id, number) => [id, items && itemModelAt(items, number, keyAt)]),
+  );
+  return { model, items, itemOf: (itemId: string) => itemModels.get(itemId) ?? null };
+}
+
+type Interner = ReturnType<typeof createInterner>;
+
+function logOf(histories: readonly (readonly PastAnswer[])[], skills: Interner, items: Interner): AnswerLog {
+  const all = histories.flat();
+  const starts = [0];
+  for (const answers of histories) starts.push((starts.at(-1) ?? 0) + answers.length);
+  const columns = {
+    starts: Uint32Array.from(starts),
+    skill: Uint32Array.from(all, ({ skillId }) => skills.indexOf(skillId)),
+    item: Uint32Array.from(all, ({ itemId }) => items.indexOf(itemId ?? '')),
+    correct: Uint8Array.from(all, ({ isCorrect }) => Number(isCorrect)),
+    at: Float64Array.from(all, ({ occurredAt }) => occurredAt),
+    seconds: Float32Array.from(all, ({ timeSpentSeconds }) => timeSpentSeconds ?? Number.NaN),
+    difficulty: Float32Array.from(all, ({ questionDifficulty }) => questionDifficulty ?? Number.NaN),
+  };
+  return { ...columns, skills: skills.ids.length, items: items.ids.length - 1 };
+}
