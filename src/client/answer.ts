@@ -13,24 +13,15 @@ export const identified = (answer: Answer, now: number): IdentifiedAnswer => ({
   occurred_at: answer.occurred_at ?? new Date(now).toISOString(),
 });
 
-/** What some of the environments lack: pages that are not served securely, Node 18. */
+/** Insecure pages lack a part of it, Node 18 all of it. */
 const { crypto } = globalThis as { readonly crypto?: Partial<typeof globalThis.crypto> };
 
-/** A random UUID (RFC 9562, version 4). */
-const newId = (): string => crypto?.randomUUID?.() ?? uuidOf(randomBytes());
-
-/** An id need not be unpredictable, only different from those of the same learner in a day. */
-const randomBytes = (): Uint8Array =>
-  crypto?.getRandomValues?.(new Uint8Array(16)) ?? Uint8Array.from({ length: 16 }, () => Math.random() * 256);
-
-function uuidOf(bytes: Uint8Array): string {
+/** A random UUID (RFC 9562, version 4). It need not be unpredictable, only unique for a learner within a day. */
+function newId(): string {
+  if (crypto?.randomUUID !== undefined) return crypto.randomUUID();
+  const zeros = new Uint8Array(16);
+  const bytes = crypto?.getRandomValues?.(zeros) ?? zeros.map(() => Math.random() * 256);
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) % 4];
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    `4${hex.slice(13, 16)}`,
-    `${variant}${hex.slice(17, 20)}`,
-    hex.slice(20),
-  ].join('-');
+  const groups = [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `8${hex.slice(17, 20)}`];
+  return [...groups, hex.slice(20)].join('-');
 }

@@ -1,8 +1,8 @@
+import { Alarm } from './alarm.js';
 import { deliver, isOfAnswers, type Outcome } from './delivery.js';
 import { SkilltraceError } from './errors.js';
 import type { QueueLimits } from './limits.js';
 import { Lines, type Queued } from './lines.js';
-import { Alarm, Rest } from './rest.js';
 import { delayMs } from './retry.js';
 import type { Transport } from './transport.js';
 
@@ -21,7 +21,10 @@ export class Sender {
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #requests = new Set<Promise<void>>();
   readonly #ending = new AbortController();
-  readonly #rest: Rest;
+  /** Requests that failed since the last success, one at a time. */
+  #failures = 0;
+  /** Unix milliseconds until which the whole queue waits after a failure. */
+  #restsUntil = 0;
   #isStopped = false;
   #batchBytes: number;
 
@@ -30,7 +33,6 @@ export class Sender {
     private readonly limits: QueueLimits,
     private readonly events: SenderEvents,
   ) {
-    this.#rest = new Rest(transport.settings.retry);
     this.#batchBytes = limits.batchBytes;
   }
 
@@ -63,8 +65,8 @@ export class Sender {
     return this.#isStopped || this.#ending.signal.aborted;
   }
 
-  get #restsUntil(): number {
-    return Math.max(this.#rest.until, this.transport.pace.until);
+  get #pausedUntil(): number {
+    return Math.max(this.#restsUntil, this.transport.pace.until);
   }
 
   /** When the first of what waits is to be sent, as far as it does not rest. */
@@ -79,10 +81,10 @@ export class Sender {
     const { requests, batchAnswers } = this.limits;
     const mayGo = (): boolean =>
       !this.#isOff && this.#waiting.readyCount > 0 && this.#requests.size < requests;
-    const isResting = this.#restsUntil > Date.now();
+    const isResting = this.#pausedUntil > Date.now();
     while (!isResting && mayGo() && this.#dueAt <= Date.now())
       this.#start(this.#waiting.take({ answers: batchAnswers, bytes: this.#batchBytes }, Date.now()));
-    if (mayGo()) this.#alarm.set(isResting ? this.#restsUntil : this.#dueAt);
+    if (mayGo()) this.#alarm.set(isResting ? this.#pausedUntil : this.#dueAt);
   }
 
   #start(batch: readonly Queued[]): void {
@@ -98,7 +100,7 @@ export class Sender {
     if (fresh.length === 0) return;
     try {
       const outcomes = await deliver(this.transport, fresh, this.#ending.signal);
-      this.#rest.end();
+      this.#failures = 0;
       for (const [i, queued] of fresh.entries()) this.#settle(queued, outcomes[i] as Outcome);
     } catch (error) {
       if (!(error instanceof SkilltraceError)) throw error;
@@ -130,8 +132,16 @@ export class Sender {
   async #refuse(batch: readonly Queued[], error: SkilltraceError): Promise<void> {
     if (isOfAnswers(error)) return this.#halve(batch, error);
     this.#putBack(batch);
-    if (error.retryable) this.#rest.begin(error);
+    if (error.retryable) this.#rest(error);
     else if (!this.#isOff) this.#stop(error);
+  }
+
+  /** Requests that fail at the same time count once, but each can prolong the wait. */
+  #rest(error: SkilltraceError): void {
+    const now = Date.now();
+    if (now >= this.#restsUntil) this.#failures += 1;
+    const waitMs = delayMs(this.transport.settings.retry, this.#failures, error);
+    this.#restsUntil = Math.max(this.#restsUntil, now + waitMs);
   }
 
   /** Something in the batch is wrong, or it is too large: its halves go one after the other. */
@@ -139,7 +149,7 @@ export class Sender {
     if (status === 413) this.#batchBytes = Math.ceil(bytesOf(batch) / 2);
     const middle = Math.ceil(batch.length / 2);
     for (const half of [batch.slice(0, middle), batch.slice(middle)])
-      if (this.#isOff || this.#restsUntil > Date.now()) this.#putBack(half);
+      if (this.#isOff || this.#pausedUntil > Date.now()) this.#putBack(half);
       else await this.#deliver(half);
   }
 

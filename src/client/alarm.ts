@@ -1,0 +1,25 @@
+import { timer } from './deadline.js';
+
+/** One timer for the earliest of the times that were set. It runs only if something waits: a timer keeps a process alive. */
+export class Alarm {
+  #ringing: ReturnType<typeof timer> | undefined;
+  #at = Number.POSITIVE_INFINITY;
+
+  constructor(private readonly ring: () => void) {}
+
+  /** @param at Unix milliseconds; Infinity sets nothing */
+  set(at: number): void {
+    if (at >= this.#at) return;
+    this.clear();
+    this.#at = at;
+    this.#ringing = timer(() => {
+      this.clear();
+      this.ring();
+    }, at - Date.now());
+  }
+
+  clear(): void {
+    clearTimeout(this.#ringing);
+    this.#at = Number.POSITIVE_INFINITY;
+  }
+}
