@@ -10,7 +10,6 @@ import { Rounds } from './rounds.js';
 import { type Service, type ServiceForm, startSplitService } from './service.js';
 import { spreadOf } from './spread.js';
 
-/** How often and how long something is measured. */
 export interface Pace {
   readonly rounds: number;
   readonly seconds: number;
@@ -46,7 +45,6 @@ export interface BenchOptions extends Pick<Bench, 'settings' | 'closers' | 'runn
   readonly root: string;
   /** Threads can be asked for profiles. */
   readonly profile?: boolean;
-  /** Of all scenarios. */
   readonly tenants: readonly string[];
 }
 
@@ -108,7 +106,6 @@ export async function withClosers<Result>(
 }
 
 export interface Turns {
-  /** For progress. */
   readonly scenario: string;
   readonly pace: Pace;
   /** Requests per second by contestant. Contestants without a rate run in a closed loop. */

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Lists of cores as `taskset` takes them. */
+/** Lists of cores for `taskset`. */
 export interface CoreSplit {
   readonly service: string;
   readonly generator: string;
@@ -21,7 +21,6 @@ export function splitCores(): CoreSplit | null {
 export const canKeepToCores = (): boolean =>
   process.platform === 'linux' && spawnSync('taskset', ['--version']).status === 0;
 
-/** Numbers of those that this process may use. */
 export function allowedCores(): number[] {
   if (process.platform !== 'linux') return cpus().map((_, i) => i);
   const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';

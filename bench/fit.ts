@@ -50,7 +50,6 @@ interface Share {
   readonly to: number;
 }
 
-/** Fits with a thread for each range of skills, round by round. */
 async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
   const trees = growTrees(log, everyone(log));
   const bound = (thread: number): number => Math.round((thread * log.skills) / threads);

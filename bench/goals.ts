@@ -64,13 +64,11 @@ export type GoalKey = keyof typeof rows;
 
 export const goalNames: readonly string[] = Object.values(rows).map(([name]) => name);
 
-/** A figure as it stands against its goal. */
 export function figureOf(key: GoalKey, value: Spread): Figure {
   const [name, about, unit, goal, aim]: GoalRow = rows[key];
   return { name, about, unit, value, goal, ...(aim !== undefined && { aim }) };
 }
 
-/** A figure without a goal. */
 export const shownFigure = (name: string, about: string, unit: string, value: Spread): Figure => ({
   ...{ name, about, unit, value },
   goal: null,

@@ -7,7 +7,6 @@ import { ledgerProblems } from './report/view.js';
 import type { Ledger } from './results.js';
 import type { Service } from './service.js';
 
-/** Answers of a tenant so far, as the load generators saw them. */
 export interface Tally {
   acknowledged: number;
   unanswered: number;

@@ -19,7 +19,6 @@ import { tableOf } from './report/table.js';
 import type { BenchResults } from './results.js';
 import type { Findings } from './scenario.js';
 
-/** @param argv arguments after the command */
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[0] === '--micro') return micro(argv[1]);
   if (argv[0] === '--movers') return movers(argv.slice(1));

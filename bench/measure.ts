@@ -10,7 +10,6 @@ import type { ScenarioResult } from './results.js';
 import type { Service } from './service.js';
 import { cpuOf, memoryOf, type Target } from './targets.js';
 
-/** A target under a kind of load. */
 export interface Contestant {
   readonly name: string;
   readonly target: Target;

@@ -10,7 +10,6 @@ const scenario = 'noise';
 const seconds = 1;
 
 export interface NoiseWatch {
-  /** Measures the echo once more. */
   look(): Promise<void>;
   readonly told: Noise;
 }

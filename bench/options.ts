@@ -7,9 +7,7 @@ import { type BenchResults, readResults } from './results.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios/all.js';
 
-/** As it was given. */
 const asText = (text: string): string => text;
-/** Bound of whatever is counted. */
 const many = 1_000_000;
 
 export const benchArguments = argumentsOf({

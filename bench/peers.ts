@@ -48,7 +48,6 @@ export interface Peers {
 const logger = createLogger('warn', 'bench');
 
 export interface PeersOptions {
-  /** Of the servers' files. */
   readonly folder: string;
   readonly keys: readonly string[];
   /** Threads can be asked for profiles. */
@@ -77,7 +76,6 @@ export function createPeers({ keys, ...options }: PeersOptions): Peers {
   };
 }
 
-/** A peer's name, and a folder of its own. */
 interface Place extends Omit<PeersOptions, 'keys'> {
   readonly name: PeerName;
 }

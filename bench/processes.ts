@@ -45,7 +45,6 @@ export const threadSeconds = (pid: number, tid: number): number =>
     () => Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / nanoseconds,
   );
 
-/** Resident memory of a process in MB. */
 export function memoryMb(pid: number): number {
   if (process.platform !== 'linux') return Number(askPs('rss=', pid)) / 1024;
   const kilobytes = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -11,7 +11,6 @@ const tickMs = 1;
 const openedAtOnce = 100;
 /** After the end of the schedule, for what is still waiting. */
 const graceMs = 20_000;
-/** Of a request that failed. */
 const shownBytes = 500;
 const unavailable = 503;
 
@@ -144,7 +143,6 @@ class Load {
   }
 }
 
-/** A connection, and the request that it carries. */
 interface Lane {
   readonly connection: Connection;
   request: Request | null;

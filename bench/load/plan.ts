@@ -10,7 +10,6 @@ export interface LoadPlan {
   readonly ownGenerator?: boolean;
   /** A 503 is counted instead of ending the load. */
   readonly mayRefuse?: boolean;
-  /** Folder of the prepared requests. */
   readonly pool: string;
   /** Number of the first answer; each has its own. */
   readonly firstAnswer: number;
@@ -18,13 +17,11 @@ export interface LoadPlan {
 
 export interface LoadResult {
   readonly requests: number;
-  /** Of requests that were answered with 200. */
+  /** Of requests with status 200. */
   readonly answers: number;
   /** Answers of requests that were under way when the generator stopped: counted by the server or not. */
   readonly unanswered: number;
-  /** Requests that were refused with 503. */
   readonly refused: number;
-  /** Requests per second that were offered; null for a closed loop. */
   readonly offered: number | null;
   /** Numbers of answers that may have been used, from `firstAnswer` on. */
   readonly numbersUsed: number;

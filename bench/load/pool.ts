@@ -3,7 +3,6 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hole, type Prepared } from './traffic.js';
 
-/** A request with the places of its holes. */
 export interface Request extends Prepared {
   readonly holes: readonly number[];
 }

@@ -14,7 +14,6 @@ export interface Traffic {
   readonly fields: 'usual' | 'all' | 'no ids';
   /** `answers`, `mixed` with reading (90 % answers, 8 % mastery and predictions, 2 % velocity), or `predictions`. */
   readonly kind: 'answers' | 'mixed' | 'predictions';
-  /** Every answer is that of a new learner. */
   readonly newLearners: boolean;
 }
 
@@ -28,7 +27,6 @@ export const usualTraffic: Traffic = {
   newLearners: false,
 };
 
-/** A request, and how many answers it brings. */
 export interface Prepared {
   readonly bytes: Buffer;
   readonly answers: number;

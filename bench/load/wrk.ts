@@ -3,7 +3,6 @@ import { spawnSync } from 'node:child_process';
 import { StartError } from '../../src/lifecycle.js';
 import type { LoadPlan, LoadResult } from './plan.js';
 
-/** Version of the wrk on this machine, or null. */
 export function wrkVersion(): string | null {
   const { stdout, stderr, error } = spawnSync('wrk', ['--version'], { encoding: 'utf8' });
   if (error !== undefined) return null;
@@ -25,7 +24,6 @@ export const wrkArguments = (plan: LoadPlan, script: string): string[] => [
 /** wrk asks for a request before it begins, to look at it. */
 const trials = 1;
 
-/** What the script prints at the end. */
 interface WrkReport {
   readonly requests: number;
   readonly microseconds: number;

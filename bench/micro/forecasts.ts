@@ -88,7 +88,6 @@ function nextItemsBench(skills: number): void {
 const nameOf = ({ skills, answers, everyDays }: Habit): string =>
   `${skills} skills, ${answers} answers${everyDays === 1 ? '' : `, every ${everyDays} days`}`;
 
-/** The arithmetic alone. */
 function forecastBench(habit: Habit): void {
   const model = modelOf(habit.skills + 20);
   const { learner, skills } = practised(habit, model);
@@ -99,7 +98,6 @@ function forecastBench(habit: Habit): void {
   });
 }
 
-/** From the records to the JSON. */
 function predictionBench(habit: Habit, goalName: string, goal: GoalSetting | null): void {
   const model = modelOf(habit.skills + 20);
   const stored = storedOf(practised(habit, model));

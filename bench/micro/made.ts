@@ -70,7 +70,6 @@ export interface MadeLearner {
   readonly skills: ReadonlyMap<string, SkillState>;
 }
 
-/** A learner who gave these answers, skill by skill in turn. */
 export function learnerOf(answers: readonly Answer[], skillCount: number, model: TenantModel): MadeLearner {
   const skills = new Map<string, SkillState>();
   let learner: LearnerState = newLearner;

@@ -11,7 +11,6 @@ import { fitDemo, freshTenant, type Tenant } from './tenants.js';
 const panelSeeds = 20;
 const demoLearners = 300;
 
-/** @throws StartError on wrong arguments */
 export async function main(argv: readonly string[]): Promise<void> {
   const [seeds = '8', ...rest] = argv.filter((one) => one !== '--json');
   if (!/^[1-9]\d{0,3}$/.test(seeds) || rest.length > 0)

@@ -5,7 +5,6 @@ import { forecastLearner, standardDays } from '../../src/domain/score/learner-fo
 import type { ForecastSubject } from '../../src/domain/score/score.js';
 import { sumOf } from '../../src/lists.js';
 
-/** Current skills and scores, forecasts, the default goal, and advice. */
 export function summarize(subject: ForecastSubject) {
   const forecastIn = (days: number) => forecastLearner(subject, { days, level: 0.8, goal: null });
   const forecast = forecastIn(standardDays);

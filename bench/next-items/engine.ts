@@ -8,7 +8,6 @@ import { indices } from '../../src/lists.js';
 import { createLearner } from '../served-learner.js';
 import { type Item, skillCount, skillIdOf } from './world.js';
 
-/** What a tenant is served with. */
 export interface Served {
   readonly model: TenantModel;
   readonly itemOf: (item: Item) => ItemModel | null;

@@ -15,7 +15,6 @@ export interface AnswerEvent {
   readonly occurred_at?: string;
 }
 
-/** An answer with what it came to. */
 export interface TracedAnswer {
   readonly event: AnswerEvent;
   readonly masteryBefore: number;

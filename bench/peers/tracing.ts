@@ -4,7 +4,6 @@ const learn = 0.15;
 const guess = 0.2;
 const slip = 0.1;
 
-/** What is kept of a learner's skill. */
 export interface SkillRecord {
   readonly mastery: number;
   readonly attempts: number;

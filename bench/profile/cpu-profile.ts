@@ -15,7 +15,6 @@ export interface FlameNode {
   readonly children: Map<string, FlameNode>;
 }
 
-/** Microseconds of a function, wherever it was called. */
 export interface FunctionTime {
   readonly label: string;
   readonly self: number;
