@@ -69,7 +69,7 @@ export function drawBank({ unrated }: World, seed: number): Item[] {
 }
 
 export const skillIdOf = (skill: number): string => `skill-${skill}`;
-export const itemIdOf = (index: number): string => `item-${index}`;
+const itemIdOf = (index: number): string => `item-${index}`;
 
 export type Learner = ReturnType<typeof drawLearner>;
 
