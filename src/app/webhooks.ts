@@ -1,4 +1,4 @@
-import { createSendingThread } from '../compute/sending.js';
+import { createSendingThread } from '../compute/threads.js';
 import type { Config } from '../config.js';
 import type { WatchedConsumer } from '../jobs/consumer.js';
 import { endpointsTogether, startDeliveries } from '../jobs/deliveries.js';

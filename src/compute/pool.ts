@@ -19,7 +19,7 @@ import type { Logger } from '../telemetry.js';
 import { createForecastBatcher, type StillWanted } from './forecast-batcher.js';
 import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
-import { anyThread, ServingThreads, TaskAborted } from './threads.js';
+import { onDemand, ServingThreads, startSharedThread, TaskAborted } from './threads.js';
 
 /** Learners per task, tasks in flight. A tenant has at most half, so that its classes delay no others. */
 const forecastLimits = { maxLearners: 8, tasks: 6, tasksOfTenant: 3, maxWaiting: 1000 };
@@ -42,20 +42,20 @@ export type Compute = ReturnType<typeof startCompute>;
  * @param laneCount 0: as many as the load asks for
  */
 export function startCompute(
-  settings: WorkerSettings,
+  workerData: WorkerSettings,
   partitionOf: (tenant: string, userId: string) => number,
   laneCount: number,
   logger: Logger,
 ) {
   const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
-  const tracking = Array.from({ length: threads }, () => startThread('track', settings, tasksOfLane, logger));
+  const tracking = Array.from({ length: threads }, () =>
+    startSharedThread('track', tasksOfLane, { workerData }, logger),
+  );
   // The thread takes all that are let in: each is read while others are computed, and long learners take turns there.
   const allForecasts = forecastLimits.tasks + planLimits.maxRunning;
-  const forecasting = startThread('forecast', settings, allForecasts, logger);
-  // Started when there is something to retract; it holds a connection and models, which nobody needs otherwise.
-  const onDemand = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000, workerData: settings };
+  const forecasting = startSharedThread('forecast', allForecasts, { workerData }, logger);
   // The queue is for far more than the limiter of retractions lets in: Piscina's default has no bound.
-  const retracting = new ServingThreads('retract', { ...onDemand, maxQueue: 4 }, logger);
+  const retracting = new ServingThreads('retract', { ...onDemand, workerData, maxQueue: 4 }, logger);
   const lanes = createLanes({
     lanes: laneCount || 1,
     slotOf: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
@@ -99,21 +99,6 @@ export function startCompute(
     },
   };
 }
-
-/** A thread that stays and does several tasks at once. */
-const startThread = (name: 'track' | 'forecast', workerData: WorkerSettings, tasks: number, logger: Logger) =>
-  new ServingThreads(
-    name,
-    {
-      minThreads: 1,
-      maxThreads: 1,
-      concurrentTasksPerWorker: tasks,
-      loadBalancer: anyThread,
-      maxQueue: tasks,
-      workerData,
-    },
-    logger,
-  );
 
 /**
  * A batch that was aborted may have been committed, so the caller is to try again with its event ids.

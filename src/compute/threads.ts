@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Piscina } from 'piscina';
+import type { DeliveryReply, DeliveryTask } from '../contracts/delivery-tasks.js';
 import { unavailable } from '../errors.js';
 import { programPath } from '../programs.js';
 import type { Logger } from '../telemetry.js';
@@ -20,7 +21,7 @@ const startPool = (
 const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
 /** Piscina's own gives a thread nothing beside a task that can be aborted, as all of `ServingThreads` can. */
-export const anyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
+const anyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
 
 /** A task took too long, or shared its thread with one that did: the thread was ended. */
 export class TaskAborted extends Error {}
@@ -89,6 +90,34 @@ export class ServingThreads {
   destroy(): Promise<void> {
     return this.pool.destroy();
   }
+}
+
+/** Started when there is work: nobody else needs the memory. */
+export const onDemand = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000 };
+
+/** One thread that runs several tasks at the same time. */
+export const startSharedThread = (
+  name: 'track' | 'forecast' | 'deliver',
+  tasks: number,
+  options: PoolOptions,
+  logger: Logger,
+) => {
+  const shared = { concurrentTasksPerWorker: tasks, maxQueue: tasks, loadBalancer: anyThread };
+  return new ServingThreads(name, { minThreads: 1, maxThreads: 1, ...shared, ...options }, logger);
+};
+
+/**
+ * The thread that sends webhooks.
+ * @param together most tasks that are in flight at a time
+ */
+export function createSendingThread(together: number, logger: Logger) {
+  const thread = startSharedThread('deliver', together, onDemand, logger);
+  return {
+    /** @returns of each message, in their order. @throws TaskAborted, and what is a defect; a receiver's failure is a reply */
+    send: (task: DeliveryTask) => thread.run<DeliveryReply[]>(task),
+    /** Waits for no receiver: whoever is given a message again sends it. */
+    close: () => thread.destroy(),
+  };
 }
 
 /** Threads of one run: all stay until its end, for one takes longer to start than many a task to run. */

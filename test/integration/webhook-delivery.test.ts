@@ -1,7 +1,7 @@
 /** From events that wait in Redis to messages that endpoints have confirmed. */
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { createSendingThread } from '../../src/compute/sending.js';
+import { createSendingThread } from '../../src/compute/threads.js';
 import { eventFields, type WebhookType, webhookEvent } from '../../src/contracts/webhook-events.js';
 import type { WebhookSetting } from '../../src/contracts/webhooks.js';
 import { inParts } from '../../src/lists.js';

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createSendingThread } from '../../src/compute/sending.js';
+import { createSendingThread } from '../../src/compute/threads.js';
 import type { DeliveryReply, DeliveryTask } from '../../src/contracts/delivery-tasks.js';
 import { createLogger } from '../../src/telemetry.js';
 import { exitAfterTests } from '../support/linger.js';

@@ -9,18 +9,11 @@ import { meanMastery, type PractisedSkill, practise, practisedSkills } from './s
 
 type Point = { readonly time: number; readonly value: number };
 
-/** Change of the value per unit of time, with its 90 % interval. */
-export interface Slope {
-  readonly slope: number;
-  readonly low: number;
-  readonly high: number;
-}
-
 /**
  * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968), the lower rank one inside of Sen's
  * (science notes 4). n points cost n^2 / 2 slopes. @returns null below 5 points
  */
-export function theilSen(points: readonly Point[]): Slope | null {
+export function theilSen(points: readonly Point[]) {
   const n = points.length;
   if (n < velocityModel.minDays) return null;
   const slopes = pairwiseSlopes(points).sort();
@@ -33,6 +26,9 @@ export function theilSen(points: readonly Point[]): Slope | null {
     high: at(Math.ceil((slopes.length + width) / 2)),
   };
 }
+
+/** Change of the value per unit of time, with its 90 % interval. */
+export type Slope = NonNullable<ReturnType<typeof theilSen>>;
 
 const upper = normalQuantile((1 + velocityModel.level) / 2);
 
