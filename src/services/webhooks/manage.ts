@@ -1,7 +1,8 @@
-/** Endpoints of webhooks: what their tenant makes of them. All throw ApiError UNAVAILABLE. */
+/** Endpoints of webhooks and their messages, as tenants manage them. All functions throw ApiError UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
+import { webhookEvent } from '../../contracts/webhook-events.js';
 import {
   readNewWebhook,
   readRotation,
@@ -10,8 +11,9 @@ import {
 } from '../../contracts/webhooks.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
-import type { MessageStore } from '../../store/webhooks/messages.js';
+import type { ListedMessage, MessageStore } from '../../store/webhooks/messages.js';
 import {
+  createCursors,
   cursorAfter,
   idAfter,
   listJson,
@@ -36,7 +38,7 @@ const overlapMs = 24 * 3_600_000;
 /** Each of them makes a signature of every message longer. */
 const maxSecrets = 10;
 
-export function present<Found>(found: Found | null): Found {
+function present<Found>(found: Found | null): Found {
   if (found !== null) return found;
   throw new ApiError('WEBHOOK_NOT_FOUND', 'There is no webhook of this id');
 }
@@ -120,4 +122,58 @@ const describe = (endpoint: Endpoint): object => ({
   enabled: endpoint.enabled,
   disabled_reason: endpoint.disabledReason,
   created_at: new Date(endpoint.createdAt).toISOString(),
+});
+
+/** A disabled endpoint is sent nothing. @throws ApiError CONFLICT */
+async function sendable({ endpoints }: WebhookPorts, tenant: string, id: string): Promise<Endpoint> {
+  const endpoint = present(await endpoints.find(tenant, id));
+  if (!endpoint.enabled) throw new ApiError('CONFLICT', 'This webhook is disabled: enable it first');
+  return endpoint;
+}
+
+/** Data of POST /api/v1/webhooks/{webhook_id}/test. @throws ApiError CONFLICT */
+export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
+  const endpoint = await sendable(ports, tenant, id);
+  const at = Date.now();
+  const event = webhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
+  if ((await ports.messages.add(endpoint, [{ ...event, at }])) === 0) return { message_id: event.id };
+  throw new ApiError('CONFLICT', 'Too many messages wait for this webhook');
+}
+
+/** JSON of GET /api/v1/webhooks/{webhook_id}/deliveries. @throws ApiError INVALID_REQUEST */
+export async function listDeliveries(ports: WebhookPorts, { tenant, query }: Call<PageQuery>, id: string) {
+  const before = cursors.decode(query.cursor);
+  const endpoint = present(await ports.endpoints.find(tenant, id));
+  const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pageLimit);
+  const page = { items: messages, next_cursor: next === null ? null : cursors.encode(next) };
+  return listJson({ webhook_id: id }, 'deliveries', page, describeMessage);
+}
+
+/** Data of POST …/deliveries/{message_id}/redeliver. @throws ApiError CONFLICT; NOT_FOUND for an unknown message */
+export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
+  if (await ports.messages.again(await sendable(ports, tenant, id), messageId))
+    return { message_id: messageId };
+  throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');
+}
+
+const cursors = createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? mark : null));
+
+const timeOf = (ms: number): string => new Date(ms).toISOString();
+
+const describeMessage = ({
+  id,
+  type,
+  status,
+  tries,
+  lastStatus,
+  lastError,
+  nextTryAt,
+  at,
+}: ListedMessage): object => ({
+  message_id: id,
+  ...{ type, status, tries },
+  last_status: lastStatus,
+  last_error: lastError ?? null,
+  next_try_at: nextTryAt === null ? null : timeOf(nextTryAt),
+  created_at: timeOf(at),
 });
