@@ -3,7 +3,7 @@ import { createFitPool } from '../compute/run-threads.js';
 import type { Config } from '../config.js';
 import { dayMs } from '../domain/base/common.js';
 import type { Endpoints } from '../embedded/data-dir.js';
-import type { WatchedConsumer } from '../jobs/consumer.js';
+import type { Consumer } from '../jobs/consumer.js';
 import { startDrains } from '../jobs/drain-queue.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { within } from '../lifecycle.js';
@@ -48,7 +48,7 @@ const goalsMs = 5000;
 const journalStopShare = 2 / 3;
 
 /** By the name that figures have. */
-export type Consumers = Readonly<Record<string, Pick<WatchedConsumer, 'stalled' | 'counts'>>>;
+export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
 
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
@@ -70,7 +70,7 @@ export function startConsumers(engine: Engine, config: Config, figures: Figures)
   };
 }
 
-export function startPipeline(engine: Engine): WatchedConsumer {
+export function startPipeline(engine: Engine): Consumer {
   const { endpoints, redis, clickhouse, outbox, partitions, spans, logger } = engine;
   const applyCorrections = createCorrections({
     store: createCorrectionStore(redis),
@@ -90,7 +90,7 @@ function startRuns(
   schedule: Schedule,
   everyMs: number,
   run: (signal: AbortSignal) => Promise<unknown>,
-): WatchedConsumer {
+): Consumer {
   const options = { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger };
   const runs = startScheduledRuns(schedule, options);
   closers.add(`schedule of ${schedule.name}`, () => runs.close());
@@ -121,7 +121,7 @@ export const fitParts = (
   logger,
 });
 
-export function startJournal(engine: Engine): WatchedConsumer {
+export function startJournal(engine: Engine): Consumer {
   const { clickhouse, journal, endpoints, logger } = engine;
   const warehouse = createJournalWarehouse(clickhouse);
   const erasures = journalErasures(engine);

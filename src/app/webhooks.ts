@@ -1,6 +1,6 @@
 import { createSendingThread } from '../compute/threads.js';
 import type { Config } from '../config.js';
-import type { WatchedConsumer } from '../jobs/consumer.js';
+import type { Consumer } from '../jobs/consumer.js';
 import { endpointsTogether, startDeliveries } from '../jobs/deliveries.js';
 import type { Figures } from '../services/read/figures.js';
 import { createDeliverer } from '../services/webhooks/deliver.js';
@@ -15,7 +15,7 @@ export function startWebhooks(
   { redis, partitions, endpoints: { redisUrl }, webhooks: endpoints, logger, closers }: Engine,
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
   figures: Figures,
-): WatchedConsumer {
+): Consumer {
   const thread = createSendingThread(endpointsTogether, logger);
   closers.add('sending of webhooks', () => thread.close());
   const messages = createMessageStore(redis);

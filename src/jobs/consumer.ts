@@ -51,22 +51,66 @@ export const openQueue = <Data>(
     defaultJobOptions: { ...retries, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 1 },
   });
 
-export type Consumer<Data, Result> = ReturnType<typeof openConsumer<Data, Result>>;
+/** What handlers of jobs may use: a queue and its connection, until a restart replaces them. */
+export interface QueueAccess<Data> {
+  readonly connection: Redis | Cluster;
+  readonly queue: Queue<Data>;
+  /** Aborts when the consumer is closed. */
+  readonly stopping: AbortSignal;
+  /** To be called when a part of a long job is done. */
+  readonly moved: () => void;
+}
+
+interface Handlers<Data, Result> {
+  /** @param signal aborts when the job has to end */
+  readonly work: (job: Job<Data, Result>, token: string, signal: AbortSignal) => Promise<Result>;
+  /** Adds what is due, at each new connection and every `enqueueMs`. */
+  readonly enqueue: () => Promise<unknown>;
+  readonly completed?: (enqueue: () => unknown) => void;
+  /** Before a restarted worker runs: removes what keeps jobs from running, except for a paused queue. */
+  readonly free: () => Promise<unknown>;
+  /**
+   * What waits, as a text that changes whenever something moves; null if nothing waits. If it rejects, or does not respond
+   * within 5 s, nothing can move either, which is no stall.
+   */
+  readonly waiting: () => Promise<string | null>;
+}
 
 interface ConsumerOptions<Data, Result> {
+  /** As logs name it: "the pipeline". */
+  readonly name: string;
   readonly redisUrl: string;
   readonly logger: Logger;
   readonly openQueue: (connection: Redis | Cluster) => Queue<Data>;
-  readonly work: (job: Job<Data, Result>, token: string, signal: AbortSignal) => Promise<Result>;
   readonly worker: Partial<WorkerOptions>;
+  readonly handlers: (access: QueueAccess<Data>) => Handlers<Data, Result>;
+  /** True: no job runs here. */
+  readonly isOff?: boolean;
+  readonly enqueueMs: number;
+  readonly enqueueFailed: (error: unknown) => void;
+  readonly failed: (error: Error, job: Job<Data, Result> | undefined) => void;
+  /** How long jobs in hand may take when the process stops. */
+  readonly finishMs?: number;
+  readonly watchMs?: number;
 }
 
-/** @throws nothing while Redis is unavailable: everything waits for it */
-export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result>) {
-  const { redisUrl, logger, work } = options;
+/** A queue and its worker until they are closed. Callbacks for failures are not called after that. */
+function openConsumer<Data, Result>(
+  options: ConsumerOptions<Data, Result>,
+  isRestart: boolean,
+  moved: () => void,
+) {
+  const { redisUrl, logger, enqueueMs } = options;
   const [stop, abort] = [new AbortController(), new AbortController()];
-  const connection = connectQueues(redisUrl, logger, () => stop.signal.aborted);
+  const stopping = stop.signal;
+  const connection = connectQueues(redisUrl, logger, () => stopping.aborted);
   const queue = options.openQueue(connection);
+  const { work, completed, free, waiting, ...handlers } = options.handlers({
+    connection,
+    queue,
+    stopping,
+    moved,
+  });
   /** What gives up each job in hand. BullMQ waits for jobs without end. */
   const inHand = new Set<(error: Error) => void>();
   const run = (job: Job<Data, Result>, token = ''): Promise<Result> =>
@@ -82,19 +126,48 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
     autorun: false,
     ...options.worker,
   });
+  const enqueueNow = (): Promise<unknown> =>
+    handlers.enqueue().catch((error: unknown) => {
+      if (!stopping.aborted) options.enqueueFailed(error);
+    });
+  const enqueue = singleFlight(enqueueNow);
   queue.on('error', (error) => logger.debug({ err: error }, `${queue.name} queue`));
   worker.on('error', (error) => logger.debug({ err: error }, `${queue.name} worker`));
+  worker.on('completed', () => {
+    moved();
+    completed?.(enqueueNow);
+  });
+  worker.on('failed', (job, error) => {
+    if (stopping.aborted) return;
+    moved();
+    options.failed(error, job);
+  });
+  connection.on('ready', enqueueNow);
+  const timer = setInterval(enqueue, enqueueMs);
+
+  async function resume(): Promise<void> {
+    if (await queue.isPaused()) await queue.resume();
+    await free();
+  }
+  async function begin(): Promise<void> {
+    if (isRestart)
+      await resume().catch((err: unknown) => {
+        if (!stopping.aborted) logger.warn({ err }, `the jobs of ${queue.name} could not be freed`);
+      });
+    void enqueue();
+    if (!options.isOff) await worker.run();
+  }
+  begin().catch((err: unknown) => logger.debug({ err }, `${queue.name} worker`));
+
   return {
-    connection,
-    queue,
-    worker,
-    stopping: stop.signal,
+    waiting,
     /**
      * Lets jobs in hand finish within `finishMs`, then gives them their signal, and soon gives them up: they count as failed,
      * or are found by their lock, and are repeated.
      */
     close: async (finishMs: number): Promise<void> => {
       stop.abort();
+      clearInterval(timer);
       // Without Redis no job can be put back: its lock runs out, and whoever finds it repeats it.
       const closed = worker.close(connection.status !== 'ready');
       await within(closed, finishMs);
@@ -110,14 +183,13 @@ export function openConsumer<Data, Result>(options: ConsumerOptions<Data, Result
 }
 
 /**
- * Removes what keeps jobs from running: a paused queue, a lock that never ends, and a job in a state in which no worker looks
- * for it (failed, far ahead, in no list), which would swallow every later one of its id. A job that waits or runs stays.
+ * Removes a lock that never ends, and a job in a state in which no worker looks for it (failed, far ahead, in no list), which
+ * would swallow every later one of its id. A job that waits or runs stays.
  */
-async function freeJobs<Data, Result>(
-  { queue, connection }: Pick<Consumer<Data, Result>, 'queue' | 'connection'>,
+export async function freeJobs<Data>(
+  { queue, connection }: Pick<QueueAccess<Data>, 'queue' | 'connection'>,
   ids: readonly string[],
 ): Promise<void> {
-  if (ids.length > 0 && (await queue.isPaused())) await queue.resume();
   for (const id of ids) {
     const lock = `${queue.toKey(id)}:lock`;
     const hasNoEnd = (await connection.pttl(lock)) === -1;
@@ -127,71 +199,40 @@ async function freeJobs<Data, Result>(
   }
 }
 
-/** Starts the worker when its jobs are freed (`freeJobs`), and all the same where they cannot be. @param ids of the jobs */
-export function runWorker<Data, Result>(
-  consumer: Pick<Consumer<Data, Result>, 'queue' | 'connection' | 'worker' | 'stopping'>,
-  ids: Promise<readonly string[]>,
-  logger: Logger,
-): void {
-  const { queue, worker, stopping } = consumer;
-  const freed = ids.then((some) => freeJobs(consumer, some));
-  freed
-    .catch((err: unknown) => {
-      if (!stopping.aborted) logger.warn({ err }, `the jobs of ${queue.name} could not be freed`);
-    })
-    .then(() => worker.run())
-    .catch((err: unknown) => logger.debug({ err }, `${queue.name} worker`));
-}
-
-export type WatchedConsumer = ReturnType<typeof startWatched>;
-
-interface WatchOptions<Watched> {
-  /** As logs name it: "the pipeline". */
-  readonly name: string;
-  /** @param ended to be called when a job ended, also with an error */
-  readonly start: (isRestart: boolean, ended: () => void) => Watched;
-  /**
-   * What waits, as a text that changes whenever something moves; null where nothing waits. Where it rejects, or does not
-   * answer within 5 s, nothing can move either, which is no stall.
-   */
-  readonly waiting: (watched: Watched) => Promise<string | null>;
-  readonly logger: Logger;
-  /** How long jobs in hand may take when the process stops. */
-  readonly finishMs?: number;
-  readonly lookMs?: number;
-}
-
 /** Since the start. */
 export type StallCounts = Readonly<Record<'stalls' | 'restarts', number>>;
+
+export interface Consumer {
+  /** Why this has to be looked at, or null. */
+  stalled(): string | null;
+  counts(): StallCounts;
+  close(): Promise<void>;
+}
 
 /** Looks without a change for so long are a stall: it is reported within 30 s. */
 const stallMs = 20_000;
 const replyMs = 5000;
 
 /**
- * Starts a consumer and looks again and again whether it moves while work waits. One that does not is restarted with new
+ * Starts a consumer and checks again and again whether it moves while work waits. One that does not is restarted with new
  * connections, until something moves. Looks are counted, not time: a machine that stood still makes no stall.
+ * @throws nothing while Redis is unavailable: everything waits for it
  */
-export function startWatched<Watched extends Pick<Consumer<never, never>, 'close'>>({
-  name,
-  start,
-  waiting,
-  logger,
-  finishMs = 0,
-  lookMs = 1000,
-}: WatchOptions<Watched>) {
-  const maxLooks = stallMs / lookMs;
+export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer {
+  const { name, logger, finishMs = 0, watchMs = 1000 } = options;
+  const maxLooks = stallMs / watchMs;
   const counts = { stalls: 0, restarts: 0 };
   let [looks, before] = [0, null as string | null];
   let restarting: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
-  const ended = (): void => {
-    looks = 0;
-  };
-  const seconds = (): number => Math.round((looks * lookMs) / 1000);
+  const open = (isRestart: boolean) =>
+    openConsumer(options, isRestart, () => {
+      looks = 0;
+    });
+  const seconds = (): number => Math.round((looks * watchMs) / 1000);
 
   async function look(): Promise<void> {
-    const now = await inTime(waiting(current), replyMs).catch(() => null);
+    const now = await inTime(current.waiting(), replyMs).catch(() => null);
     looks = now === null || now !== before ? 0 : looks + 1;
     before = now;
     if (closing !== undefined || looks === 0 || looks % maxLooks !== 0) return;
@@ -204,17 +245,15 @@ export function startWatched<Watched extends Pick<Consumer<never, never>, 'close
     counts.restarts += 1;
     logger.error({ seconds: seconds() }, `${name} does not move with work waiting: it is restarted`);
     await current.close(0);
-    current = start(true, ended);
+    current = open(true);
   }
 
-  let current = start(false, ended);
-  const timer = setInterval(singleFlight(look), lookMs);
+  let current = open(false);
+  const timer = setInterval(singleFlight(look), watchMs);
   return {
-    /** Why this has to be looked at, or null. */
-    stalled: (): string | null =>
-      looks < maxLooks ? null : `${name} has not moved for ${seconds()} s with work waiting`,
-    counts: (): StallCounts => counts,
-    close: (): Promise<void> => {
+    stalled: () => (looks < maxLooks ? null : `${name} has not moved for ${seconds()} s with work waiting`),
+    counts: () => counts,
+    close: () => {
       clearInterval(timer);
       // A look may wait for Redis for longer than a stop may take, and starts nothing any more.
       closing ??= Promise.resolve(restarting).then(() => current.close(finishMs));

@@ -1,14 +1,13 @@
 /** Webhooks: one job for each endpoint of which messages are due, started again and again while there are some. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
-import { singleFlight } from '../concurrency.js';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
 import { ApiError } from '../errors.js';
 import type { Deliver } from '../services/webhooks/deliver.js';
 import type { HandOut } from '../services/webhooks/hand-out.js';
 import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
-import { openConsumer, openQueue, runWorker, startWatched, type WatchedConsumer } from './consumer.js';
+import { type Consumer, freeJobs, openQueue, startConsumer } from './consumer.js';
 
 /** The job of a dead worker is found within these two together; its endpoint waits so long. */
 const lockMs = 10_000;
@@ -32,58 +31,41 @@ export interface DeliveriesOptions {
   readonly logger: Logger;
 }
 
-/** @throws nothing while Redis is unavailable */
-export const startDeliveries = (options: DeliveriesOptions): WatchedConsumer =>
-  startWatched({
-    name: 'the delivery of webhooks',
-    start: (isRestart, ended) => startConsumer(options, isRestart, ended),
-    waiting: async () => {
-      const overdue = await options.endpointsDue(Date.now() - overdueMs, namedOverdue);
-      return overdue.length === 0 ? null : overdue.map(({ id }) => id).join();
-    },
-    logger: options.logger,
-  });
-
-function startConsumer(options: DeliveriesOptions, isRestart: boolean, moved: () => void) {
+export function startDeliveries(options: DeliveriesOptions): Consumer {
   const { redisUrl, handOut, endpointsDue, deliver, logger } = options;
-  const consumer = openConsumer<DeliveryJobData, void>({
-    ...{ redisUrl, logger },
+  return startConsumer<DeliveryJobData, void>({
+    ...{ name: 'the delivery of webhooks', redisUrl, logger },
     openQueue: (connection) => openQueue(deliveryQueueName, connection, { attempts: 1 }),
-    work: (job, _token, signal) => deliver(placeOf(job), signal, moved),
     worker: { concurrency: endpointsTogether, lockDuration: lockMs, stalledInterval: stalledCheckMs },
-  });
-  const { queue, worker, stopping } = consumer;
-  const arm = async (): Promise<void> => {
-    const due = await endpointsDue(Date.now(), maxArmed);
-    if (due.length > 0) await queue.addBulk(due.map(jobOf));
-  };
-  const sweep = singleFlight(async () => {
-    // Armed after each page: events may come as fast as they are handed out, and some tenant's may be unreadable.
-    while (await handOut().finally(arm)) await sleep(pageRestMs, undefined, { signal: stopping });
-  });
-  const look = (): Promise<void> =>
-    sweep().catch((err: unknown) => {
-      if (stopping.aborted) return;
+    enqueueMs: sweepMs,
+    enqueueFailed: (err) => {
       if (err instanceof ApiError) logger.debug({ err }, 'webhooks wait for Redis');
       else logger.error({ err }, 'events cannot be handed to webhooks');
-    });
-  const timer = setInterval(look, sweepMs);
-  worker.on('completed', moved);
-  worker.on('failed', (job, err) => {
-    if (stopping.aborted) return;
-    // One endpoint that cannot be read is no stall of the others.
-    moved();
-    logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated');
-  });
-  const freed = async () =>
-    isRestart ? (await endpointsDue(Date.now(), maxArmed)).map(({ id }) => deliveryJobId(id)) : [];
-  runWorker(consumer, freed(), logger);
-  return {
-    close: (closeMs: number) => {
-      clearInterval(timer);
-      return consumer.close(closeMs);
     },
-  };
+    failed: (err, job) => logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated'),
+    handlers: ({ queue, connection, stopping: signal, moved }) => {
+      const addJobs = async (): Promise<void> => {
+        const due = await endpointsDue(Date.now(), maxArmed);
+        if (due.length > 0) await queue.addBulk(due.map(jobOf));
+      };
+      return {
+        work: async (job, _token, signal) => deliver(placeOf(job), signal, moved),
+        // Jobs are added after each page: events may keep coming, and those of one tenant may be unreadable.
+        enqueue: async () => {
+          while (await handOut().finally(addJobs)) await sleep(pageRestMs, undefined, { signal });
+        },
+        free: async () => {
+          const due = await endpointsDue(Date.now(), maxArmed);
+          const ids = due.map(({ id }) => deliveryJobId(id));
+          await freeJobs({ queue, connection }, ids);
+        },
+        waiting: async () => {
+          const overdue = await endpointsDue(Date.now() - overdueMs, namedOverdue);
+          return overdue.length === 0 ? null : overdue.map(({ id }) => id).join();
+        },
+      };
+    },
+  });
 }
 
 /** Does nothing where the endpoint's job is outstanding already. */

@@ -13,14 +13,7 @@ import type { DrainResult, DrainShard } from '../services/pipeline/complete-bloc
 import { ending, type Spans } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
-import {
-  type Consumer,
-  openConsumer,
-  openQueue,
-  runWorker,
-  startWatched,
-  type WatchedConsumer,
-} from './consumer.js';
+import { type Consumer, freeJobs, openQueue, type QueueAccess, startConsumer } from './consumer.js';
 
 /**
  * The job of a dead worker is found by the first check after its lock has ended that is not the first to see the job:
@@ -47,6 +40,8 @@ const busyRestMs = 2000;
 /** This many rows do not wait for the second to end. */
 const eagerRows = 20_000;
 
+type DrainJob = Job<DrainJobData, DrainResult>;
+
 export interface DrainsOptions {
   readonly redisUrl: string;
   readonly partitions: number;
@@ -57,43 +52,10 @@ export interface DrainsOptions {
 }
 
 /** Closing lets a running block finish or puts it back, within six seconds. */
-export function startDrains(options: DrainsOptions): WatchedConsumer {
-  const { outbox, partitions, logger } = options;
-  return startWatched({
-    name: 'the pipeline',
-    start: (isRestart, ended) => startConsumer(options, isRestart, ended),
-    waiting: async () => {
-      const backlog = await outbox.backlog(indices(partitions));
-      const heads = backlog.flatMap(({ partition, head, length, due }) =>
-        length + due > 0 ? [`${partition} ${head} ${due}`] : [],
-      );
-      return heads.length === 0 ? null : heads.join();
-    },
-    logger,
-    finishMs,
-  });
-}
-
-function startConsumer(
-  { redisUrl, partitions, outbox, drain, logger, spans }: DrainsOptions,
-  isRestart: boolean,
-  ended: () => void,
-): Pick<Consumer<never, never>, 'close'> {
-  /** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits for the first. */
-  const turns = new Map<number, Promise<DrainResult>>();
-  const consumer = openConsumer<DrainJobData, DrainResult>({
-    ...{ redisUrl, logger, openQueue: openDrainQueue },
-    work: async (job, token, signal) => {
-      const { v, shard, batch } = job.data;
-      if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-      const save = (fixed: FixedBatch): Promise<void> => keepBatch(consumer, job, token, fixed);
-      const span = spans?.('job') ?? null;
-      const task = { partitions: partitionsOf(shard, partitions), batch, save, signal, span };
-      const run = () => ending(span, drain(task));
-      const turn = turns.get(shard)?.then(run, run) ?? run();
-      turns.set(shard, turn);
-      return turn;
-    },
+export function startDrains(options: DrainsOptions): Consumer {
+  const { redisUrl, outbox, partitions, logger } = options;
+  return startConsumer<DrainJobData, DrainResult>({
+    ...{ name: 'the pipeline', redisUrl, logger, openQueue: openDrainQueue, finishMs },
     worker: {
       concurrency: drainShards,
       lockDuration: lockMs,
@@ -101,32 +63,43 @@ function startConsumer(
       maxStalledCount: unlimited,
       settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
     },
-  });
-  const { queue, worker, stopping } = consumer;
-  const sweep = createSweep(outbox, partitions, (shard) => armShard(queue, shard));
-  const look = (): Promise<void> =>
-    sweep(performance.now()).catch((err: unknown) => {
-      if (!stopping.aborted) logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later');
-    });
-  const timer = setInterval(look, sweepMs);
-  worker.on('completed', () => {
-    ended();
-    // The next block may be due at once.
-    void look();
-  });
-  worker.on('failed', (job, err) => {
-    if (stopping.aborted) return;
-    ended();
-    logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed');
-  });
-  // What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
-  const freed = isRestart ? indices(drainShards).map(drainJobId) : [];
-  runWorker(consumer, Promise.resolve(freed), logger);
-  return {
-    close: (closeMs) => {
-      clearInterval(timer);
-      return consumer.close(closeMs);
+    enqueueMs: sweepMs,
+    enqueueFailed: (err) => logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later'),
+    failed: (err, job) => logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed'),
+    handlers: (access) => {
+      const sweep = createSweep(outbox, partitions, (shard) => armShard(access.queue, shard));
+      return {
+        work: createWork(options, access),
+        enqueue: () => sweep(performance.now()),
+        // The next block may be due immediately.
+        completed: (enqueue) => enqueue(),
+        // What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
+        free: () => freeJobs(access, indices(drainShards).map(drainJobId)),
+        waiting: async () => {
+          const backlog = await outbox.backlog(indices(partitions));
+          const heads = backlog.flatMap(({ partition, head, length, due }) =>
+            length + due > 0 ? [`${partition} ${head} ${due}`] : [],
+          );
+          return heads.length === 0 ? null : heads.join();
+        },
+      };
     },
+  });
+}
+
+function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAccess<DrainJobData>) {
+  /** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits for the first. */
+  const turns = new Map<number, Promise<DrainResult>>();
+  return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
+    const { v, shard, batch } = job.data;
+    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
+    const save = (fixed: FixedBatch): Promise<void> => keepBatch(access, job, token, fixed);
+    const span = spans?.('job') ?? null;
+    const task = { partitions: partitionsOf(shard, partitions), batch, save, signal, span };
+    const run = () => ending(span, drain(task));
+    const turn = turns.get(shard)?.then(run, run) ?? run();
+    turns.set(shard, turn);
+    return turn;
   };
 }
 
@@ -184,8 +157,8 @@ return 1
 `;
 
 async function keepBatch(
-  { connection, queue }: Pick<Consumer<DrainJobData, DrainResult>, 'connection' | 'queue'>,
-  job: Job<DrainJobData, DrainResult>,
+  { connection, queue }: QueueAccess<DrainJobData>,
+  job: DrainJob,
   token: string,
   batch: FixedBatch,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 /** Work that comes every so often, of which one run goes on at a time, wherever. */
 import type { Queue } from 'bullmq';
 import type { Logger } from '../telemetry.js';
-import { type Consumer, openConsumer, openQueue, startWatched, type WatchedConsumer } from './consumer.js';
+import { type Consumer, openQueue, startConsumer } from './consumer.js';
 
 /** The job of a dead worker is found within these two together; the run is then repeated, which does no harm. */
 const lockMs = 10_000;
@@ -13,7 +13,7 @@ const slackMs = 5000;
 /** A Redis that took over may know of no schedule, or have lost its next job. Setting one that is there does nothing. */
 const rescheduleMs = 30_000;
 /** Asking costs Redis three commands. */
-const lookMs = 5000;
+const watchMs = 5000;
 
 export interface Schedule {
   /** Of the queue, also the schedule's and the job's. */
@@ -61,11 +61,13 @@ export interface ScheduledRunsOptions {
 }
 
 /** Closing gives a run its signal; a later process repeats it or goes on. @throws nothing while Redis is unavailable */
-export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOptions): WatchedConsumer {
-  const { name, areShort = false } = schedule;
-  const { everyMs, blocked, logger } = options;
+export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOptions): Consumer {
+  const { name, attempts, firstRetryMs, failure, recovery, areShort = false } = schedule;
+  const { redisUrl, everyMs, blocked, logger } = options;
+  const backoff = { type: 'exponential', delay: firstRetryMs };
   /** A run that has not ended, until one ends. */
   let open: string | null = null;
+  let isFailing = false;
   const run = async (signal: AbortSignal): Promise<void> => {
     const reason = blocked?.() ?? null;
     if (reason !== null) throw new Error(`no ${name}: ${reason}`);
@@ -74,63 +76,28 @@ export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOpt
       open = null;
     });
   };
-  return startWatched({
-    name: `the schedule of ${name}`,
-    start: (isRestart) => startConsumer(schedule, { ...options, run }, isRestart),
-    waiting: async ({ queue }) => (areShort && open !== null ? open : overdue(queue, everyMs)),
-    logger,
-    lookMs,
-  });
-}
-
-function startConsumer(schedule: Schedule, options: ScheduledRunsOptions, isRestart: boolean) {
-  const { name, attempts, firstRetryMs } = schedule;
-  const { everyMs, run, logger } = options;
-  const backoff = { type: 'exponential', delay: firstRetryMs };
-  const consumer = openConsumer<object, unknown>({
-    ...options,
+  return startConsumer<object, unknown>({
+    ...{ name: `the schedule of ${name}`, redisUrl, logger, watchMs, enqueueMs: rescheduleMs },
     openQueue: (connection) => openQueue(name, connection, { attempts, backoff }),
-    work: (_job, _token, signal) => run(signal),
     worker: { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalled },
-  });
-  const { connection, queue, worker, stopping } = consumer;
-  logRuns(consumer, schedule, logger);
-  const set = (): Promise<void> =>
-    setSchedule(queue, everyMs).catch((error: unknown) => {
-      if (!stopping.aborted) logger.error({ err: error }, `runs of ${name} are not scheduled`);
-    });
-  connection.on('ready', set);
-  const timer = setInterval(set, rescheduleMs);
-  const begin = async (): Promise<void> => {
-    if (isRestart) await free(queue);
-    void set();
-    if (everyMs > 0) await worker.run();
-  };
-  begin().catch((error: unknown) => logger.debug({ err: error }, `${name} worker`));
-  return {
-    queue,
-    close: (finishMs: number) => {
-      clearInterval(timer);
-      return consumer.close(finishMs);
+    isOff: everyMs === 0,
+    enqueueFailed: (error) => logger.error({ err: error }, `runs of ${name} are not scheduled`),
+    failed: (error, job) => {
+      const level = isFailing && areShort ? 'debug' : 'warn';
+      logger[level]({ err: error, attempt: job?.attemptsMade }, failure);
+      isFailing = true;
     },
-  };
-}
-
-function logRuns(
-  { worker, stopping }: Consumer<object, unknown>,
-  { failure, recovery, areShort = false }: Schedule,
-  logger: Logger,
-): void {
-  let isFailing = false;
-  worker.on('failed', (job, error) => {
-    if (stopping.aborted) return;
-    const level = isFailing && areShort ? 'debug' : 'warn';
-    logger[level]({ err: error, attempt: job?.attemptsMade }, failure);
-    isFailing = true;
-  });
-  worker.on('completed', () => {
-    if (isFailing && recovery !== undefined) logger.info(recovery);
-    isFailing = false;
+    handlers: ({ queue }) => ({
+      work: (_job, _token, signal) => run(signal),
+      enqueue: () => setSchedule(queue, everyMs),
+      completed: () => {
+        if (isFailing && recovery !== undefined) logger.info(recovery);
+        isFailing = false;
+      },
+      // With its next run, which may be where no worker finds it.
+      free: () => queue.removeJobScheduler(name),
+      waiting: async () => (areShort && open !== null ? open : overdue(queue, everyMs)),
+    }),
   });
 }
 
@@ -139,12 +106,6 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
   await queue.setGlobalConcurrency(1);
   if (everyMs === 0) await queue.removeJobScheduler(queue.name);
   else await queue.upsertJobScheduler(queue.name, { every: everyMs });
-}
-
-/** Removes what keeps runs from coming: a paused queue, and a schedule with its next run where nobody finds it. */
-async function free(queue: Queue<object>): Promise<void> {
-  if (await queue.isPaused()) await queue.resume();
-  await queue.removeJobScheduler(queue.name);
 }
 
 /**

@@ -11,7 +11,7 @@ import {
   drainShards,
   queuePrefix,
 } from '../../src/contracts/jobs.js';
-import type { WatchedConsumer } from '../../src/jobs/consumer.js';
+import type { Consumer } from '../../src/jobs/consumer.js';
 import { startDeliveries } from '../../src/jobs/deliveries.js';
 import { openDrainQueue, startDrains } from '../../src/jobs/drain-queue.js';
 import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
@@ -46,7 +46,7 @@ function watched(
   redisUrl: string,
   outbox: Outbox,
   drain: DrainShard = takeAll(outbox),
-): WatchedConsumer {
+): Consumer {
   const pipeline = startDrains({ redisUrl, partitions, outbox, drain, logger });
   t.after(() => pipeline.close());
   return pipeline;
