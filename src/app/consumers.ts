@@ -1,9 +1,11 @@
 /** What moves by itself in a process, over the engine's connections: draining, the journal, fits, audits, retention. */
 import { createFitPool } from '../compute/run-threads.js';
+import { createSendingThread } from '../compute/threads.js';
 import type { Config } from '../config.js';
 import { dayMs } from '../domain/base/common.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import type { Consumer } from '../jobs/consumer.js';
+import { endpointsTogether, startDeliveries } from '../jobs/deliveries.js';
 import { startDrains } from '../jobs/drain-queue.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { within } from '../lifecycle.js';
@@ -15,7 +17,9 @@ import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
 import type { Figures } from '../services/read/figures.js';
 import { createFactsRecorder } from '../services/rebuild/record-facts.js';
+import { createDeliverer } from '../services/webhooks/deliver.js';
 import { createForgetting } from '../services/webhooks/forget.js';
+import { createHandOut } from '../services/webhooks/hand-out.js';
 import { createKeyStore } from '../store/access/api-keys.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
@@ -24,6 +28,7 @@ import { createModelPublisher } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
 import { reportOnce } from '../store/redis/recent.js';
 import { createEndpointStore } from '../store/webhooks/endpoints.js';
+import { createEventStreams } from '../store/webhooks/event-streams.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
@@ -34,7 +39,7 @@ import { tenantsWithAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import type { Engine } from './engine.js';
 import { auditOnce, retainOnce } from './maintenance.js';
-import { startWebhooks } from './webhooks.js';
+import { byLabel, type Consumers } from './metrics.js';
 
 const hourMs = dayMs / 24;
 /** There is something to drop once a month; a month that had to wait is soon tried again. */
@@ -46,9 +51,6 @@ const shortRunMs = 15_000;
 const goalsMs = 5000;
 /** Of the time that the stop gives, the part for the run in hand and a last one; what they leave stays in Redis. */
 const journalStopShare = 2 / 3;
-
-/** By the name that figures have. */
-export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
 
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
@@ -82,6 +84,27 @@ export function startPipeline(engine: Engine): Consumer {
   const pipeline = startDrains({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger, spans });
   engine.closers.add('pipeline', () => pipeline.close());
   return pipeline;
+}
+
+/** Hands events to endpoints, and sends them. */
+function startWebhooks(
+  { redis, partitions, endpoints: { redisUrl }, webhooks: endpoints, logger, closers }: Engine,
+  { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
+  figures: Figures,
+): Consumer {
+  const thread = createSendingThread(endpointsTogether, logger);
+  closers.add('sending of webhooks', () => thread.close());
+  const messages = createMessageStore(redis);
+  const streams = createEventStreams(redis, partitions);
+  const counts = { delivered: 0, failed: 0, given_up: 0 };
+  const deliver = createDeliverer({ endpoints, messages, send: thread.send, allowPrivate, counts, logger });
+  const handOut = createHandOut({ streams, endpoints, messages, logger });
+  const { endpointsDue } = messages;
+  const deliveries = startDeliveries({ redisUrl, handOut, endpointsDue, deliver, logger });
+  closers.add('delivery of webhooks', () => deliveries.close());
+  figures.add('webhooks_total', () => byLabel('outcome', counts));
+  figures.add('webhook_events_waiting', () => streams.waiting());
+  return deliveries;
 }
 
 /** Only while the state in Redis can be used: versions would start again, beside those in ClickHouse. */

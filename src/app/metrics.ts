@@ -1,7 +1,7 @@
 /** The figures of a process, and of the deployment as it sees it, in the Prometheus text format (docs/operations.md). */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { singleFlight } from '../concurrency.js';
-import type { StallCounts } from '../jobs/consumer.js';
+import type { Consumer, StallCounts } from '../jobs/consumer.js';
 import {
   type FigureName,
   type Figures,
@@ -12,7 +12,6 @@ import {
 import { serverProbes } from '../services/read/health.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
 import { memoryOf, nearestToFull } from '../store/redis/server-info.js';
-import type { Consumers } from './consumers.js';
 import type { Engine } from './engine.js';
 
 /** The figures of a process, as they also go from one process to another. */
@@ -107,6 +106,9 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
 
 export const addClickhouseEnds = (figures: Figures, ends: Readonly<Record<string, number>>): void =>
   figures.add('clickhouse_restarts_total', () => byLabel('reason', ends));
+
+/** By the label that their figures have. */
+export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
 
 export function addStallFigures(figures: Figures, consumers: Consumers): void {
   const all = Object.entries(consumers);
