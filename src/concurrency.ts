@@ -1,10 +1,7 @@
 import { unavailable } from './errors.js';
 import { createFairQueue, type Queued } from './fair-queue.js';
 
-/**
- * Calls that come while one with the same name is running share its outcome, so a crowd that asks the same costs one call.
- * @param make settles in bounded time
- */
+/** Concurrent calls with the same name share one outcome. @param make settles in bounded time */
 export function singleFlights<More extends unknown[], Value>(
   make: (name: string, ...more: More) => Promise<Value>,
 ): (name: string, ...more: More) => Promise<Value> {
@@ -16,7 +13,7 @@ export function singleFlights<More extends unknown[], Value>(
   };
 }
 
-/** Calls of one name that come before `ready` has resolved share one `make`, which begins then: none gets what is older than its call. */
+/** Calls of one name share one `make` until `ready` has resolved. No call gets a value older than itself. */
 export function sharedStart<Ready, Value>(
   ready: () => Promise<Ready>,
   make: (ready: Ready, name: string) => Promise<Value>,

@@ -6,10 +6,7 @@ type TenantQueue<Item> = { readonly items: Item[]; weight: number; served: numbe
 
 export type FairQueue<Item extends Queued> = ReturnType<typeof createFairQueue<Item>>;
 
-/**
- * The tenant that was served least is next, and the items of one tenant keep their order. A tenant that comes back starts at
- * the queue's level: its idle time earns nothing.
- */
+/** The least served tenant is next. A returning tenant starts at the queue's level: idle time earns nothing. */
 export function createFairQueue<Item extends Queued>() {
   /** A tenant without items stays while it was served more than the level. */
   const queues = new Map<string, TenantQueue<Item>>();
@@ -55,10 +52,7 @@ export function createFairQueue<Item extends Queued>() {
       level = Math.max(level, next.served);
       return removeFrom(next, 0, 1, true)[0];
     },
-    /**
-     * Removes and returns the first items of each tenant, of the one that was served least first.
-     * @param mayGo called for each item in turn; a tenant's first refused item ends its turn
-     */
+    /** Removes and returns the first items of each tenant until `mayGo` rejects one; least served tenants first. */
     takeAll: (mayGo: (item: Item) => boolean): Item[] => {
       const taken: Item[] = [];
       for (const queue of [...nonEmpty()].sort((a, b) => a.served - b.served)) {

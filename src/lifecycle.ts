@@ -82,10 +82,8 @@ async function closeOne(name: string, close: Closer, limitMs: number, logger: Lo
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
 
 /**
- * Connects signals and stray errors with the closers. The first SIGTERM or SIGINT closes everything and exits with 0 (1 when
- * something did not close cleanly); one within the next second changes nothing; a later one exits at once with 1. An uncaught
- * error is logged and closes everything with exit code 1.
- * @param now milliseconds
+ * The first SIGTERM or SIGINT closes everything and exits with 0, or 1 if a closer failed. A signal within the next second is
+ * ignored; a later one exits immediately with 1. An uncaught error is logged and closes everything with exit code 1.
  * @returns `shutdown(exitCode)`, which resolves after `exit` was called
  */
 export function installShutdown(

@@ -1,7 +1,4 @@
-/**
- * Long work in slices, for it shares the event loop with everybody's answers. In each turn of the loop one slice has its turn,
- * whoever asks.
- */
+/** Runs long work in slices between requests: one slice, of one caller, in each turn of the event loop. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const sliceMs = 1;

@@ -1,6 +1,6 @@
 /**
- * Makes stack traces name the sources. Node's own --enable-source-maps reads and parses the map of every file when the file
- * is loaded, a tenth of what a start costs; this reads a map when an error that went through its file is shown.
+ * Maps stack traces to the sources. Reads a source map only when an error is shown: Node's --enable-source-maps parses the map
+ * of every loaded file, a tenth of the startup cost.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { SourceMap, type SourceMapping } from 'node:module';

@@ -3,10 +3,9 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 export type { Logger };
 
 /**
- * JSON lines on standard error, so that standard output holds results only. Callers never pass request bodies or keys; the
- * paths below are the second fence.
+ * Logs JSON lines to standard error: standard output holds results only. Callers never pass request bodies or keys; the
+ * redacted paths are a second safeguard.
  * @param level one of pino's levels, or `silent`
- * @param output where lines go instead
  */
 export function createLogger(
   level: string,

@@ -62,8 +62,8 @@ const defaultNiceness = 5;
 const readyMs = 120_000;
 
 /**
- * Starts the ClickHouse engine behind its HTTP interface on loopback and keeps it running.
- * It leads its own process group and ends by itself when the channel to it does, so with this process.
+ * Starts ClickHouse's engine behind its HTTP interface on loopback and keeps it running, in its own process group. The child
+ * exits when its IPC channel closes, so it never outlives this process.
  */
 export function startClickhouse(
   options: ClickhouseOptions,

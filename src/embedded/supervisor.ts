@@ -44,10 +44,7 @@ const killMarginMs = 250;
 
 type Life = ReturnType<typeof begin>;
 
-/**
- * Starts a child process and starts it again whenever it dies, until `stop`.
- * The first start is not repeated: its failure is the caller's to report.
- */
+/** Starts a child process and restarts it whenever it dies, until `stop`. A failed first start is not repeated. */
 export function supervise(spec: ChildSpec): Supervised {
   const { name, logger, minDelayMs = 100, maxDelayMs = 5_000 } = spec;
   const stopping = new AbortController();

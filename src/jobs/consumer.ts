@@ -18,10 +18,9 @@ const releaseMs = 1000;
 const disconnectMs = 500;
 
 /**
- * Connection for queues, which BullMQ duplicates where it blocks; whoever connects disconnects.
- *
- * @param stopped once true, a lost connection is not made again: BullMQ waits for a reply to its farewell
+ * Connection for queues, which BullMQ duplicates for blocking commands. The caller disconnects it.
  * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
+ * @param stopped once true, a lost connection is not restored: BullMQ would wait for a last reply
  */
 export function connectQueues(url: string, logger: Logger, stopped: () => boolean): Redis | Cluster {
   const retryStrategy = (attempt: number): number | null =>

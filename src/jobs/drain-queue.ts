@@ -31,10 +31,7 @@ const finishMs = 3000;
 
 /** A few rows are drained about once a second, so that an answer is soon to be seen. */
 const restMs = 900;
-/**
- * A block of a hundred rows costs ClickHouse almost as much as one of thousands, and small parts are merged again and again:
- * where rows keep coming, longer rests make fewer and larger blocks.
- */
+/** While rows keep coming, longer rests make larger blocks: 100 rows cost ClickHouse almost as much as thousands. */
 const busyRows = 200;
 const busyRestMs = 2000;
 /** This many rows do not wait for the second to end. */
@@ -120,11 +117,7 @@ export async function armShard(queue: Queue<DrainJobData>, shard: number): Promi
   await queue.add('drain', { v: 1, shard, batch: null }, { jobId: drainJobId(shard) });
 }
 
-/**
- * Starts the jobs of shards in which rows or erasures wait, also one that the queue has forgotten.
- *
- * @returns looks once, at `now` on a clock in milliseconds that only goes forward
- */
+/** @returns starts the jobs of shards with waiting rows or erasures; `now` is a monotonic clock in milliseconds */
 export function createSweep(
   outbox: Pick<Outbox, 'backlog'>,
   partitions: number,

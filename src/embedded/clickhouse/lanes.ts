@@ -158,10 +158,7 @@ function createLane(max: number) {
 
 export type Lanes = ReturnType<typeof startLanes>;
 
-/**
- * Starts the two threads that any service needs at once; others when they are needed first: each costs 50 ms of CPU. The data
- * folder has to be open before the first job.
- */
+/** Starts two threads, the others on first use: each costs 50 ms of CPU. The data folder must be open before the first job. */
 export function startLanes(dataDir: string, endings: Endings) {
   const lanes = {
     write: createLane(maxThreads.write),

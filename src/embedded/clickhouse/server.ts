@@ -13,10 +13,7 @@ import { type Lanes, startLanes } from './lanes.js';
 import { overrunOf } from './overruns.js';
 import { literal, quotedName } from './sql.js';
 
-/*
- * The embedded ClickHouse server: one process, one data folder, the ClickHouse HTTP interface on loopback. It speaks with
- * its parent over Node's channel, takes StartOptions first, and stops when the channel closes or on SIGTERM.
- */
+/* The embedded ClickHouse server. Receives StartOptions over Node's IPC channel; stops when that closes, or on SIGTERM. */
 
 /** For all queries and merges together, beside what an analyst's may take. */
 const serviceMemoryBytes = 4_000_000_000;

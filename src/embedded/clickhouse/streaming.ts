@@ -20,9 +20,8 @@ const unusual =
 const lastFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
 
 /**
- * The format, in small letters, in which an answer may be sent block by block for sure; null is always right, only slower
- * and bounded.
- * @param fallback the format where the statement has none
+ * The lower-case format in which a result can safely be streamed; null is always correct, but slower and limited in size.
+ * @param fallback the format if the statement has none
  * @param settings names of the request's settings
  */
 export function streamedFormat(statement: string, fallback: string, settings: string): string | null {

@@ -1,7 +1,6 @@
 /**
- * Sends an endpoint's messages in waves: a wave is sent side by side and settled together, and has one message of a learner, so
- * that a learner's arrive in their order where none fails. A message is sent until the endpoint has confirmed it, by the schedule of
- * standardwebhooks.com; what was sent when a process died is sent again.
+ * Sends an endpoint's messages in waves. A wave is sent in parallel, settled together, and has at most one message of a
+ * learner, to keep their order. Retries follow standardwebhooks.com; messages in flight when a process died are sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';

@@ -1,7 +1,4 @@
-/**
- * Hands events to the endpoints of their tenants, as messages, and removes them where they waited. Whatever is killed in between
- * leaves them there, and the next run finds the messages by their ids.
- */
+/** Turns events into messages of their tenants' endpoints, then removes the events. Idempotent by id if killed in between. */
 import { allEnded } from '../../concurrency.js';
 import { ApiError } from '../../errors.js';
 import { groupedBy } from '../../lists.js';

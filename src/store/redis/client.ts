@@ -12,8 +12,8 @@ import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
 import { unavailable } from '../../errors.js';
 
 /**
- * Makes reading strings fast again. ioredis has a class that extends String, for which V8 (Node 20, 22) turns String.prototype
- * into a dictionary: an answer takes a tenth longer. About ten reads through an object of it, in a function, end that.
+ * ioredis has a class that extends String, so V8 (Node 20, 22) turns String.prototype into a dictionary: an answer takes a
+ * tenth longer. About ten reads through an object of it, in a function, end that.
  */
 function makeStringsFast(): void {
   const text = Object('') as string;

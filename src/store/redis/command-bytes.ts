@@ -22,11 +22,7 @@ const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 
 
 export type CommandBytes = ReturnType<typeof createCommandBytes>;
 
-/**
- * Commands as Redis reads them (RESP), written into one buffer: on the path of every answer, an object and a promise for
- * each command would cost more than the command.
- * @param size initial bytes; the buffer grows
- */
+/** Encodes commands (RESP) into one buffer: an object and a promise per command would cost more than the command. */
 export function createCommandBytes(size: number) {
   let buffer = takeBuffer(size);
   let end = 0;

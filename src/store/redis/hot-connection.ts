@@ -1,6 +1,6 @@
 /**
- * Connections for the commands of answers. ioredis connects, authenticates, encrypts and reconnects; commands and replies
- * bypass it: its objects, queue and dispatch cost a worker more than all that it does with them.
+ * Connections for the commands of answers. ioredis connects, authenticates, encrypts and reconnects. Commands and replies
+ * bypass it: its objects, queue and dispatch dominate a worker's CPU time.
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';

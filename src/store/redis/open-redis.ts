@@ -9,11 +9,7 @@ import { connectRedis, onCause, type RedisClient, whenReady } from './client.js'
 
 const readyTimeoutMs = 10_000;
 
-/**
- * Connects, waits until Redis serves, and logs when the connection is lost and when it is back.
- * @param check done before anything else over the connection
- * @throws StartError with the reason
- */
+/** Waits until Redis serves, then runs `check`. Logs lost and restored connections. @throws StartError with the reason */
 export async function openRedis(
   url: string,
   { logger, closers }: { readonly logger: Logger; readonly closers: Closers },
