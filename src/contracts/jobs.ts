@@ -1,7 +1,4 @@
-/**
- * Payloads of jobs, with their version. Rolling deployments: a newer process reads every older version named here; an older
- * process fails the attempt of a newer one, and the job waits. So add a version, never change one.
- */
+/** Payloads of jobs, with their version. A process that does not know a job's version fails the attempt, and the job waits. */
 
 /** The hash tag keeps a queue on one node of a Redis Cluster. */
 export const queuePrefix = '{bull-0}';

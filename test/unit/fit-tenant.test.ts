@@ -114,6 +114,13 @@ for (const learners of [1, 2, 5]) {
   });
 }
 
+test('a model of another format is rejected', () => {
+  for (const format of [2, 4]) {
+    const text = encodeModel(unfittedModel).replace('"format":3', `"format":${format}`);
+    assert.throws(() => decodeModel(text), /the stored model cannot be read: \/format/);
+  }
+});
+
 test('a stored model of which the end is missing is refused, wherever it breaks off', () => {
   const skills = new Map(['a', 'b', 'c'].map((skillId) => [skillId, skillModelOf(unfittedModel, skillId)]));
   for (const model of [unfittedModel, { ...unfittedModel, skills }]) {

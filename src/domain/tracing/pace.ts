@@ -10,7 +10,7 @@ export const noTimes = {
   /** Mean of ln seconds, and the sum of squared deviations from it. */
   logMean: 0,
   logM2: 0,
-  /** Correct answers. A model of an earlier version has an estimate, with a fraction. */
+  /** Correct answers. */
   correct: 0,
 };
 

@@ -104,7 +104,7 @@ function packItem(item: ItemModel): Buffer {
   return record;
 }
 
-/** An item that only online answers made has counters alone, and one of an earlier version no terms of runs. */
+/** A record ends after the counters, after the slopes or after the terms of runs if what follows would be empty. */
 function unpackItem(record: Buffer): ItemModel {
   const figure = (at: number): number => (record.length < at + 4 ? 0 : record.readFloatLE(at));
   const pairs = indices(Math.max(0, record.length - pairsAt) / pairBytes).map((i) => pairsAt + pairBytes * i);

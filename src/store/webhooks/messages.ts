@@ -32,7 +32,7 @@ const State = Type.Object({
   tries: Type.Integer(),
   /** Status of the last response; null where there was none. */
   lastStatus: nullable(Type.Integer()),
-  /** Why there was none. Absent before the first try, and in what earlier versions wrote. */
+  /** Why there was none. Absent before the first try. */
   lastError: Type.Optional(nullable(Type.String())),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });

@@ -48,8 +48,7 @@ ORDER BY tenant, user_id LIMIT ${learnersTogether} WITH TIES`;
 
 const selectCatalogue = `SELECT tenant, skill_id AS skillId, revision,
   toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name, nullIf(toString(section), '') AS section, weight,
-  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip,
-  ifNull(p_forget, 0) AS pForget
+  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip, p_forget AS pForget
 FROM skill_catalogue ORDER BY tenant, skill_id`;
 
 const selectWebhooks = `SELECT tenant, webhook_id AS id, url, splitByChar(' ', event_types) AS eventTypes, description,
