@@ -237,12 +237,18 @@ function goalOf(record: string | null): ExportRecord[] {
 
 /** Items are known only by a hash of their id. */
 function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): ExportRecord[] {
-  const { activity, ...rest } = learner;
+  const { activity, trace, ...rest } = learner;
   const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => {
     return { type: 'skill', skillId, ...skill, lastAttemptAt: timeOf(skill.lastAttemptAt) };
   };
   return [
-    { type: 'learner', ...rest, activity: { day: activity.day, halves: [...activity.halves] } },
+    {
+      type: 'learner',
+      ...rest,
+      // Format 1 of an export has the number of answers here as well.
+      trace: { ...trace, course: { answers: learner.attempts, ...trace.course } },
+      activity: { day: activity.day, halves: [...activity.halves] },
+    },
     ...skills.map(skillOf),
     ...goalOf(goalRecord),
     ...Array.from(items, ([itemHash, { trace }]): ExportRecord => ({ type: 'item', itemHash, ...trace })),

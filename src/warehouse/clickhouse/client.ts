@@ -76,6 +76,16 @@ export async function selectRows<Row>(
   return result.json<Row>();
 }
 
+/** @returns lines of TabSeparated */
+export async function selectText(
+  client: ClickHouseClient,
+  query: string,
+  options: StatementOptions,
+): Promise<string> {
+  const result = await client.query({ ...clientOptions(query, options), format: 'TabSeparated' });
+  return result.text();
+}
+
 /** The first column of the first row; 0 where there is no row. */
 export async function selectNumber(
   client: ClickHouseClient,

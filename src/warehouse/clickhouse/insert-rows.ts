@@ -100,3 +100,17 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
     throw new ContentRefused(error.type ?? error.code);
   }
 }
+
+/** Resolves when the rows are on the disk. @param values objects of the named columns */
+export const insertObjects = (
+  client: ClickHouseClient,
+  table: string,
+  values: readonly object[],
+  settings: ClickHouseSettings = {},
+) =>
+  client.insert({
+    table,
+    format: 'JSONEachRow',
+    values,
+    clickhouse_settings: { async_insert: 0, wait_end_of_query: 1, ...settings },
+  });

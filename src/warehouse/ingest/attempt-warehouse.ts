@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { outboxColumns, rowColumns } from '../../contracts/attempt-row.js';
 import type { OutboxRange } from '../../contracts/jobs.js';
-import { selectNumber, syncReplicas } from '../clickhouse/client.js';
+import { selectNumber, selectText, syncReplicas } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/ddl.js';
 import { insertRows, oneBlock } from '../clickhouse/insert-rows.js';
 import { rollups } from '../schema/rollups.js';
@@ -33,9 +33,8 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
   /** Which rows of the ranges the table has, each as `partition\tms\tseq`. */
   presentRows: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>> => {
     const query = `SELECT partition_id, outbox_ms, outbox_seq FROM attempts WHERE ${inRanges(ranges)}`;
-    const options = signal && { abort_signal: signal };
-    const result = await client.query({ query, format: 'TabSeparated', ...options });
-    return new Set((await result.text()).split('\n').filter((line) => line !== ''));
+    const lines = await selectText(client, query, { signal });
+    return new Set(lines.split('\n').filter((line) => line !== ''));
   },
 
   /**

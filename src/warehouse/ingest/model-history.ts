@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
-import { insertUntilThere } from '../clickhouse/insert-rows.js';
+import { insertObjects, insertUntilThere } from '../clickhouse/insert-rows.js';
 import { modelVersions, skillParameters } from '../schema/tables.js';
 
 export type ModelHistory = ReturnType<typeof createModelHistory>;
@@ -38,13 +38,9 @@ async function insertOnce(
   if (values.length === 0) return;
   const isMissing = async () => (await selectNumber(client, query, { params: { tenant, value } })) === 0;
   await insertUntilThere(table, isMissing, (token) =>
-    client.insert({
-      ...{ table, format: 'JSONEachRow', values },
-      clickhouse_settings: {
-        ...{ async_insert: 0, wait_end_of_query: 1 },
-        // With its time: where a tenant's models were removed, another one gets the number again.
-        insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
-      },
+    insertObjects(client, table, values, {
+      // With its time: where a tenant's models were removed, another one gets the number again.
+      insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
     }),
   );
 }

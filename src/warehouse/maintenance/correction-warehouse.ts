@@ -6,6 +6,7 @@ import type { ListedErasure } from '../../contracts/responses/access.js';
 import { distinct } from '../../lists.js';
 import { callersTime, runStatement, selectRows, sqlTime, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, quote } from '../clickhouse/ddl.js';
+import { insertObjects } from '../clickhouse/insert-rows.js';
 import { type RollupPart, repairPart } from '../ingest/repair.js';
 import type { TenantRead } from '../reads/tenant-read.js';
 import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
@@ -101,18 +102,14 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
     prove: (rows: readonly CorrectedRows[]): Promise<Counts[]> => countEnded(client, learnerTables, rows),
     proofOf: (rows: CorrectedRows): ErasureProof => ({ query: provingQuery, parameters: parametersOf(rows) }),
     keep: async (receipts: readonly ErasureReceipt[]): Promise<void> => {
-      await client.insert({
-        table: erasures.name,
-        format: 'JSONEachRow',
-        values: receipts.map((receipt) => ({
-          tenant: receipt.tenant,
-          erasure_id: receipt.id,
-          requested_at: sqlTime(receipt.requestedAt),
-          done_at: sqlTime(receipt.doneAt),
-          receipt: JSON.stringify(receipt),
-        })),
-        clickhouse_settings: { async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
-      });
+      const rows = receipts.map((receipt) => ({
+        tenant: receipt.tenant,
+        erasure_id: receipt.id,
+        requested_at: sqlTime(receipt.requestedAt),
+        done_at: sqlTime(receipt.doneAt),
+        receipt: JSON.stringify(receipt),
+      }));
+      await insertObjects(client, erasures.name, rows, { insert_deduplicate: 0 });
     },
     /**
      * Begins to rewrite the parts that have masked rows. A deleted row is masked until its part is merged, which may be

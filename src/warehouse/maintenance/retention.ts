@@ -3,6 +3,7 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/ddl.js';
+import { insertObjects } from '../clickhouse/insert-rows.js';
 import { readLearners } from '../reads/attempt-pages.js';
 import { archivedMonth } from '../reads/presence.js';
 import { rollupColumns, selectRollup } from '../schema/rollup.js';
@@ -70,14 +71,10 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       readLearners(client, ofPage, { ...page, reach: monthAfter(month) }, arrivedInReach),
     saveSnapshots: async (month: number, snapshots: readonly LearnerSnapshot[]): Promise<void> => {
       if (snapshots.length === 0) return;
-      await client.insert({
-        table: learnerSnapshots.name,
-        columns: ['tenant', 'user_id', 'partition_id', 'learner_seq', 'month', 'state'],
-        format: 'JSONCompactEachRow',
-        values: snapshots.map(({ tenant, userId, partition, learnerSeq, state }) => [
-          ...[tenant, userId, partition, learnerSeq, month, state],
-        ]),
-      });
+      const rows = snapshots.map(({ tenant, userId, partition, learnerSeq, state }) => ({
+        ...{ tenant, user_id: userId, partition_id: partition, learner_seq: learnerSeq, month, state },
+      }));
+      await insertObjects(client, learnerSnapshots.name, rows);
     },
     /** Writes the sums that the learners' answers of the month make; they count when the month is archived. */
     archive: (month: number, page: LearnerPage) =>

@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { allScopes, type DeploymentFacts, type StoredKey } from '../../contracts/access.js';
 import { selectRows } from '../clickhouse/client.js';
+import { insertObjects } from '../clickhouse/insert-rows.js';
 import { apiKeys, deployments, xapiMappings } from '../schema/tables.js';
 
 type KeyRow = Omit<StoredKey, 'keyHash' | 'scopes' | 'development'> & { scopes: string; sealed: string };
@@ -34,13 +35,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
   const select = <Row>(query: string) =>
     selectRows<Row>(client, query, { settings: { date_time_output_format: 'iso' } });
   const insert = (table: string, values: object[]) =>
-    client.insert({
-      ...{ table, format: 'JSONEachRow', values },
-      clickhouse_settings: {
-        ...{ async_insert: 0, insert_deduplicate: 0, wait_end_of_query: 1 },
-        date_time_input_format: 'best_effort',
-      },
-    });
+    insertObjects(client, table, values, { insert_deduplicate: 0, date_time_input_format: 'best_effort' });
   return {
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
     /** Each key as it was recorded last, and how many were sealed with another secret. */

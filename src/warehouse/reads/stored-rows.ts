@@ -5,7 +5,7 @@ import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/a
 import type { ExportRecord } from '../../contracts/export-record.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
-import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
+import { callersTime, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
 import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
 import { archivedDays, isArchived } from '../schema/rollups.js';
 import { attempts, learnerSnapshots } from '../schema/tables.js';
@@ -168,12 +168,5 @@ function decodeNumberedRow(line: string) {
 const readLines = (client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> =>
   readText(client, selectAttempts(order), range);
 
-async function readText(client: ClickHouseClient, query: string, params: object): Promise<string> {
-  const result = await client.query({
-    query,
-    format: 'TabSeparated',
-    query_params: { ...params },
-    abort_signal: AbortSignal.timeout(attemptsTimeoutMs),
-  });
-  return result.text();
-}
+const readText = (client: ClickHouseClient, query: string, params: object): Promise<string> =>
+  selectText(client, query, { params, signal: AbortSignal.timeout(attemptsTimeoutMs) });

@@ -11,6 +11,7 @@ import {
   storedName,
   type View,
 } from '../clickhouse/ddl.js';
+import { insertObjects } from '../clickhouse/insert-rows.js';
 import { type Rollup, selectRollup } from './rollup.js';
 import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
 import * as tables from './tables.js';
@@ -84,13 +85,7 @@ export async function createSchema(client: ClickHouseClient, cluster: Cluster = 
     // A Distributed table is made after the one that it reads.
     else for (const query of group) await run(query);
   }
-  await client.insert({
-    table: schemaMigrations.name,
-    columns: ['version', 'name'],
-    format: 'JSONEachRow',
-    values: [{ version: schemaVersion, name: 'the whole schema' }],
-    clickhouse_settings: { async_insert: 0 },
-  });
+  await insertObjects(client, schemaMigrations.name, [{ version: schemaVersion, name: 'the whole schema' }]);
   return true;
 }
 
