@@ -204,9 +204,7 @@ export class Exchange extends OpenResponse {
    * last header line, and the response stays open until the rest of the body has been read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
-    // The line feed after a header line becomes the last two bytes of the body: white space after a text, ignored after the end
-    // of gzip.
-    // of gzip, where readers stop.
+    // The line feed after a header line becomes the last two bytes of the body: white space after a text, ignored after gzip.
     const length = Buffer.byteLength(answer.body) + 2;
     const lastLine = Buffer.concat([Buffer.from(`${length}\r\n\r\n`), bytesOf(answer.body)]);
     this.closeAfter(answer, 'Content-Length', lastLine);
