@@ -12,14 +12,14 @@ import {
 import { createLogger, type Logger } from '../telemetry.js';
 
 interface Output {
-  write(text: string): unknown;
+  write(text: string, written?: () => void): unknown;
 }
 
 /** What a command has of its process: `process` itself, except in tests, which keep what is written. */
 export type CommandHost = Host & {
   exitCode?: number | string | null | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly stdout: Output & { readonly isTTY?: boolean };
+  readonly stdout: Output & Pick<NodeJS.EventEmitter, 'once'> & { readonly isTTY?: boolean };
   readonly stderr: Output & { readonly isTTY?: boolean; readonly columns?: number };
 };
 
@@ -101,6 +101,7 @@ async function runCommand<Arguments>(
     const isTerminal = stdout.isTTY === true;
     const shown = { showProgress, print, endWith, stderr, isTerminal };
     await work({ config, logger, closers, env: host.env, ...shown }, args);
+    await flush(stdout);
     await shutdown(result);
   } catch (error) {
     // A stop ends connections whose failure is then no news.
@@ -115,6 +116,13 @@ async function runCommand<Arguments>(
     await shutdown(failure);
   }
 }
+
+/** An exit drops what a pipe has not taken yet. Resolves also if the reader has closed the pipe. */
+const flush = (stdout: CommandHost['stdout']): Promise<void> =>
+  new Promise((resolve) => {
+    stdout.once('error', () => resolve());
+    stdout.write('', resolve);
+  });
 
 function progressLine(stderr: CommandHost['stderr']): (text: string) => void {
   let isEmpty = true;

@@ -21,6 +21,14 @@ const refusedBy = (name: string, module: string): Promise<Ended> =>
     ? runCommand(name, {}, '--no-such-option')
     : spawned(name, '--no-such-option');
 
+test('a command writes everything into a pipe whose reader is slow', async () => {
+  // Node's own pipes are sockets, which take more than a pipe of the shell.
+  const line = '"$0" "$1" openapi | { sleep 1; wc -c; }';
+  const piped = spawn('sh', ['-c', line, process.execPath, setup], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [slow, whole] = [await endOf(piped), await runCommand('openapi', {})];
+  assert.deepEqual([slow.err, Number(slow.out)], ['', Buffer.byteLength(whole.out)]);
+});
+
 test('there are commands', () => {
   assert.equal(commands.length, 16);
 });

@@ -32,7 +32,13 @@ async function runOn(isTTY: boolean, name: string, env: Environment, ...args: st
   const host = Object.assign(new EventEmitter(), {
     env: { ...process.env, ...env },
     exitCode: 0,
-    stdout: { isTTY, write: (text: string) => (written.out += text) },
+    stdout: Object.assign(new EventEmitter(), {
+      isTTY,
+      write: (text: string, done?: () => void) => {
+        written.out += text;
+        done?.();
+      },
+    }),
     stderr: { write: (text: string) => (written.err += text) },
     exit: (wanted: number) => {
       code = wanted;
