@@ -69,7 +69,7 @@ function readParked([id, fields]: TextEntry) {
   return {
     ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
     learnerSeq: Number(of('learner_seq')),
-    /** Of the accepted answers; '' where it is not among them (warehouse/schema/attempts.ts, countedRows). */
+    /** Of the accepted answers; '' where it is not among them (warehouse/schema/tables.ts, countedRows). */
     field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
   };
 }

@@ -22,11 +22,11 @@ const schemaVersion = 10;
 
 /** Two processes may record the same version, so readers take the highest. */
 const schemaMigrations = defineTable(
-  'schema_migrations -- Versions of the schema that were reached',
+  'schema_migrations -- Version of the schema in this database',
   `
-    version UInt32 -- Number of the migration
-    name String -- What it brought
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When it was finished
+    version UInt32 -- Version of the schema
+    name String -- What was created
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When it was created
   `,
   { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: '' },
 );
