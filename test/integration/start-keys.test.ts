@@ -161,24 +161,22 @@ test('where others can reach the service no development key is made', LIMIT, asy
 });
 
 test(
-  'a development key of a version that marked none is marked, whatever else is configured',
+  'a development key in store without its mark is marked, whatever else is configured',
   LIMIT,
   async (t) => {
     const { start, store, redis, keyInFile } = await stage(t);
     await start();
     const keyHash = hashKey(keyInFile());
-    const older = {
-      tenant: 'default',
-      requests_per_minute: null,
-      scopes: defaultScopes,
-      created_at: '2026-01-01T00:00:00.000Z',
+    const unmarked = {
+      ...{ tenant: 'default', requestsPerMinute: null, scopes: defaultScopes, development: false },
+      ...{ createdAt: '2026-01-01T00:00:00.000Z', revokedAt: null },
     };
-    await redis.hset(apiKeysKey, keyHash, JSON.stringify(older));
+    await redis.hset(apiKeysKey, keyHash, JSON.stringify(unmarked));
     assert.equal((await store.find(keyHash))?.development, false);
     await start({ HOST: '0.0.0.0', API_KEYS: 'other' });
     const [marked] = await store.list();
     const { createdAt, development, scopes } = marked ?? {};
-    assert.deepEqual([createdAt, development, scopes], [older.created_at, true, allScopes]);
+    assert.deepEqual([createdAt, development, scopes], [unmarked.createdAt, true, allScopes]);
   },
 );
 

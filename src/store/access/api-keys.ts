@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { allScopes, type Grant, type StoredKey } from '../../contracts/access.js';
+import { nullable } from '../../contracts/checked.js';
 import { unavailable } from '../../errors.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -10,33 +11,23 @@ import { replaceField } from '../redis/replace-field.js';
 import { defineScript } from '../redis/script.js';
 
 /** Value of a key's field, which is named by its hash: keys are never stored. */
-const KeyRecord = Type.Object({
-  tenant: Type.String(),
-  requests_per_minute: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
-  scopes: Type.Array(Type.Enum([...allScopes])),
-  development: Type.Optional(Type.Literal(true)),
-  created_at: Type.String(),
-  revoked_at: Type.Optional(Type.String()),
-});
-const keyRecordCheck = Compile(KeyRecord);
+const keyRecordCheck = Compile(
+  Type.Object({
+    tenant: Type.String(),
+    requestsPerMinute: nullable(Type.Integer({ minimum: 1 })),
+    scopes: Type.Array(Type.Enum([...allScopes])),
+    development: Type.Boolean(),
+    createdAt: Type.String(),
+    revokedAt: nullable(Type.String()),
+  }),
+);
 
-const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: StoredKey) =>
-  JSON.stringify({
-    tenant,
-    requests_per_minute: requestsPerMinute,
-    scopes,
-    ...(development && { development }),
-    created_at: createdAt,
-    ...(revokedAt !== null && { revoked_at: revokedAt }),
-  });
+const encode = ({ keyHash: _, ...record }: StoredKey): string => JSON.stringify(record);
 
 function decode(keyHash: string, stored: string): StoredKey {
-  const value: unknown = JSON.parse(stored);
-  if (!keyRecordCheck.Check(value)) throw new Error(`the stored API key ${keyHash} is not readable`);
-  const { tenant, development = false, revoked_at: revokedAt = null, created_at: createdAt } = value;
-  const scopes = allScopes.filter((scope) => value.scopes.includes(scope));
-  const requestsPerMinute = value.requests_per_minute;
-  return { keyHash, tenant, requestsPerMinute, scopes, development, createdAt, revokedAt };
+  const record: unknown = JSON.parse(stored);
+  if (!keyRecordCheck.Check(record)) throw new Error(`the stored API key ${keyHash} is not readable`);
+  return { ...record, keyHash, scopes: allScopes.filter((scope) => record.scopes.includes(scope)) };
 }
 
 /**
