@@ -340,7 +340,7 @@ test('who hands out late leaves nothing of an endpoint that was deleted', async 
   await messages.add(endpoint, [late]);
   await webhooks.remove(endpoint.tenant, endpoint.id);
   await messages.add(endpoint, [late]);
-  const tried = { ...late, tries: 1, lastStatus: 500, status: 'pending' } as const;
+  const tried = { ...late, tries: 1, lastStatus: 500, lastError: null, status: 'pending' } as const;
   assert.equal(await messages.settle(endpoint, [{ message: tried, afterMs: 5000 }]), 0);
   assert.deepEqual(await redis.keys(`${messagesKey(endpoint.id)}:*`), []);
   assert.equal(await redis.zscore(nextTriesKey, `${endpoint.tenant}:${endpoint.id}`), null);

@@ -173,7 +173,7 @@ const describeMessage = ({
   message_id: id,
   ...{ type, status, tries },
   last_status: lastStatus,
-  last_error: lastError ?? null,
+  last_error: lastError,
   next_try_at: nextTryAt === null ? null : timeOf(nextTryAt),
   created_at: timeOf(at),
 });

@@ -32,8 +32,8 @@ const State = Type.Object({
   tries: Type.Integer(),
   /** Status of the last response; null where there was none. */
   lastStatus: nullable(Type.Integer()),
-  /** Why there was none. Absent before the first try. */
-  lastError: Type.Optional(nullable(Type.String())),
+  /** Why there was none; null before the first try. */
+  lastError: nullable(Type.String()),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
 const stateCheck = Compile(State);
@@ -60,7 +60,7 @@ export interface ListedMessage extends MessageState {
   readonly nextTryAt: number | null;
 }
 
-const encode = ({ type, at, tries, lastStatus, lastError, status }: Omit<MessageState, 'id'>): string =>
+const encode = ({ type, at, tries, lastStatus, lastError, status }: MessageState): string =>
   JSON.stringify({ v: 1, type, at, tries, lastStatus, lastError, status });
 
 /** @throws Error for what this version of the service cannot read */
@@ -91,7 +91,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     settle,
     /** Those that are there stay as they are. @returns for how many there was no room */
     add: async (endpoint: EndpointPlace, messages: readonly NewMessage[]): Promise<number> => {
-      const fresh = { tries: 0, lastStatus: null, status: 'pending' } as const;
+      const fresh = { tries: 0, lastStatus: null, lastError: null, status: 'pending' } as const;
       let refused = 0;
       for (const part of inParts(messages, chunk)) {
         const texts = part.flatMap((one) => [one.id, encode({ ...one, ...fresh }), one.body]);
