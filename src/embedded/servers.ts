@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AnalystLimits } from '../contracts/analyst-limits.js';
+import type { Config } from '../config.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { type ClickhouseEnd, startClickhouse } from './clickhouse.js';
@@ -10,17 +10,9 @@ import { ensureRedisServer } from './install-redis.js';
 import { startRedis } from './redis.js';
 import type { ServerOptions, Supervised } from './supervisor.js';
 
-export type ServerSettings = {
-  dataDir: string;
-  redisUrl: string | null;
-  clickhouseUrl: string | null;
-  clickhouseCluster?: string | null | undefined;
-  embeddedRedisPort: number;
-  embeddedClickhousePort: number;
-  embeddedRedisFsync: 'everysec' | 'always';
-  embeddedRedisMaxmemory?: number | undefined;
-  analystLimits?: AnalystLimits | undefined;
-};
+export type ServerSettings = Pick<Config, 'dataDir' | 'redisUrl' | 'clickhouseUrl'> &
+  Pick<Config, 'embeddedRedisPort' | 'embeddedClickhousePort' | 'embeddedRedisFsync'> &
+  Partial<Pick<Config, 'clickhouseCluster' | 'embeddedRedisMaxmemory' | 'analystLimits'>>;
 
 /** How often the embedded ClickHouse ended without being asked to, and was started again. */
 export type ClickhouseEnds = Record<ClickhouseEnd, number>;
