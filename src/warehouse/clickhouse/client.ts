@@ -8,22 +8,22 @@ import {
 import { sliceTurn } from '../../slices.js';
 import { type Cluster, everywhere, storedName } from './ddl.js';
 
-/** Longest that one statement may take; a block of 100,000 rows takes about one second. */
+/** A block of 100,000 rows takes about one second. */
 const requestTimeoutMs = 60_000;
 /** Below the shortest keep-alive of a ClickHouse server (3 s), so that no request meets a closing socket. */
 const idleSocketMs = 2000;
 const maxConnections = 8;
 
-/** What exactly-once rests on, whatever the account's profile says. */
+/** Required for exactly-once, whatever the account's profile sets. */
 const clusterSettings: ClickHouseSettings = {
-  // Done means that the shards have the rows, on most of their replicas: the outbox forgets them then.
+  // An insert is done when most replicas of the shards have the rows: the outbox then deletes them.
   distributed_foreground_insert: 1,
   insert_quorum: 'auto',
-  // Subqueries are asked once, not by every shard of its own rows.
+  // Run subqueries once, not on every shard.
   distributed_product_mode: 'global',
-  // Waits for no replica that is unavailable, which catches up when it is back. Newer than the client's list of values.
+  // Do not wait for unavailable replicas, which catch up later. The client's types lack this value.
   distributed_ddl_output_mode: 'none_only_active' as 'none',
-  // Repairs delete what a subquery names; nobody else changes these rows meanwhile.
+  // Repairs delete by a subquery; no other process changes these rows at the same time.
   allow_nondeterministic_mutations: 1,
   mutations_sync: '1',
 };
@@ -37,7 +37,7 @@ export const connectWarehouse = (
   createClient({
     url,
     application: 'skilltrace',
-    // Errors reach the caller, who logs them with what was being done.
+    // Callers log errors.
     log: { level: ClickHouseLogLevel.OFF },
     request_timeout: timeoutMs,
     max_open_connections: maxConnections,
@@ -46,10 +46,10 @@ export const connectWarehouse = (
     clickhouse_settings: cluster === null ? {} : clusterSettings,
   });
 
-/** Whether the server answers; never throws. */
+/** Never throws. */
 export const isAlive = async (client: ClickHouseClient): Promise<boolean> => (await client.ping()).success;
 
-/** For a read whose answer a caller waits for. */
+/** Timeout of a read for a request. */
 export const callersTime = (): AbortSignal => AbortSignal.timeout(3000);
 
 interface StatementOptions {
@@ -66,7 +66,7 @@ const clientOptions = (query: string, { params, signal, settings }: StatementOpt
   ...(signal && { abort_signal: signal }),
 });
 
-/** @returns the rows, as objects of the named columns; 64-bit integers come as text or number: wrap them */
+/** @returns objects of the named columns. Convert 64-bit integers: they arrive as text or number. */
 export async function selectRows<Row>(
   client: ClickHouseClient,
   query: string,
@@ -86,7 +86,7 @@ export async function selectText(
   return result.text();
 }
 
-/** The first column of the first row; 0 where there is no row. */
+/** The first column of the first row; 0 without a row. */
 export async function selectNumber(
   client: ClickHouseClient,
   query: string,
@@ -96,7 +96,7 @@ export async function selectNumber(
   return Number(Object.values(row)[0] ?? 0);
 }
 
-/** As `selectRows`, as they arrive, so that many of them hold up nobody else. */
+/** Like `selectRows`, but yields between chunks, so that many rows do not block the thread. */
 export async function selectManyRows<Row>(
   client: ClickHouseClient,
   query: string,
@@ -114,7 +114,7 @@ export async function selectManyRows<Row>(
 export const runStatement = (client: ClickHouseClient, query: string, options: StatementOptions = {}) =>
   client.command(clientOptions(query, options));
 
-/** Makes the replicas of a table have all rows that any of them took, whichever is asked next. */
+/** Waits until every replica of a table has the rows of all others. */
 export async function syncReplicas(
   client: ClickHouseClient,
   table: string,
@@ -126,11 +126,11 @@ export async function syncReplicas(
   await runStatement(client, query, { signal });
 }
 
-/** UNKNOWN_DATABASE: nothing was ever stored there. */
+/** UNKNOWN_DATABASE */
 export const isUnknownDatabase = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === '81';
 
-/** Makes the URL's database. Who may not create one needs no right to where the operator has made it. */
+/** Creates the URL's database. If it exists, the account needs no right to create one. */
 export async function ensureDatabase(url: string, cluster: Cluster = null): Promise<void> {
   try {
     await runOnce(url, cluster, 'SELECT 1');

@@ -1,6 +1,6 @@
 /**
- * Tables and views as the schema declares them, and their statements. On a cluster (ADR 17) a replicated table
- * NAME_local on every shard holds the rows, and NAME is a Distributed table over it.
+ * Statements that create tables and views. On a cluster (ADR 17), a replicated table NAME_local on every shard holds the rows,
+ * and NAME is a Distributed table over it.
  */
 
 /** Name of the cluster in the servers' `remote_servers`; null: one server. */
@@ -9,7 +9,7 @@ export type Cluster = string | null;
 export interface Column {
   name: string;
   type: string;
-  /** Without one the server's default (LZ4) holds. */
+  /** Default: the server's (LZ4). */
   codec?: string;
   /** Of a rollup: an expression over `attempts`. */
   source?: string;
@@ -24,16 +24,15 @@ export interface Table {
   indexes?: readonly string[];
   partitionBy?: string;
   orderBy: string;
-  /** Expression that says on which shard of a cluster a row belongs. */
+  /** Expression for the shard of a row. */
   shardBy: string;
-  /** As ClickHouse writes them; empty: none. */
   settings: string;
 }
 
 export interface View {
   name: string;
   comment: string;
-  /** In the order of the query's; without them the columns have no comments. */
+  /** In the order of the query; they carry the comments. */
   columns?: readonly Column[];
   query: string;
 }
@@ -45,7 +44,7 @@ const codecs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Columns as text, one a line: `name Type [codec] [= source] -- meaning`. Lines that begin with `--` go on with a meaning.
+ * Parses columns, one per line: `name Type [codec] [= source] -- meaning`. A line that begins with `--` continues a meaning.
  * @throws Error for a line of another form
  */
 export const columnsOf = (text: string): Column[] =>
@@ -66,21 +65,15 @@ function columnOf(text: string): Column {
   return { name, type, comment, ...(codec && { codec: codecs[codec] }), ...(source && { source }) };
 }
 
-/** On the disk when an insert is done: the outbox and the journal forget a row then. */
+/** After an insert, rows must be on the disk: outbox and journal then delete them. */
 const writtenThrough = 'fsync_after_insert = 1, fsync_part_directory = 1';
 
-/**
- * Also remembers the tokens of blocks (ADR 3). A view's target needs it as well: a repeated block would double the
- * rollup while the raw table stays right.
- */
+/** Also stores the tokens of blocks (ADR 3). Targets of views need it too: a repeated block would double the rollup. */
 export const rememberingTokens = `non_replicated_deduplication_window = 10000, ${writtenThrough}`;
 
 type Layout = Pick<Table, 'engine' | 'orderBy'> & Partial<Table>;
 
-/**
- * A table that is sharded by learner and written through, unless its layout says otherwise.
- * @param title `name -- meaning`
- */
+/** Default: sharded by learner and written through. @param title `name -- meaning` */
 export function defineTable(title: string, columns: string | readonly Column[], layout: Layout): Table {
   const [name = '', comment = ''] = title.split(' -- ');
   return {
@@ -90,11 +83,9 @@ export function defineTable(title: string, columns: string | readonly Column[], 
   };
 }
 
-/** The table that holds the rows. */
 export const storedName = (name: string, cluster: Cluster): string =>
   cluster === null ? name : `${name}_local`;
 
-/** A name as DDL has it that is meant for every server. */
 export const everywhere = (name: string, cluster: Cluster): string =>
   cluster === null ? name : `${name} ON CLUSTER ${cluster}`;
 
@@ -106,7 +97,7 @@ export function createTables(table: Table, cluster: Cluster): string[] {
       ...table,
       name: everywhere(stored, cluster),
       engine: replicated(table.engine),
-      // Replicas share the tokens that they remember.
+      // Replicas share their tokens.
       settings: table.settings.replace('non_replicated_', 'replicated_'),
     }),
     [
@@ -117,7 +108,7 @@ export function createTables(table: Table, cluster: Cluster): string[] {
   ];
 }
 
-/** Arguments of the engine come after the replica's place. */
+/** The engine's arguments follow the path and the name of the replica. */
 const replicated = (engine: string): string =>
   engine.replace(
     /^(\w+)(?:\((.*)\))?$/,
@@ -146,15 +137,14 @@ const declare = ({ name, type, codec, comment }: Column): string =>
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 /**
- * The beginning of a statement that deletes rows; WHERE follows. An ALTER is carried out by one replica of a shard and
- * reaches the others in order. Every replica would apply a DELETE, one that was unavailable when it is back:
- * it would remove what was inserted since.
+ * Begins a statement that deletes rows; WHERE follows. One replica of a shard runs an ALTER, which reaches the others in order. A
+ * DELETE would run on every replica: one that was unavailable would later delete rows that were inserted since.
  */
 export const deleteFrom = (name: string, cluster: Cluster): string =>
   cluster === null
     ? `DELETE FROM ${name}`
     : `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DELETE`;
 
-/** Drops all rows of a partition, which is a number; again, when it is gone, does nothing. */
+/** Drops a partition; does nothing if it is gone. */
 export const dropPartition = (name: string, partition: number, cluster: Cluster): string =>
   `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DROP PARTITION ${partition}`;

@@ -1,13 +1,12 @@
-/** Inserting rows that were written elsewhere, as one block: all of them or none. */
 import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 
-/** More rows than any block has: nothing on the way to the parts may split it. */
+/** More rows than any block has, so that nothing splits a block. */
 const wholeBlock = '1000000';
 
 /**
- * One INSERT is one block with one token, in the table and in each view, and the same again on a retry: parts
- * that were cut by threads' timing would bear tokens that a retry does not repeat.
+ * One INSERT is one block with one token in the table and in each view. If the timing of threads cut the parts, a retry would
+ * have other tokens.
  */
 export const oneBlock: ClickHouseSettings = {
   insert_deduplicate: 1,
@@ -20,13 +19,10 @@ export const oneBlock: ClickHouseSettings = {
   parallel_view_processing: 0,
 };
 
-/** ClickHouse notes a token before it moves the part into place: who is killed in between needs another one. */
+/** ClickHouse stores a token before it moves the part into place: after a kill in between, use another token. */
 const maxTokens = 5;
 
-/**
- * Inserts a block under one token after the other until nothing of it is missing.
- * @throws Error where the table does not take its rows
- */
+/** Inserts a block under new tokens until nothing is missing. @throws Error if the table does not accept the rows */
 export async function insertUntilThere(
   table: string,
   isMissing: () => Promise<boolean>,
@@ -38,10 +34,7 @@ export async function insertUntilThere(
   }
 }
 
-/**
- * Errors that a row's content makes: no other attempt and no other server would take it. Everything else (no table or
- * column, no memory, no disk, too many parts, read-only, not allowed) is about the server: it passes, and rows wait.
- */
+/** Errors caused by a row's content: a retry would fail as well. All other errors are the server's, and rows wait. */
 const contentErrors = new Set([
   '6', // CANNOT_PARSE_TEXT
   '25', // CANNOT_PARSE_ESCAPE_SEQUENCE
@@ -61,7 +54,7 @@ const contentErrors = new Set([
 ]);
 
 export class ContentRefused extends Error {
-  /** @param reason name of ClickHouse's error; its text would quote the row */
+  /** @param reason name of ClickHouse's error. Do not use its text, which quotes the row. */
   constructor(readonly reason: string) {
     super(`ClickHouse refuses the content of a row: ${reason}`);
   }
@@ -70,7 +63,7 @@ export class ContentRefused extends Error {
 interface RowBlock {
   readonly table: string;
   readonly columns: readonly string[];
-  /** TSV, cut anywhere. */
+  /** TSV; chunks may end within a row. */
   readonly chunks: readonly Buffer[];
   readonly settings: ClickHouseSettings;
   readonly signal?: AbortSignal | undefined;
@@ -88,7 +81,7 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
       clickhouse_settings: {
         async_insert: 0,
         input_format_parallel_parsing: 0,
-        // Unix times: best effort, the newer servers' default, takes those of few digits for parts of a date.
+        // For Unix times: best_effort, the default of newer servers, misreads times of few digits.
         date_time_input_format: 'basic',
         wait_end_of_query: 1,
         ...settings,

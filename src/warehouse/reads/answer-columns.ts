@@ -1,4 +1,4 @@
-/** A tenant's answers as fits read them: in columns, whole learners, in the order of the table. */
+/** Reads a tenant's answers into columns for fits: whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
@@ -7,11 +7,10 @@ import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 export interface TenantAnswers {
   readonly tenant: string;
   readonly answers: number;
-  /** Changes whenever answers come or go. */
+  /** Changes with every inserted or deleted answer. */
   readonly mark: string;
 }
 
-/** Every tenant with answers, by name. */
 export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnswers[]> =>
   selectRows<TenantAnswers>(
     client,
@@ -19,7 +18,7 @@ export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnsw
 FROM attempts GROUP BY tenant ORDER BY tenant`,
   );
 
-/** Answers of the tenant on the skill, those that were dropped for their age included. @throws Error without ClickHouse */
+/** Includes answers that were dropped for their age. @throws Error if ClickHouse is unavailable */
 export const countSkillAnswers = (
   client: ClickHouseClient,
   tenant: string,
@@ -34,25 +33,22 @@ WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
 
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
-/**
- * In RowBinary: numbers little-endian, strings behind their length, in the order that `addRow` reads. Learners differ by their
- * hash: neighbours never share all 64 bits.
- */
+/** RowBinary: numbers are little-endian, strings follow their length. `addRow` reads the columns in this order. */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct, toString(skill_id) AS skill, item_id
 FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
 
-/** Of a row before its two strings. */
+/** Of a row, before its two strings. */
 const fixedBytes = 25;
 
 /** Room for answers that arrive between the count and the reading. */
 const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
- * @param maxAnswers above it a sample of learners is read, each with all answers
- * @returns as `AnswersReply`, with the ids of items by their index, place 0 being no item
- * @throws Error where the answer of ClickHouse ends before all rows were there
+ * @param maxAnswers above this number, reads all answers of a sample of learners
+ * @returns as `AnswersReply`, with the ids of items by index; index 0 means no item
+ * @throws Error if the response of ClickHouse ends too early
  */
 export async function readAnswerColumns(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const { answers, sampledOneIn } = await chooseSample(client, tenant, maxAnswers);
@@ -65,13 +61,12 @@ export async function readAnswerColumns(client: ClickHouseClient, tenant: string
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     rest = columns.addRows(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]));
   }
-  // An error in the middle of an answer looks like rows that end too early.
+  // ClickHouse reports an error in the middle of a response only by ending it.
   if (rest.length > 0 || columns.rows() < answers)
     throw new Error(`ClickHouse sent ${columns.rows()} of ${answers} answers`);
   return { ...columns.done(), sampledOneIn };
 }
 
-/** Reads every learner, or one in as many as bring the answers below the bound. */
 async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const query = `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`;
   for (let sampledOneIn = 1; ; ) {
@@ -95,14 +90,14 @@ function createColumns(room: number) {
   let last = -1n;
   let rows = 0;
 
-  /** @returns where the next row begins; null where the buffer ends before the row does */
+  /** @returns where the next row begins; null if the buffer ends within the row */
   function addRow(buffer: Buffer, start: number): number | null {
     const skillLength = lengthAt(buffer, start + fixedBytes);
     const itemLength = lengthAt(buffer, skillLength.end + skillLength.bytes);
     const end = itemLength.end + itemLength.bytes;
-    // A length that is cut off reads as NaN, and so does everything behind it.
+    // A truncated length is NaN, and so is everything computed from it.
     if (!(end <= buffer.length)) return null;
-    // What came in since the count is for the next fit; the last learner's newest answers may be missing.
+    // Answers that arrived after the count are left to the next fit.
     if (rows === room) return end;
     const learner = buffer.readBigUInt64LE(start);
     if (learner !== last) {
@@ -124,7 +119,7 @@ function createColumns(room: number) {
 
   return {
     rows: () => rows,
-    /** @returns the bytes of a row that is not whole yet */
+    /** @returns the bytes of the incomplete last row */
     addRows: (chunk: Buffer): Buffer => {
       for (let place = 0; ; ) {
         const next = addRow(chunk, place);
@@ -151,7 +146,7 @@ function createColumns(room: number) {
   };
 }
 
-/** LEB128 of one or two bytes, for ids have at most 512, and where it ends. */
+/** Reads a LEB128 of one or two bytes: ids have at most 512. */
 function lengthAt(buffer: Buffer, at: number): { readonly bytes: number; readonly end: number } {
   const low = buffer[at] ?? Number.NaN;
   if (low < 128) return { bytes: low, end: at + 1 };

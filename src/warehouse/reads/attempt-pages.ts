@@ -1,4 +1,4 @@
-/** Reads attempts in the order of their key, whole learners at a time, as bytes for the threads that replay them. */
+/** Reads attempts in pages of whole learners, as bytes for the threads that replay them. */
 import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../../contracts/attempt-row.js';
@@ -8,18 +8,17 @@ import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
 import { learnerSnapshots } from '../schema/tables.js';
 
-/** Rows of a page, about: 10 MB, and a learner's rows are all in one. */
+/** About 10 MB. A page has more if its last learner has. */
 const pageRows = 30_000;
 
-/** After a learner, by the table's key: its first column stands alone as well, so that the index finds the place. */
+/** Repeats the first column of the key alone, so that the index finds the place. */
 export const afterLearner = `(tenant >= {tenant:String}
   AND (tenant > {tenant:String} OR user_id > {userId:String}))`;
 
-/** Up to a learner and with it, likewise. */
 const untilLearner = `(tenant <= {untilTenant:String}
   AND (tenant < {untilTenant:String} OR user_id <= {untilUser:String}))`;
 
-/** Of named learners: tenants and users stand alone as well, so that the index finds the places. */
+/** Repeats tenants and users alone, so that the index finds the places. */
 export const isNamed = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
   AND has({names:Array(String)}, ${learnerNameSql})`;
 export const namedLearners = (learners: readonly LearnerPlace[]) => ({
@@ -34,9 +33,9 @@ const snapshotRow = rowColumns.map((name) => (snapshotColumns.includes(name) ? n
 const inOrder = 'ORDER BY tenant, user_id';
 
 /**
- * Rows of learners with their snapshots, which stand where the rows stood that were dropped for their age.
- * @param condition over both tables
- * @param ofRows over `attempts` alone
+ * Rows of learners. A snapshot takes the place of rows that were dropped for their age.
+ * @param condition on both tables
+ * @param ofRows on `attempts` only
  */
 export async function readLearners(
   client: ClickHouseClient,
@@ -53,13 +52,13 @@ export async function readLearners(
   const { stream } = await client.exec({
     query,
     query_params,
-    // An error comes before the first row, not in the middle of one.
+    // Reports an error before the first row.
     clickhouse_settings: { date_time_output_format: 'unix_timestamp', wait_end_of_query: 1 },
   });
   return buffer(stream);
 }
 
-/** The learner of the first row behind a page; each table is read no further. */
+/** The learner of the first row after a page. */
 const selectLast = (condition: string): string => {
   const read = (table: string): string =>
     `SELECT tenant, user_id FROM ${table} WHERE ${condition} ${inOrder} LIMIT ${pageRows + 1}`;
@@ -68,9 +67,9 @@ const selectLast = (condition: string): string => {
 };
 
 /**
- * The learners of some partitions, in the order of tenant and user.
+ * The learners of some partitions, by tenant and user.
  * @param after the learner before the first page
- * @returns pages of whole learners, each with a learner up to whom all are in it; null: nobody follows
+ * @returns pages with their last learner; `last` is null for the last page
  */
 export async function* attemptPages(
   client: ClickHouseClient,

@@ -1,7 +1,6 @@
 /**
- * Facts of the deployment that only Redis knows, and a rebuild needs: into how many partitions it is divided, and its API
- * keys. Whoever reads the tables may not be trusted with the hash of a key that people chose, for it can be guessed from
- * it; so it is encrypted with what only the service has, the password of its own account.
+ * Facts of the deployment that a rebuild needs: the number of partitions, API keys and xAPI mappings. Key hashes are encrypted
+ * with the password of the service's account: a key that people chose could be guessed from its hash.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -25,7 +24,7 @@ ORDER BY updated_at DESC LIMIT 1 BY tenant`;
 
 export type FactsHistory = ReturnType<typeof createFactsHistory>;
 
-/** @param clickhouseUrl of the service's account, by whose password hashes are sealed */
+/** @param clickhouseUrl of the service's account, whose password encrypts the hashes */
 export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: string) {
   let secrets: Promise<Secrets> | undefined;
   const derived = (): Promise<Secrets> => {
@@ -38,14 +37,13 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
     insertObjects(client, table, values, { insert_deduplicate: 0, date_time_input_format: 'best_effort' });
   return {
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
-    /** Each key as it was recorded last, and how many were sealed with another secret. */
+    /** The last record of each key; `unreadable`: keys that were encrypted with another secret. */
     keys: async () => {
       const rows = await select<KeyRow>(lastKeys);
       const { sealing } = await derived();
       const keys = rows.flatMap((row) => keyOf(row, sealing) ?? []);
       return { keys, unreadable: rows.length - keys.length };
     },
-    /** How statements become answers, by tenant, as Redis keeps it. */
     mappings: () => select<{ tenant: string; text: string }>(lastMappings),
     recordMapping: (tenant: string, mapping: string, updatedAt: number) =>
       insert(xapiMappings.name, [{ tenant, updated_at: new Date(updatedAt).toISOString(), mapping }]),
@@ -67,7 +65,7 @@ const now = (): string => new Date().toISOString();
 
 const rowOf = (key: StoredKey, { sealing, naming }: Secrets) => ({
   tenant: key.tenant,
-  // Without the hash; the same for the same key and secret.
+  // Identifies the key without its hash.
   key_id: createHmac('sha256', naming).update(key.keyHash).digest('hex').slice(0, 32),
   updated_at: now(),
   requests_per_minute: key.requestsPerMinute,
@@ -77,7 +75,7 @@ const rowOf = (key: StoredKey, { sealing, naming }: Secrets) => ({
   sealed_hash: seal(key.keyHash, boundTo(key.tenant, rightsOf(key)), sealing),
 });
 
-/** Stands among the scopes, so that the seal holds it. */
+/** Stored among the scopes, which the seal authenticates. */
 const developmentMark = 'development';
 const rightsOf = ({ scopes, development }: StoredKey): string =>
   [...scopes, ...(development ? [developmentMark] : [])].join();
@@ -90,7 +88,7 @@ function keyOf({ sealed, scopes, ...row }: KeyRow, sealing: Buffer): StoredKey |
   return { ...row, keyHash, scopes: allScopes.filter((scope) => given.includes(scope)), development };
 }
 
-/** Nobody who may write the table can give a key to another tenant, or more rights. */
+/** An account that may write the table cannot move a key to another tenant or add rights. */
 const boundTo = (tenant: string, scopes: string): Buffer => Buffer.from(`${tenant}\n${scopes}`);
 
 interface Secrets {
@@ -110,7 +108,7 @@ const cipher = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** @param bound what must be the same when it is opened */
+/** @param bound must be the same in `unseal` */
 function seal(keyHash: string, bound: Buffer, secret: Buffer): string {
   const iv = randomBytes(ivBytes);
   const sealed = createCipheriv(cipher, secret, iv).setAAD(bound);
@@ -118,7 +116,7 @@ function seal(keyHash: string, bound: Buffer, secret: Buffer): string {
   return Buffer.concat([iv, sealed.getAuthTag(), body]).toString('base64');
 }
 
-/** Null for what was sealed with another secret, or bound to something else. */
+/** Null for another secret or another `bound`. */
 function unseal(text: string, bound: Buffer, secret: Buffer): string | null {
   const sealed = Buffer.from(text, 'base64');
   if (sealed.length < ivBytes + tagBytes) return null;
@@ -129,7 +127,7 @@ function unseal(text: string, bound: Buffer, secret: Buffer): string | null {
   try {
     return Buffer.concat([keyHash, opened.final()]).toString();
   } catch {
-    // The one thing that final() checks is the tag.
+    // final() checks the tag only.
     return null;
   }
 }

@@ -1,10 +1,9 @@
-/** Learners by the beginning of their ids, out of their sums. */
 import type { ListedLearner } from '../../contracts/responses/bodies.js';
 import type { TenantRead } from './tenant-read.js';
 
 /**
- * The engine makes of `startsWith` the range of the key from the prefix to the next text of its length, by bytes, and reads it
- * in its order until the page is full. `day` of totals is 1970-01-01; it is named because it stands before `user_id` in the key.
+ * The engine reads the range of the key that has the prefix, until the page is full. `day` of totals is 1970-01-01; the condition
+ * names it because it precedes `user_id` in the key.
  */
 const selectLearners = `
 SELECT user_id, toFloat64(sum(r.attempts)) AS total_attempts, toFloat64(sum(r.correct)) AS correct_attempts,
@@ -16,12 +15,11 @@ GROUP BY user_id ORDER BY user_id LIMIT {atMost:UInt32} SETTINGS optimize_aggreg
 
 export type LearnerList = ReturnType<typeof createLearnerList>;
 
-/** Rejects as the read does. */
 export const createLearnerList =
   (read: TenantRead) =>
   /**
-   * By the bytes of their ids. Who is being erased may be among them.
-   * @param prefix empty: all learners @param after the learner before the first one; empty: none
+   * By the bytes of their ids; may include learners that are being erased.
+   * @param prefix of the id @param after the learner before the first one; empty: none
    */
   (tenant: string, prefix: string, after: string, atMost: number) =>
     read<ListedLearner>(selectLearners, tenant, { prefix, after, atMost });

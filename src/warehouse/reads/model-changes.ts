@@ -1,21 +1,19 @@
-/** The versions of a tenant's model as they came into force, read back for callers who wait. */
 import type { ModelChange, VersionSkill } from '../../contracts/responses/models.js';
 import { modelVersions, skillParameters } from '../schema/tables.js';
 import type { TenantRead } from './tenant-read.js';
 
-/** A change with what the fit of its version said. */
 export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 'summary'> {
   readonly is_last: boolean;
-  /** Why the served probability, and the forecast of shares, stayed as they were; empty where they did not. */
+  /** Why the served probability and the forecast of shares were not published; empty if they were. */
   readonly served_reason: string;
   readonly accuracy_reason: string;
-  /** Of the served probability, those that were published; none in reports of earlier versions. */
+  /** Published parts of the served probability. */
   readonly parts: readonly string[];
 }
 
 const skillsOf = (fields: string): string => `JSONExtract(report, 'skills', 'Array(Tuple(${fields}))')`;
 
-/** Reports are long: only what is told of them is sent. */
+/** Extracts fields in ClickHouse, because reports are long. */
 const selectChanges = `
 SELECT
   change, version, based_on, action, published_at,
@@ -53,16 +51,12 @@ WHERE tenant = {tenant:String} AND version = {version:UInt32} AND action = 'fit'
 
 export type ModelChanges = ReturnType<typeof createModelChanges>;
 
-/** Its functions throw as the read does. */
 export const createModelChanges = (read: TenantRead) => ({
-  /** Those before a change, newest first. */
+  /** Newest first. */
   changes: (tenant: string, before: number, atMost: number) =>
     read<StoredChange>(selectChanges, tenant, { before, atMost }),
 
-  /**
-   * By the bytes of their ids, from the one behind `after` on; null where no fit published the version. A reason is why what was fitted
-   * was held back: empty where it was not, or where the fit had no answer on the skill.
-   */
+  /** By the bytes of their ids; null if no fit published the version. `reason`: why the fitted parameters were not published. */
   skills: async (tenant: string, version: number, after: string | null, atMost: number) => {
     const fits = await read(selectFit, tenant, { version });
     if (fits.length === 0) return null;

@@ -1,4 +1,3 @@
-/** How what was predicted came out, over all learners of a tenant: probabilities of answers, intervals of forecasts. */
 import type { Band } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/metrics.js';
 import { sqlTime } from '../clickhouse/client.js';
@@ -6,7 +5,7 @@ import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
-/** The answers of which the probability served before them was in a tenth of 0 to 1; `brier` and `log_loss` are means. */
+/** Answers whose served probability was in one tenth of 0 to 1; `brier` and `log_loss` are means. */
 export interface ReliabilityBin {
   /** 0 to 9. */
   readonly tenth: number;
@@ -17,7 +16,7 @@ export interface ReliabilityBin {
   readonly log_loss: number;
 }
 
-/** An answer arrives no more than minutes before it was given: the day before leaves out months of arrival. */
+/** An answer arrives at most minutes before its occurred_at. The condition on received_at skips whole months. */
 const selectBins = (skillId: string | null): string => `
 SELECT
   toUInt8(least(9, floor(10 * a.p_correct))) AS tenth, toUInt32(count()) AS answers, avg(is_correct) AS accuracy,
@@ -33,12 +32,10 @@ SELECT * EXCEPT (tenant) FROM ${forecastCoverage.name} WHERE tenant = {tenant:St
 
 export type ModelQuality = ReturnType<typeof createModelQuality>;
 
-/** Its functions throw what the read throws. */
 export const createModelQuality = (read: TenantRead) => ({
-  /** Tenths with answers, lowest first. @param skillId null: all skills @param since Unix milliseconds */
+  /** @param skillId null: all skills @param since Unix milliseconds */
   reliability: (tenant: string, skillId: string | null, since: number) =>
     read<ReliabilityBin>(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId && { skillId }) }),
 
-  /** Rows of the view forecast_coverage, by horizon and history. */
   coverage: (tenant: string): Promise<Band[]> => read(selectBands, tenant),
 });

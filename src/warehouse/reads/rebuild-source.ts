@@ -1,4 +1,3 @@
-/** What a rebuild reads. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { ModelChange, RecordedChange } from '../../contracts/model.js';
@@ -19,7 +18,7 @@ import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from
 import { createFactsHistory } from './facts-history.js';
 import { archivedMonth, holdsState } from './presence.js';
 
-/** Skills of one query, which reads all answers of the tenant. */
+/** Skills per query. Each query reads all answers of the tenant. */
 const skillsTogether = 10_000;
 
 const selectSkills = (isFirst: boolean): string => {
@@ -65,12 +64,12 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   readonly pForget: number;
 }
 
-/** Answers whose items are counted in one query, about. */
+/** About so many answers per query of items. */
 const answersTogether = 5_000_000;
 
 /**
- * A learner's first answer on an item of a day counts, expected without what was known of the item. The log-odds of a
- * served probability are finite, but a double may have lost that.
+ * Counts a learner's first answer on an item per day. `expected` leaves out what was known of the item. The bounds on p keep its
+ * log-odds finite.
  */
 const selectItems = `SELECT item_id AS itemId, toFloat64(count()) AS answers, toFloat64(sum(first.1)) AS right,
   sum(1 / (1 + exp(first.3 - log(p / (1 - p))))) AS expected
@@ -119,13 +118,9 @@ const selectDays = `SELECT partition_id AS partition, toString(tenant) AS tenant
   toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
 FROM attempts WHERE ${ofPartitions} AND ${countedRows} GROUP BY partition, tenant, day`;
 
-/** Lists that may be long come in pieces. @throws Error of the client */
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
-/**
- * @param clickhouseUrl of the service's account
- * @param maxItems most items of one tenant
- */
+/** @param clickhouseUrl of the service's account @param maxItems of one tenant */
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
   const { deployment, keys, mappings } = createFactsHistory(client, clickhouseUrl);
   const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
@@ -133,10 +128,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   const count = (condition: string, params: object): Promise<number> =>
     selectNumber(client, `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`, { params });
 
-  /**
-   * @param size of a page; the last one is smaller
-   * @param query of the page that follows on a row, whose fields are parameters, or of the first one
-   */
+  /** @param query its parameters are the fields of the last row of the previous page */
   async function* pages<Row extends object>(
     size: number,
     query: (isFirst: boolean) => string,
@@ -160,7 +152,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     pages: (partitions: readonly number[], after: LearnerPlace | null) =>
       attemptPages(client, partitions, after),
     learners: (learners: readonly LearnerPlace[]) => readLearners(client, isNamed, namedLearners(learners)),
-    /** Those of the learners without a row and without a snapshot. */
+    /** Learners without rows and snapshots. */
     unknown: async (learners: readonly LearnerPlace[]): Promise<LearnerPlace[]> => {
       const found = await select<{ name: string }>(selectKnown, namedLearners(learners));
       const known = new Set(found.map(({ name }) => name));
@@ -170,7 +162,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
     tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
-    /** Also of learners whose goal was deleted: the time of that is kept. */
+    /** Includes deleted goals, whose time is kept. */
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
     /** Event ids of retracted answers that arrived at this Unix second or later. */
     retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),
@@ -182,20 +174,19 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
         }),
       ),
     webhooks: () => select<WebhookRecord>(selectWebhooks),
-    /** Of all tenants, each one's newest first. */
+    /** Newest first for each tenant. */
     modelChanges: () => select<ModelChange>(selectModelChanges),
-    /** Both texts are empty for a version that was not recorded. */
+    /** The texts are empty if the version was not recorded. */
     modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
       const { tenant, version } = change;
       const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });
       return { ...change, model: '', report: '', ...texts };
     },
-    /** The highest number that a version was given, by tenant. */
     newestVersions: async (): Promise<Map<string, number>> => {
       const rows = await select<{ tenant: string; newest: number }>(selectNewestVersions);
       return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
     },
-    /** Of a tenant with more items those with the most answers. */
+    /** Above the limit, those with the most answers. */
     items: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
       const answers = await count('tenant = {tenant:String}', { tenant });
       const parts = Math.max(1, Math.ceil(answers / answersTogether));

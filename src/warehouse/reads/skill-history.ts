@@ -1,4 +1,3 @@
-/** A learner's answers on a skill, and the daily sums of answers, read back out of ClickHouse for callers who wait. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
 import type { CountedAnswer } from '../../domain/learner/explain.js';
@@ -6,13 +5,13 @@ import type { SkillDay } from '../../domain/learner/velocity.js';
 import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
 import { archivedDays, isArchived, keptRows, unpacked } from '../schema/rollups.js';
 
-/** @returns null where too many of the tenant are read already. @throws what the read throws */
+/** @returns null if too many reads of the tenant are running. @throws what the read throws */
 export type ReadGuard = <Result>(
   tenant: string,
   read: (signal: AbortSignal) => Promise<Result>,
 ) => Promise<Result | null>;
 
-/** For reads that answers can do without: few at a time, fewer of one tenant, and none for long. */
+/** For reads that a response can do without. */
 export const createReadGuard =
   (limit: Limiter): ReadGuard =>
   <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
@@ -44,8 +43,8 @@ export interface AttemptQuery {
 }
 
 /**
- * The learner's rows are read whole, for `learner_seq` has no gaps: what it is ahead of a row's place among them is
- * missing. Of several with one number the last counts: others are of a history that was erased.
+ * `learner_seq` has no gaps, so its lead over a row's place is the number of missing rows. Of rows with the same number the last
+ * one counts: the others belong to an erased history.
  */
 const selectAttempts = `
 SELECT
@@ -66,7 +65,6 @@ WHERE skill_id = {skillId:String}
 ORDER BY learner_seq DESC
 LIMIT {atMost:UInt32}`;
 
-/** Answers on the skill whose rows were dropped for their age. */
 const countArchived = `
 SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archivedDays}
 WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
@@ -94,8 +92,8 @@ const last = unpacked('max(r.last_answer)');
 const maxRows = 100_000;
 
 /**
- * All days before the window are one row a skill, so that what is sent and kept does not grow with the history; the
- * table's key finds the learner's rows, one a day, at once. Answers of a clock that is ahead count today.
+ * One row per skill holds all days before the window, so that the result does not grow with the history. Answers that a fast
+ * clock dated ahead count today.
  */
 const selectDays = (skillId: string | null): string => `
 SELECT
@@ -112,9 +110,9 @@ LIMIT ${maxRows + 1}`;
 
 export type SkillHistory = ReturnType<typeof createSkillHistory>;
 
-/** Its functions return null where too many of the tenant are read; throw where ClickHouse does not answer in a few seconds. */
+/** Its functions return null if too many reads of the tenant are running, and throw if ClickHouse does not respond in time. */
 export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
-  /** The newest answers, oldest first; how many of the learner on the skill are stored, and how many more were dropped. */
+  /** The newest answers, oldest first; `stored`: number of stored answers on the skill; `archived`: of dropped ones. */
   ofSkill: (params: AttemptQuery) =>
     guard(params.tenant, async (signal) => {
       // One after the other: a turn is for one connection.
@@ -123,10 +121,7 @@ export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) =
       return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0, archived };
     }),
 
-  /**
-   * One row for each skill and day of the window, and one for each skill, of the day before `from`, for all that was
-   * earlier; in no order.
-   */
+  /** One row per skill and day of the window, and one per skill for all earlier days, dated the day before `from`. */
   days: ({ skillId, ...learner }: DaysQuery): Promise<SkillDay[] | null> =>
     guard(learner.tenant, async (signal) => {
       const params = skillId === null ? learner : { ...learner, skillId };

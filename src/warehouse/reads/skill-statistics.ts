@@ -1,4 +1,4 @@
-/** How the learners of a tenant do on its skills. The questions, and the words, are those of docs/analytics.md. */
+/** Statistics of a tenant's skills. The quoted questions are those of docs/analytics.md. */
 import type {
   CohortWeek,
   CurveStep,
@@ -10,9 +10,9 @@ import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
 /**
- * "On which skills are learners slowest?", with what was right and predicted. The key of the view's table does not begin
- * with the skill, that of daily_skill does: it says which skills there are.
- * @param skills a condition that all of the tables are asked @param speeds columns of the view
+ * "On which skills are learners slowest?", with accuracy and prediction. daily_skill lists the skills, because its key begins
+ * with the skill.
+ * @param skills condition on all of the tables @param speeds columns of the view
  */
 const selectSkills = (skills: string, speeds: string): string => `
 SELECT v.skill_id AS skill_id, v.learners AS learners, v.attempts AS answers, d.accuracy AS accuracy,
@@ -41,13 +41,11 @@ const selectSkill = selectSkills(
 );
 
 const mostSteps = 30;
-/** Of fewer learners a step says nothing of others. */
 const fewestLearners = 5;
 
 /**
- * "Does practice of a skill help?", without the condition that learners have ten answers: it tells how many came so far.
- * Learners whose first answers were dropped for their age are left out, for the rest of theirs would be taken for the first.
- * The table is read in its order, and no more than these answers of a learner are held.
+ * "Does practice of a skill help?", also of learners with fewer than ten answers. Leaves out learners whose first answers were
+ * dropped for their age.
  */
 const selectCurve = `
 SELECT attempt, count() AS learners, avg(s.is_correct) AS accuracy, avg(s.p_correct) AS p_correct,
@@ -64,7 +62,7 @@ FROM (
 ) AS s
 GROUP BY attempt HAVING learners >= ${fewestLearners} ORDER BY attempt`;
 
-/** "How do two cohorts do in the same week of their course?": the youngest that came in the last weeks, and these weeks. */
+/** "How do two cohorts do in the same week of their course?", for the youngest cohorts and the last weeks. */
 const selectCohorts = `
 SELECT cohort, week, c.learners AS learners, c.attempts AS answers, round(c.accuracy, 4) AS accuracy,
   round(c.mean_mastery, 4) AS mean_mastery
@@ -73,10 +71,7 @@ WHERE c.tenant = {tenant:String} AND c.skill_id = {skillId:String} AND cohort + 
 QUALIFY dense_rank() OVER (ORDER BY cohort DESC) <= {cohorts:UInt8}
 ORDER BY cohort, week`;
 
-/**
- * "Which items are hardest?", with "Which items mislead?" and "Which mistakes are learners sure of?", each null below the
- * counts that it asks for there.
- */
+/** "Which items are hardest?", with "Which items mislead?" and "Which mistakes are learners sure of?"; null for too few answers. */
 const selectItems = `
 WITH countIf(confidence_score >= 4) AS sure,
   countIf(mastery_before >= 0.8) AS strong, countIf(mastery_before < 0.5) AS weak
@@ -95,30 +90,30 @@ export type ItemPlace = Pick<SkillItem, 'accuracy' | 'item_id'>;
 const beforeAll: ItemPlace = { accuracy: -1, item_id: '' };
 
 export type SkillSums = Omit<SkillStatistics, 'learning_curve' | 'cohorts' | 'source_lag_seconds'>;
-/** What a share was measured on is told with its interval, which is not read. */
+/** Without the interval, which is computed later. */
 type Measured<Told> = Omit<Told, 'low' | 'high' | 'beyond'>;
 
 export type SkillReads = ReturnType<typeof createSkillReads>;
 
-/** Its functions throw what the read throws. Shares of a step or an item are not rounded. */
+/** Shares of a step or an item are not rounded. */
 export const createSkillReads = (read: TenantRead) => ({
-  /** Skills with answers, by the bytes of their ids. @param after null: from the first on */
+  /** By the bytes of their ids. @param after null: from the first on */
   list: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>
     read(selectPage, tenant, { after: after ?? '', atMost }),
 
-  /** Null where nobody's answer on the skill is stored. */
+  /** Null if no answer on the skill is stored. */
   ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
     (await read<SkillSums>(selectSkill, tenant, { skillId }))[0] ?? null,
 
-  /** Up to the 30th step, or the last that five learners came to. */
+  /** Up to the 30th step, or the last one that five learners reached. */
   learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 
-  /** @param since YYYY-MM-DD, a day of the first week @param cohorts the most, of which the youngest are told */
+  /** @param since YYYY-MM-DD, a day of the first week @param cohorts limit; the youngest are returned */
   cohorts: (tenant: string, skillId: string, since: string, cohorts: number): Promise<CohortWeek[]> =>
     read(selectCohorts, tenant, { skillId, since, cohorts }),
 
-  /** Items with ten answers, the hardest first. @param after null: from the first on */
+  /** Items with ten answers or more, hardest first. @param after null: from the first on */
   items: (tenant: string, skillId: string, after: ItemPlace | null, atMost: number) =>
     read<Measured<SkillItem>>(selectItems, tenant, { skillId, ...(after ?? beforeAll), atMost }),
 });

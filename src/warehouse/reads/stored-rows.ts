@@ -1,4 +1,3 @@
-/** A learner's rows, read back out of ClickHouse for callers who wait. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
 import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
@@ -16,12 +15,12 @@ export interface SkillRange {
   readonly skillId: string;
   /** Highest number. */
   readonly to: number;
-  /** What is below belongs to a history that was erased. */
+  /** Rows with a lower id belong to an erased history. */
   readonly below: OutboxId;
   readonly atMost: number;
 }
 
-/** Part of a learner's answers by their numbers, both bounds included. */
+/** Range of a learner's answers by number, bounds included. */
 export interface AttemptRange {
   readonly tenant: string;
   readonly userId: string;
@@ -37,23 +36,23 @@ const pageRows = 500;
 
 const ofUser = 'tenant = {tenant:String} AND user_id = {userId:String}';
 
-/** Times as they are in an encoded row. */
+/** Times in the form of an encoded row. */
 const columns = rowColumns
   .map((name) =>
     name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
   )
   .join(', ');
 
-/** Of several rows with a number, which a Redis restored from an older copy gave them, the one that was counted last. */
+/** Of rows with the same number, which a Redis restored from an older copy assigned, the one that was counted last. */
 const selectAttempts = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
 WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
 /**
- * Likewise of one skill, the newest first. Rows below `below` are of a history that was erased; they are left out before those
- * that share a number are told apart. The first column is the number of the answer on the skill. It is 0 (not known) if
- * earlier answers are neither stored nor archived: `learner_seq` has no gaps, so it is ahead of the row's place by these.
+ * The same for one skill, newest first, without rows of an erased history. The first column is the number of the answer on the
+ * skill; 0 (not known) if earlier answers are neither stored nor archived. `learner_seq` has no gaps, so its lead over the row's
+ * place is the number of these.
  */
 const selectOfSkill = `WITH (
   SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archivedDays}
@@ -67,7 +66,7 @@ SELECT if(a.missing = archived.1, archived.2 + row_number() OVER (ORDER BY a.lea
   )
 ) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
 
-/** Answers on the skill, those that were dropped for their age included. */
+/** Includes answers that were dropped for their age. */
 const countOfSkill = `SELECT toFloat64(sum(r.attempts)) AS answers FROM learner_sums AS r
 WHERE ${ofUser} AND kind = 'total' AND day = toDate(0) AND skill_id = {skillId:String}`;
 
@@ -83,24 +82,24 @@ ORDER BY ${of.exported?.orderBy ?? of.table.orderBy.slice(1, -1)} LIMIT {atMost:
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 
-/** @param limit of each read. Its functions throw when ClickHouse is unavailable or does not answer in a few seconds. */
+/** @param limit of each read. Its functions throw if ClickHouse is unavailable or does not respond in time. */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
 
-  /** The newest answers on a skill up to a number, newest first, and how many there are of all numbers. */
+  /** The newest answers on a skill up to a number, newest first; `stored`: number of all answers on it. */
   ofSkill: ({ below, ...range }: SkillRange) =>
     limit(range.tenant, async () => {
       const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
-      // One after the other: a turn is for one connection. What arrives in between may be shown, but is not counted as shown.
+      // One after the other: a turn is for one connection.
       const stored = await selectNumber(client, countOfSkill, { params, signal: callersTime() });
       const lines = await readText(client, selectOfSkill, params);
       return { rows: await mapInSlices(linesOf(lines), decodeNumberedRow), stored };
     }),
 
   /**
-   * A learner's rows up to a number, as lines, and the snapshot they follow on, null where none was dropped for its age.
-   * Rows are read before the snapshot: they are dropped only when it is there.
+   * A learner's rows up to a number as lines, and the snapshot; null if no row was dropped for its age. Read rows first: they
+   * are dropped only after the snapshot is stored.
    */
   history: (tenant: string, userId: string, to: number) =>
     limit(tenant, async () => {
@@ -117,14 +116,13 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
       return { stored, snapshot: last?.state ?? null };
     }),
 
-  /** Learners with a stored answer of this id. */
   learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
     const options = { params: { tenant, eventId }, signal: AbortSignal.timeout(attemptsTimeoutMs) };
     const rows = await limit(tenant, () => selectRows<{ userId: string }>(client, selectLearnersOf, options));
     return rows.map(({ userId }) => userId);
   },
 
-  /** The learner's rows in the other tables, page by page; answers are in Redis, too. */
+  /** Pages of the learner's rows in all tables but `attempts`. */
   besideAttempts: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {
     for (const one of learnerTables.filter(({ table }) => table !== attempts))
       for (let [skip, isLast] = [0, false]; !isLast; skip += pageRows) {
@@ -141,7 +139,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   },
 });
 
-/** Numbers have no gaps, so the rows nearly always stand close together; where some are missing, the whole range is read. */
+/** Numbers rarely have gaps: reads the nearest rows first, and the whole range only if some are missing. */
 async function readAttempts(client: ClickHouseClient, range: AttemptRange): Promise<AttemptRow[]> {
   const { order, atMost, from, to } = range;
   const close =
@@ -159,7 +157,7 @@ const linesOf = (lines: string): string[] => lines.split('\n').slice(0, -1);
 
 export type NumberedRow = ReturnType<typeof decodeNumberedRow>;
 
-/** With the number of the answer on its skill, from 1; null: not known. */
+/** `number`: of the answer on its skill, from 1; null: not known. */
 function decodeNumberedRow(line: string) {
   const end = line.indexOf('\t');
   return { ...decodeAttemptRow(line.slice(end + 1)), number: Number(line.slice(0, end)) || null };

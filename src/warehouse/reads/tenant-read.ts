@@ -3,7 +3,7 @@ import type { Limiter } from '../../concurrency.js';
 import { orUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
-/** Most that a read over all learners of a tenant may take: seconds, and bytes. */
+/** Limits of a read over all learners of a tenant: seconds and bytes. */
 const seconds = 5;
 const settings = {
   ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },
@@ -12,8 +12,8 @@ const settings = {
 } as const;
 
 /**
- * Rows of a read over all learners of a tenant that a caller waits for; `{tenant:String}` is its tenant.
- * @throws ApiError UNAVAILABLE where too many read, where ClickHouse is away, or where the read would take too much
+ * A read over all learners of a tenant; `{tenant:String}` is the tenant.
+ * @throws ApiError UNAVAILABLE if too many reads are running, ClickHouse is unavailable, or the read exceeds its limits
  */
 export type TenantRead = <Row>(query: string, tenant: string, params?: object) => Promise<Row[]>;
 

@@ -1,15 +1,15 @@
-/** Reads a tenant's rows of a table or view in the order of a key, cut into parts by it: for exports. */
+/** Reads a tenant's rows of a table or view for exports, in parts by key. */
 import type { Readable } from 'node:stream';
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { selectRows } from '../clickhouse/client.js';
 
-/** Rows of a part at most, and of those that have large texts. */
+/** Maximum rows of a part; `fewRows` for tables with large texts. */
 export const mostRows = 500_000;
 const fewRows = 10_000;
 
 /**
- * What analysts may read of a tenant, but the tables of partial sums, which views finish (schema/rollups.ts).
- * Name, column of the time (-: none), and the key that names a row of the tenant.
+ * Tables and views for analysts, without the tables of partial sums (schema/rollups.ts): name, time column (-: none), and key
+ * of a row within the tenant.
  */
 export const tenantTables = `
   attempts | received_at | user_id String, learner_seq UInt32
@@ -47,13 +47,10 @@ function columnOf(text: string) {
 
 export type TenantTable = (typeof tenantTables)[number];
 
-/** Of a streamed answer: with blocks of 65,409 rows, its own, the embedded engine takes three to five times the CPU. */
+/** With its default of 65,409 rows, the embedded engine takes three to five times the CPU to stream. */
 const blockRows = 4096;
 
-/**
- * How the engine writes each: times in ISO 8601, an absent value in CSV as nothing, an empty text as `""`. The embedded one
- * makes Parquet as a whole, within that many of its own bytes.
- */
+/** The embedded engine builds a Parquet file in memory, which max_result_bytes limits. */
 export const exportFormats = {
   parquet: `SETTINGS output_format_parquet_compression_method = 'zstd', output_format_parquet_string_as_string = 1,
     output_format_parquet_row_group_size = 100000, max_result_bytes = 2000000000 FORMAT Parquet`,
@@ -83,7 +80,7 @@ export interface KeyRange {
   readonly last: RowKey | null;
 }
 
-/** The first column stands alone as well, so that the index finds the place. */
+/** Repeats the first column alone, so that the index finds the place. */
 function compare({ key }: TenantTable, sign: '>' | '<=', end: string): string {
   const values = key.map(({ type }, i) => `{${end}${i}:${type}}`);
   const names = key.map(({ name }) => name);
@@ -106,7 +103,7 @@ function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): stri
   return `FROM ${table.from} WHERE ${conditions.join(' AND ')}`;
 }
 
-/** Views over sums that are in this order need not be made as a whole. */
+/** Views over sums in this order are not computed as a whole. */
 const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type TenantReader = ReturnType<typeof createTenantReader>;
@@ -132,8 +129,8 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
 
   return {
     /**
-     * The last key of a part; null: all the rest is in it. Where rows follow, it is that of the last learner, or what else
-     * the key begins with, all of whose rows are in the part: of an answer taken back, later ones move up within their part.
+     * The last key of a part; null: the part has all remaining rows. A part ends with a whole learner (or other first column):
+     * after a retraction, later answers move up within their part.
      */
     lastKey: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
       const rest = { after, last: null };
@@ -144,7 +141,7 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
       const [last = end] = await keys(rest, whole, { next: next.key[0] });
       return last.key;
     },
-    /** How many rows there are; the first and the last key; a text that changes with them. */
+    /** `digest` changes with the set of keys. */
     facts: async (range: KeyRange) => {
       const end = (of: string): string =>
         texts((_, i) => `tupleElement(${of}(tuple(${names.join(', ')})), ${i + 1})`);
@@ -157,7 +154,7 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
       if (found === undefined) throw new Error('a count without a row');
       return found;
     },
-    /** An error comes before the first byte, or cuts the connection. */
+    /** An error arrives before the first byte, or closes the connection. */
     stream: async (range: KeyRange, as: ExportFormat): Promise<Readable> => {
       const { stream } = await client.exec({
         query: `SELECT * ${sourceOf(rows, range)} ${order('ASC')} ${exportFormats[as]}`,
