@@ -11,13 +11,12 @@ const columns = [...outboxColumns, ...rowColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 
-/** The table `attempts` with its rollups. A signal ends the call, not always what the server is doing. */
+/** The table `attempts` with its rollups. A signal ends the call; the server may go on. */
 export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluster = null) => ({
   /**
-   * Inserts the rows as one block. Resolves only when the table and every rollup have them. The same rows under the same
-   * token, among the last 10,000 blocks, count once in the table and in each rollup, and complete whatever an interrupted
-   * insert left out.
-   * @throws ContentRefused: the table has none of the rows, unless it is a rollup that refuses them
+   * Inserts the rows as one block into the table and every rollup. Among the last 10,000 blocks, the same rows under the same
+   * token count once, and complete an interrupted insert.
+   * @throws ContentRefused: the table has none of the rows, unless a rollup rejected them
    */
   insert: (chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> => {
     const settings = { ...oneBlock, insert_deduplication_token: token };
@@ -30,7 +29,7 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
     return selectNumber(client, query, { signal });
   },
 
-  /** Which rows of the ranges the table has, each as `partition\tms\tseq`. */
+  /** Stored rows of the ranges, each as `partition\tms\tseq`. */
   presentRows: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>> => {
     const query = `SELECT partition_id, outbox_ms, outbox_seq FROM attempts WHERE ${inRanges(ranges)}`;
     const lines = await selectText(client, query, { signal });
@@ -38,9 +37,8 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
   },
 
   /**
-   * Makes the rollups of all days that the ranges touch agree with the table. The caller holds the partitions: nobody else
-   * inserts their rows meanwhile.
-   * @returns names of the rollups that had to be computed again
+   * Repairs the rollups of all days in the ranges. The caller holds the partitions, so that no other process inserts their rows.
+   * @returns names of the repaired rollups
    */
   repairRollups: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> => {
     const repaired: string[] = [];

@@ -12,19 +12,16 @@ const lineFeed = Buffer.from('\n');
 
 export type JournalWarehouse = ReturnType<typeof createJournalWarehouse>;
 
-/** The tables of the journal. A row that is inserted again shows once: each has a natural key. */
+/** The tables of the journal. Each has a natural key, so a repeated row shows once. */
 export const createJournalWarehouse = (client: ClickHouseClient) => ({
-  /**
-   * Inserts rows of one kind. Resolves when they are on the disk, with null, or with the name of the error where
-   * ClickHouse refuses the content of at least one of them: then none is stored. Rejects for everything else.
-   */
+  /** @returns null when the rows are on the disk; the name of the error if ClickHouse rejected the content: none is stored */
   insert: async (kind: JournalKind, rows: readonly Buffer[]): Promise<string | null> => {
     try {
       await insertRows(client, {
         table: tables[kind].name,
         columns: journalColumns[kind],
         chunks: [Buffer.concat(rows.flatMap((row) => [row, lineFeed]))],
-        // One block, so that a refused row leaves nothing behind, which ClickHouse never takes for a double.
+        // One block: a rejected row leaves nothing behind. ClickHouse must not skip it as a duplicate.
         settings: { insert_deduplicate: 0 },
       });
       return null;

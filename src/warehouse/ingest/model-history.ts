@@ -1,4 +1,4 @@
-/** The published models in ClickHouse, for analysts and for a rebuild: written after Redis, never read to serve. */
+/** Published models in ClickHouse, for analysts and rebuilds. Requests never read them. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
@@ -8,15 +8,15 @@ import { modelVersions, skillParameters } from '../schema/tables.js';
 export type ModelHistory = ReturnType<typeof createModelHistory>;
 
 export const createModelHistory = (client: ClickHouseClient) => ({
-  /** Number of the last change that is there, by tenant. */
+  /** Number of the last stored change, by tenant. */
   lastChanges: async (): Promise<ReadonlyMap<string, number>> => {
     const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
     const rows = await selectRows<{ tenant: string; change: number }>(client, query);
     return new Map(rows.map(({ tenant, change }) => [tenant, change]));
   },
-  /** Adds a change, and the parameters of a fitted version; doing it again adds nothing. */
+  /** Adds a change and the parameters of a fitted version. Idempotent. */
   add: async (change: RecordedChange): Promise<void> => {
-    // The change comes last: where it is, everything is.
+    // Last: it proves that everything is stored.
     if (change.action === 'fit')
       await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
     const { basedOn, publishedAt, ...same } = change;
@@ -25,7 +25,7 @@ export const createModelHistory = (client: ClickHouseClient) => ({
   },
 });
 
-/** As one block, which is there as a whole or not at all. */
+/** As one block: all or nothing. */
 async function insertOnce(
   client: ClickHouseClient,
   table: string,
@@ -39,13 +39,13 @@ async function insertOnce(
   const isMissing = async () => (await selectNumber(client, query, { params: { tenant, value } })) === 0;
   await insertUntilThere(table, isMissing, (token) =>
     insertObjects(client, table, values, {
-      // With its time: where a tenant's models were removed, another one gets the number again.
+      // With its time: numbers start again after a tenant's models were removed.
       insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
     }),
   );
 }
 
-/** None for a version that is no longer kept. */
+/** Empty for a version that was evicted. */
 function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
   if (model === '') return [];
   const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));

@@ -1,9 +1,8 @@
 /**
- * Computing rollups again from `attempts`, for rows whose insert may have been killed before the views had them.
+ * Recomputes rollups from `attempts` and the archive after an interrupted insert.
  *
- * Safe, because a rollup's row is made by one Redis partition alone (rollups.ts), whose drain is the only writer
- * and waits meanwhile. Deleting and inserting are two steps: readers may miss the touched days for a moment, and
- * a repair that dies in between is found by the next comparison. What dropped rows added is taken from the archive.
+ * Each row of a rollup belongs to one Redis partition (rollups.ts), whose drain is the only writer and waits during the repair.
+ * Between deletion and insert, readers miss the touched days. The next comparison finds a repair that died in between.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../../contracts/jobs.js';
@@ -13,7 +12,7 @@ import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
 import { type Rollup, rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedDays, isArchived, keptRows, selectArchived } from '../schema/rollups.js';
 
-/** Condition over `attempts`. Ids are compared as pairs; the bounds on outbox_ms serve the skip index. */
+/** Condition on `attempts`. The bounds on outbox_ms serve the skip index. */
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
   const bounds = ranges.map(({ partition, from, to }) => {
@@ -34,12 +33,12 @@ interface Repairs {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The same units of a rollup as conditions over the table, over the archive `a` and over the rollup. */
+/** The same units of a rollup as conditions on the table, on the archive `a` and on the rollup. */
 export interface RollupPart {
   readonly inAttempts: string;
   readonly inArchive: string;
   readonly inRollup: string;
-  /** Whether they hold for nothing any more where the rollup is right. */
+  /** Whether the conditions match nothing once the rollup is right. */
   readonly onlyWhereWrong?: boolean;
 }
 
@@ -54,14 +53,12 @@ export function partOfRanges({ unit }: Rollup, ranges: readonly OutboxRange[]): 
   };
 }
 
-/** Of one that stood still while another one repaired: each finds what the other's rows make wrong. */
+/** Two processes that repair the same rows, one after a standstill, make each other's result wrong. */
 const maxRounds = 5;
 
 /**
- * Compared again after each time: a process that slept between deleting and inserting may wake up when its job was
- * given away and the sums are there already.
- *
- * @returns whether that part of the rollup differed from the table and was computed again
+ * Compares again after each repair: a process that slept between deletion and insert may add its sums to those of another one.
+ * @returns whether that part of the rollup was repaired
  */
 export async function repairPart(repairs: Repairs, rollup: Rollup, part: RollupPart): Promise<boolean> {
   const { client, cluster, signal } = repairs;
@@ -81,8 +78,8 @@ async function computeAgain(
   part: RollupPart,
 ): Promise<void> {
   const { name } = rollup.table;
-  // Either may arrive when its process was killed and another one has repaired: there is nothing to do then. Scalars are
-  // asked before the first row goes or comes; in a deletion the setting sees to that, else each part would ask again.
+  // A late statement of a killed process must do nothing after another process has repaired. Subqueries run before the first row
+  // changes; in a deletion, the setting ensures that.
   const isWrong = part.onlyWhereWrong ? '1' : `(${countDiffering(rollup, part)}) > 0`;
   await runStatement(client, `${deleteFrom(name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`, {
     settings: { mutations_execute_subqueries_on_initiator: 1 },
@@ -93,11 +90,11 @@ async function computeAgain(
 ${selectRollup(rollup, `${isGone} AND ${keptRows} AND ${part.inAttempts}`)}
 UNION ALL
 ${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`;
-  // The same rows may have been inserted by an earlier repair and deleted since: they are wanted again.
+  // An earlier repair may have inserted the same rows, which were deleted since.
   await runStatement(client, insert, { settings: { insert_deduplicate: 0 }, signal });
 }
 
-/** A block is in a rollup as a whole or not at all, so that counts show it. */
+/** Counts suffice: a rollup has a block as a whole or not at all. */
 function countDiffering(
   { table, unit, levels }: Rollup,
   { inAttempts, inArchive, inRollup }: RollupPart,

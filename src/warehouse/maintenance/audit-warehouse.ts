@@ -1,7 +1,4 @@
-/**
- * The audit's questions to ClickHouse. Each is asked month by month of arrival, so that whole parts are skipped, and with
- * one thread and little memory: nobody waits for the answer.
- */
+/** Queries of the audit, by month of arrival so that ClickHouse skips whole parts, with one thread and little memory. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
@@ -28,14 +25,11 @@ interface TenantDay {
 export interface StoredDay extends TenantDay {
   readonly partition: number;
   readonly below: number;
-  /**
-   * From the frontier to the newest row. Most are in the outbox still and about to leave it; others were taken out of its
-   * middle, when a block was stored in part.
-   */
+  /** From the frontier to the newest row: most are still in the outbox, others left its middle after a partly stored block. */
   readonly among: number;
 }
 
-/** Answers of a day of arrival that share their number with another one of their learner. */
+/** Answers of a day of arrival whose number another answer of the learner has. */
 export interface DoubledDay extends TenantDay {
   readonly partition: number;
   /** Rows beyond the first of each outbox id. */
@@ -52,10 +46,7 @@ interface Sums {
   readonly correct: number;
 }
 
-/**
- * Stored answers that occurred on a day, or on `allDays`, archived ones too; `left`: those that had left the outbox, which
- * rollups have.
- */
+/** Stored and archived answers that occurred on a day, or on `allDays`; `left`: those that had left the outbox. */
 export interface RawDay extends TenantDay, Sums {
   readonly left: Sums;
 }
@@ -66,7 +57,6 @@ const settings: ClickHouseSettings = {
   max_threads: 1,
   max_execution_time: 1800,
   max_memory_usage: '1000000000',
-  // What is grouped beyond this goes to the disk.
   max_bytes_before_external_group_by: '200000000',
   optimize_aggregation_in_order: 1,
 };
@@ -85,23 +75,22 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
   }
 
   return {
-    /** The views that finish them, and whether they have sums of days, or of all days together. */
+    /** Views over the rollups; `isDaily`: sums by day, else over all days. */
     rollups: levels.map(({ view: { name }, set }) => ({ name, isDaily: set.includes('day') })),
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
-    /** Last day of arrival whose rows were or may be dropped for their age; -1: none. */
+    /** Last archived day of arrival; -1: none. */
     archivedThrough: async (signal: AbortSignal): Promise<number> => {
       const month = await archivedMonth(client, signal);
       return month === 0 ? -1 : Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
     },
-    /** Stored answers; those of before answers were counted (ADR 23) are left out. */
     stored: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) =>
       selectMonths<StoredDay>(storedQuery, days, endParams(ends), signal),
     doubled: (days: DayRange, signal: AbortSignal) =>
       selectMonths<DoubledDay>(doubledQuery, days, {}, signal),
     rawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {
-      // Nothing arrives long before it occurs; what arrives late may have occurred on any day.
+      // Answers arrive at most minutes before, but any time after they occurred.
       const arrival = timeParams({ from: days.from - 1, to: farDay });
       return select<RawDay>(rawQuery, { ...endParams(ends), ...dayParams(days), ...arrival }, signal);
     },
@@ -113,10 +102,10 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
 const rollupNames = rollups.map(({ table }) => table.name);
 const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ ...level, table })));
 
-/** Of the year 2100: after every arrival. */
+/** In the year 2100: after every arrival. */
 const farDay = 47_482;
 
-/** The days by calendar month, as `attempts` is partitioned. */
+/** Splits days by calendar month, like the partitions of `attempts`. */
 function monthsOf({ from, to }: DayRange): DayRange[] {
   const months: DayRange[] = [];
   for (let day = from; day <= to; ) {
@@ -128,7 +117,7 @@ function monthsOf({ from, to }: DayRange): DayRange[] {
   return months;
 }
 
-/** Days as bounds of a time in seconds, the end excluded. */
+/** Bounds in Unix seconds, end excluded. */
 const timeParams = ({ from, to }: DayRange): Params => ({
   from: from * (dayMs / 1000),
   to: (to + 1) * (dayMs / 1000),
@@ -136,7 +125,7 @@ const timeParams = ({ from, to }: DayRange): Params => ({
 
 const dayParams = ({ from, to }: DayRange): Params => ({ first_day: from, last_day: to });
 
-/** Lists with a place for each partition up to the last. */
+/** Lists indexed by partition. */
 function endParams(ends: readonly OutboxEnds[]): Params {
   const own = new Map(ends.map((end) => [end.partition, end]));
   const all = Array.from({ length: Math.max(-1, ...own.keys()) + 1 }, (_, partition) => own.get(partition));
@@ -150,13 +139,12 @@ function endParams(ends: readonly OutboxEnds[]): Params {
 }
 
 const id = '(outbox_ms, outbox_seq)';
-/** The id of a row's partition among the parameters. */
 const boundOf = (name: string): string =>
   `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
 const hasLeft = `${id} < ${boundOf('frontier')}`;
 /**
- * Both sides of one type: a part whose times all lie in the last millisecond before a bound of whole seconds is skipped
- * by the engine as if it lay behind it (seen with 26.7).
+ * Both sides must have the same type: else the engine skips a part whose times all are in the last millisecond before a bound of
+ * whole seconds (seen with 26.7).
  */
 const arrived = "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
 const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
@@ -168,11 +156,11 @@ SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day,
 FROM attempts WHERE ${arrived} AND ${countedRows} AND has({partitions:Array(UInt16)}, partition_id)
 GROUP BY partition, tenant, day`;
 
-/** Bounds on what is reported; the rest is found once these are mended. Erased learners are among the numbers. */
+/** Limits of the report. Numbers include erased learners. */
 const maxDoubled = 1000;
 const maxDoubledNumbers = 20_000;
 
-/** Rows with an outbox id that another row has are of one answer, so they share its number. Redis knows who was erased. */
+/** Rows with the same outbox id are one answer and share its number. Redis knows the erased learners. */
 const doubledQuery = `
 SELECT partition, tenant, day, toUInt32(sum(n - length(ids))) AS surplus,
   groupArrayIf(${maxDoubledNumbers})((user_id, ids), length(ids) > 1) AS numbers
@@ -182,7 +170,7 @@ FROM (
   FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
 
-/** What is archived, and what was before the days, has left the outbox long ago. */
+/** Archived answers and those before the range have left the outbox. */
 const rawQuery = `
 SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDays}])) AS day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
   CAST((sum(left_n), sum(left_right)), 'Tuple(attempts UInt32, correct UInt32)') AS left

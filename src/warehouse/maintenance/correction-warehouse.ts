@@ -1,4 +1,4 @@
-/** Takes rows of learners out of ClickHouse. A statement names many learners, each once. */
+/** Deletes rows of learners from ClickHouse. A statement names many learners, each once. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
@@ -20,7 +20,7 @@ import {
 } from '../schema/rollups.js';
 import { attempts, countedRows, erasures, learnerSnapshots } from '../schema/tables.js';
 
-/** What is kept of an erasure that is done: everything but whose it was. */
+/** Record of a completed erasure, without the learner. */
 export interface ErasureReceipt {
   readonly id: string;
   readonly tenant: string;
@@ -35,13 +35,13 @@ export interface ErasureReceipt {
 
 export interface ErasureProof {
   readonly query: string;
-  /** Without the learner, whom only the caller knows. */
+  /** Without the learner: only the caller knows the id. */
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
 /** Sums and snapshots of answers whose rows were dropped for their age. */
 const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
-/** Those that the drain does not write. */
+/** Tables that the drain does not write. */
 const late = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
@@ -50,7 +50,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   const deleteRows = (table: string, condition: string, signal?: AbortSignal) =>
     runStatement(client, `${deleteFrom(table, cluster)} WHERE ${condition}`, { signal });
 
-  /** Deletes what is left of ended histories. A look first: it costs less than a deletion, and there is seldom anything. */
+  /** Counts first: a deletion costs more, and there are rarely rows. */
   async function removeEnded(
     tables: readonly LearnerTable[],
     rows: readonly CorrectedRows[],
@@ -66,7 +66,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   }
 
   return {
-    /** Answers of each one's rows by day of arrival, and rows of the history by table; in their order. */
+    /** Answers by day of arrival, and rows of the history by table; in order. */
     count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]> => {
       await syncReplicas(client, attempts.name, cluster, signal);
       const query = countByDay(rows);
@@ -78,27 +78,27 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
     },
     /**
-     * Deletes the rows and makes the rollups agree with what is left. The caller holds the partitions: nobody else inserts
-     * their rows meanwhile. May be repeated after any of its steps, also with other learners.
+     * Deletes the rows and repairs the rollups. The caller holds the partitions, so that no other process inserts their rows. May
+     * be repeated after any step, also with other learners.
      */
     remove: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void> => {
       await syncReplicas(client, attempts.name, cluster, signal);
       await deleteRows(attempts.name, correctedRows(rows), signal);
       const erased = rows.filter(({ fromSeq }) => fromSeq === 0);
       await removeEnded(archive, erased, signal);
-      // The learners' own sums last: they say which days of the skills are touched, also to a run that goes on after a kill.
+      // The learners' own sums last: after a kill, the next run finds the touched days of the skills by them.
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
       await repairPart({ client, cluster, signal }, learnerSums, wholeLearners(rows));
     },
-    /** Deletes what came from elsewhere than the outbox. */
+    /** Deletes rows that did not come from the outbox. */
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
-    /** Which of the erased learners have rows, of whichever history, in the tables that `removeLate` deletes from. */
+    /** Erased learners with rows of any history in the tables of `removeLate`. */
     findAgain: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
       const tenants = distinct(erased.map(({ tenant }) => tenant));
       const params = { tenants, hashes: erased.map(({ hash }) => hash) };
       return selectRows<{ hash: string; userId: string }>(client, findAgainQuery, { params });
     },
-    /** Asks what the proving query asks. @returns what is left of each one's history, by table */
+    /** @returns remaining rows of each history, by table, as in the proving query */
     prove: (rows: readonly CorrectedRows[]): Promise<Counts[]> => countEnded(client, learnerTables, rows),
     proofOf: (rows: CorrectedRows): ErasureProof => ({ query: provingQuery, parameters: parametersOf(rows) }),
     keep: async (receipts: readonly ErasureReceipt[]): Promise<void> => {
@@ -112,8 +112,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await insertObjects(client, erasures.name, rows, { insert_deduplicate: 0 });
     },
     /**
-     * Begins to rewrite the parts that have masked rows. A deleted row is masked until its part is merged, which may be
-     * never. On a cluster none are masked (`deleteFrom`).
+     * Starts to rewrite parts with deleted rows, which stay masked on the disk until a merge. A cluster has none (`deleteFrom`).
      * @returns the tables
      */
     purge: async (): Promise<string[]> => {
@@ -128,7 +127,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   };
 }
 
-/** Null for an erasure that is not done, or not there. */
+/** Null if the erasure is unknown or not done. */
 export async function findReceipt(
   client: ClickHouseClient,
   tenant: string,
@@ -140,7 +139,7 @@ export async function findReceipt(
   return found === undefined ? null : JSON.parse(found.receipt);
 }
 
-/** Those that are done, newest first. @param after when the one before them was asked for, RFC 3339, a space, and its id */
+/** Newest first. @param after request time (RFC 3339), a space and id of the previous one */
 export function listReceipts(read: TenantRead, tenant: string, after: string | null, atMost: number) {
   const [requestedAt = '', id = ''] = after?.split(' ') ?? [];
   const at = after === null ? Number.MAX_SAFE_INTEGER : Date.parse(requestedAt);
@@ -163,7 +162,7 @@ const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => ({
   ...{ inAttempts: isOneOf(rows), inArchive: isOneOf(rows, 'a.'), inRollup: isOneOf(rows) },
 });
 
-/** Days of skills, in the learner's partition, on which a learner's own sums are not those of the rows. */
+/** Days of skills on which the learner's own sums differ from the rows. */
 const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
   SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts
     WHERE ${keptRows} AND ${ofLearner}
@@ -188,7 +187,7 @@ function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
   };
 }
 
-/** The hash is made once a learner, and not for each row. */
+/** DISTINCT first: hashes each learner once. */
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
 ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
 ) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
@@ -196,7 +195,7 @@ ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} 
 const selectMasked = `SELECT DISTINCT table AS name FROM system.parts
 WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER BY name`;
 
-/** Where the history ended: the parameters of the proving query, but for the learner. */
+/** The end of the history: parameters of the proving query, without the learner. */
 const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
   ...{ tenant, partition, below_ms: below.ms, below_seq: below.seq },
   ...{ goal_until: goalAt, until: below.ms + clockMs },
@@ -204,7 +203,7 @@ const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
 
 const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;
 
-/** One row a table: what is left of the history. All zeros prove that it is erased. */
+/** One row per table with the remaining rows. All zeros prove the erasure. */
 const provingQuery: string = learnerTables
   .map(({ table, ended, endedSums }) => {
     const count =
@@ -215,7 +214,6 @@ const provingQuery: string = learnerTables
   })
   .join('\nUNION ALL ');
 
-/** Rows of a table, or what its sums count, by learner. */
 const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
   `SELECT '${table.name}' AS place, ${learnerNameSql} AS name, ${
     endedSums === undefined
@@ -237,7 +235,7 @@ async function countEnded(
   return byLearner(rows, found, none, ({ place, remaining }) => [place, Number(remaining)]);
 }
 
-/** Numbers that were selected for each learner, by a key, in the order of the learners. */
+/** Counts by key for each learner, in the order of the learners. */
 function byLearner<Row extends { readonly name: string }>(
   rows: readonly CorrectedRows[],
   found: readonly Row[],
@@ -256,8 +254,8 @@ function byLearner<Row extends { readonly name: string }>(
 const nameOf = ({ tenant, userId }: CorrectedRows): string => learnerName(tenant, userId);
 
 /**
- * SQL about one learner as SQL about many: `ofLearner` becomes a list, and a parameter the value of the row's learner. The
- * learner is looked up by name (`transform`), so that many cost little more than one.
+ * Turns SQL for one learner into SQL for many: `ofLearner` becomes a list, and a parameter becomes the value of the row's learner,
+ * which `transform` looks up by name.
  */
 function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
   const names = rows.map((one) => quote(nameOf(one))).join();
@@ -268,7 +266,7 @@ function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
     const values = parameters.map((one) => one.get(parameter)).join();
     return `to${type}(transform(${learnerNameSql}, [${names}], [${values}], 0))`;
   };
-  // Not in what was put in already: a name may look like a parameter, or have `$&`.
+  // Replace parameters before names are inserted: a name may look like a parameter or contain `$&`.
   const parts = sql.split(ofLearner).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, ofRow));
   return parts.join(isOneOf(rows));
 }

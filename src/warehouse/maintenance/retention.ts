@@ -1,4 +1,4 @@
-/** Archiving months of arrival; services/retention/retain-answers.ts says in which order, and why. Months are as 202601. */
+/** Archives months of arrival, in the order of services/retention/retain-answers.ts. Months are as 202601. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickhouse/client.js';
@@ -10,7 +10,7 @@ import { rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
 import { learnerSnapshots, servedForecasts } from '../schema/tables.js';
 
-/** Learners of one tenant from the first to the last id, both included, in the order of their bytes. */
+/** Learners of one tenant by the bytes of their ids, bounds included. */
 interface LearnerPage {
   readonly tenant: string;
   readonly from: string;
@@ -30,20 +30,18 @@ interface StoredMonth {
   readonly answers: number;
 }
 
-/** Bounds what is read and held at a time: the embedded engine writes for nobody else meanwhile. */
+/** Limits memory and time: the embedded engine runs no other write at the same time. */
 const pageLearners = 500;
 const pageAnswers = 25_000;
 
-/** Rows of a month of arrival: the condition names whole partitions. */
 const ofMonth = 'toYYYYMM(received_at) = {month:UInt32}';
 const ofTenant = 'tenant = {tenant:String}';
 const ofPage = `${ofTenant} AND user_id BETWEEN {from:String} AND {to:String}`;
-/** A page is read from the table's key on, and no further than it reaches. */
 const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type AnswerArchive = ReturnType<typeof createAnswerArchive>;
 
-/** The answers in ClickHouse by month of arrival. Every call may be repeated, also by several processes at once. */
+/** Every call may be repeated, also by several processes at the same time. */
 export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster = null) {
   const run = async (
     query: string,
@@ -53,20 +51,17 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
     await runStatement(client, query, { params, settings });
   };
   return {
-    /** The months up to the given one that have rows, oldest first. */
+    /** Months with rows up to the given one, oldest first. */
     monthsUpTo: (month: number) => selectRows<StoredMonth>(client, selectMonths, { params: { month } }),
     archivedThrough: () => archivedMonth(client),
     tenantsOf: async (month: number): Promise<string[]> => {
       const rows = await selectRows<{ tenant: string }>(client, selectTenants, { params: { month } });
       return rows.map(({ tenant }) => tenant);
     },
-    /** The next learners with rows of the month behind the given id; null: none. */
+    /** The next learners with rows of the month; null: none. */
     nextPage: (month: number, tenant: string, after: string) =>
       readNextPage(client, { month, tenant, after }),
-    /**
-     * All rows of the page's learners that arrived up to the month after, with their snapshots: answers counted before the
-     * month's last one arrived at most a clock's error later.
-     */
+    /** Rows up to the following month, with snapshots: clocks differ, so an answer may be counted before an earlier arrival. */
     learners: (month: number, page: LearnerPage): Promise<LearnerRows> =>
       readLearners(client, ofPage, { ...page, reach: monthAfter(month) }, arrivedInReach),
     saveSnapshots: async (month: number, snapshots: readonly LearnerSnapshot[]): Promise<void> => {
@@ -76,18 +71,18 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       }));
       await insertObjects(client, learnerSnapshots.name, rows);
     },
-    /** Writes the sums that the learners' answers of the month make; they count when the month is archived. */
+    /** Writes the sums of the learners' answers of the month; `markArchived` activates them. */
     archive: (month: number, page: LearnerPage) =>
       run(insertSums, { month, ...page }, { ...inOrder, insert_deduplicate: 0 }),
     /**
-     * Deletes sums and snapshots of the month whose learners have no rows in it: they were erased after these were read.
-     * @returns how many learners
+     * Deletes sums and snapshots of the month of learners without rows in it: they were erased in the meantime.
+     * @returns number of learners
      */
     forgetErased: async (month: number, tenant: string): Promise<number> => {
       const params = { month, tenant };
       const strangers = await selectRows<{ user: string }>(client, selectStrangers, { params });
       if (strangers.length === 0) return 0;
-      // Rows that are here now were here before: it is they that were asked, and not a month that another process dropped.
+      // Not if another process has dropped the month.
       if ((await selectNumber(client, selectAnyRow, { params: { month } })) === 0) return 0;
       const users = strangers.map(({ user }) => user);
       for (const name of archives)
@@ -97,7 +92,7 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
         });
       return users.length;
     },
-    /** What is wrong with the archive of the month, compared with its rows, or null. */
+    /** How the archive of the month differs from its rows, or null. */
     differs: async (month: number): Promise<string | null> => {
       const params = { month };
       if ((await selectNumber(client, countUnlikeSums, { params })) !== 1)
@@ -105,13 +100,13 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       const without = await selectNumber(client, countWithoutSnapshot, { params });
       return without === 0 ? null : `${without} learners have no snapshot`;
     },
-    /** From here on the month counts by its sums. */
+    /** From now on the month counts by its sums. */
     markArchived: ({ month, answers }: StoredMonth) => run(insertMonth, { month, answers }),
     drop: async (month: number): Promise<void> => {
       await run(dropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
     },
-    /** The months of served forecasts up to the given one that are all scored: their last days are over (views.ts). */
+    /** Months of served forecasts up to the given one whose horizons are over (views.ts). */
     scoredMonthsUpTo: async (month: number): Promise<number[]> => {
       const rows = await selectRows<{ month: number }>(client, selectScoredMonths, { params: { month } });
       return rows.map((row) => row.month);

@@ -17,7 +17,7 @@ import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
 import * as tables from './tables.js';
 import * as views from './views.js';
 
-/** Raise it with every change of a table or a view. */
+/** Increase it with every change of a table or view. */
 const schemaVersion = 10;
 
 /** Two processes may record the same version, so readers take the highest. */
@@ -61,7 +61,7 @@ export const schemaStatements = (cluster: Cluster): string[][] => [
   ),
 ];
 
-/** Reads and fills the tables that hold the rows: a block reaches the rollups of the server that takes it. */
+/** Between the stored tables: a block reaches the rollups of the server that receives it. */
 const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
   `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} ` +
   `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
@@ -82,7 +82,7 @@ export async function createSchema(client: ClickHouseClient, cluster: Cluster = 
   if (current !== 0) throw otherVersionError(current);
   for (const group of schemaStatements(cluster)) {
     if (cluster === null) await Promise.all(group.map(run));
-    // A Distributed table is made after the one that it reads.
+    // In order: a Distributed table needs the one that it reads.
     else for (const query of group) await run(query);
   }
   await insertObjects(client, schemaMigrations.name, [{ version: schemaVersion, name: 'the whole schema' }]);

@@ -1,8 +1,8 @@
-/** A table of sums that a materialized view keeps: its rows as columns over `attempts`, and the SQL that makes them. */
+/** A table of sums that a materialized view maintains, and the SQL for its rows. */
 import type { Column, Table, View } from '../clickhouse/ddl.js';
 
 export type Expressions = Readonly<Record<string, string>>;
-/** Sums that rows of one level alone have, by the value of grouping(day) there. */
+/** Sums that only rows of one level have, by the value of grouping(day) there. */
 export type PartialSums = Readonly<Record<string, 0 | 1>>;
 
 /** Rows of a rollup that count every answer once. */
@@ -11,7 +11,7 @@ export interface Level {
   set: readonly string[];
   /** Condition on the rollup's rows. */
   where: string;
-  /** Plain view for analysts: finished figures, one row a key, no FINAL and no -Merge. */
+  /** View for analysts: finished figures, one row per key. */
   view: View;
 }
 
@@ -23,7 +23,7 @@ export interface Rollup {
   sums: Expressions;
   levels: readonly Level[];
   partial: PartialSums;
-  /** Of the keys, those whose rows are compared and computed again together. */
+  /** Keys of the rows that are compared and repaired together. */
   unit: Expressions;
 }
 
@@ -77,7 +77,7 @@ export type Summed = Pick<Rollup, 'keys' | 'sums'> & {
   readonly partial?: PartialSums;
 };
 
-/** A sum, or its type's default in rows that do not have it. */
+/** A sum, or the default of its type in rows of the other level. */
 export const whereAsked = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
   grouping === undefined
     ? sum

@@ -1,11 +1,9 @@
 /**
- * Sums of answers, kept by materialized views as attempts arrive, and what stays of answers whose rows were dropped for their
- * age (ADR 24): their sums by learner, and the month up to which everything is archived.
+ * Sums of answers that materialized views maintain, and the archive of answers whose rows were dropped for their age (ADR 24).
  *
- * A row of a rollup is made by answers of one Redis partition only, so that whoever drains a partition may compute its
- * rollups again without meeting anybody. The rollups keep what they have of dropped rows; who computes them again adds the
- * archived sums. One row in `archived_months`, written after the month's sums and before its rows are dropped, makes the
- * sums count: a reader sees each answer once, wherever an archiving ends.
+ * Each row of a rollup sums answers of one Redis partition, so that its drain can recompute it without a concurrent writer.
+ * Rollups keep the sums of dropped rows; a repair adds them from the archive. One row in `archived_months`, written after the
+ * month's sums and before its rows are dropped, activates the sums: readers count each answer once at any time.
  */
 import { type Column, columnsOf, defineTable, quote, rememberingTokens } from '../clickhouse/ddl.js';
 import {
@@ -25,15 +23,11 @@ const user = columnsOf('user_id String zstd -- Learner');
 const skill = columnsOf('skill_id LowCardinality(String) zstd -- Skill');
 const day = columnsOf('day Date zstd = toDate(occurred_at) -- UTC day of occurred_at');
 
-/** A column that adds itself up when parts are merged. */
 const summed = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sum, ${column.type})`,
 });
-/**
- * The same of one learner, in half the bytes: four of them count to 4 billion, and hold a sum to seven digits. There are
- * nearly as many rows as answers where days are short.
- */
+/** Of one learner, in half the bytes: sums to seven digits. There can be nearly as many rows as answers. */
 const narrow = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sumWithOverflow, ${column.type.replace('64', '32')})`,
@@ -62,10 +56,9 @@ const answerSums = columnsOf(`
 const masterySum = columnsOf('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
 const without = (...names: string[]) => answerSums.filter(({ name }) => !names.includes(name));
 
-/** When, number and mastery of an answer as one number, the later the larger: the engine compares a tuple far more slowly. */
+/** Time, number and mastery of an answer as one number: the engine compares tuples far more slowly. */
 const packed = (at: string, seq: string, mastery: string): string =>
   `bitShiftLeft(toUInt128(toUnixTimestamp(${at})), 64) + bitShiftLeft(toUInt128(${seq}), 32) + reinterpretAsUInt32(toFloat32(${mastery}))`;
-/** Second and mastery of a packed answer, for SELECT. */
 export const unpacked = (answer: string) => ({
   at: `toDateTime(toUInt32(bitShiftRight(${answer}, 64)), 'UTC')`,
   mastery: `reinterpretAsFloat32(toUInt32(bitAnd(${answer}, 4294967295)))`,
@@ -75,7 +68,6 @@ const lastAnswer = columnsOf(
     -- The day's last answer: second of occurred_at, learner_seq, bits of mastery_after as Float32, in 32 bits each`,
 );
 
-/** What follows from sums of answers. */
 const pace = `correct / attempts AS accuracy,
   if(timed_attempts = 0, NULL, timed_seconds / timed_attempts) AS mean_seconds,
   if(timed_seconds = 0, NULL, 60 * timed_correct / timed_seconds) AS correct_per_minute`;
@@ -88,7 +80,7 @@ export const sumEach = (alias: string, columns: readonly Column[]): string =>
 
 const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
 
-/** What velocity and efficiency are made of. */
+/** For velocity and efficiency. */
 export const skillSums = without('squared_error', 'plateau_attempts', 'log_seconds_squared');
 const daySums = without('log_seconds_squared');
 const { mastery: lastMastery, at: lastAnswerAt } = unpacked('last_answer');
@@ -96,7 +88,7 @@ const { mastery: lastMastery, at: lastAnswerAt } = unpacked('last_answer');
 const isKind = (kind: string): string => `kind = '${kind}'`;
 const kinds = "Enum8('day', 'total')";
 const kindOf = (day: string): string => `CAST(1 + grouping(${day}), ${quote(kinds)})`;
-/** Sums that rows of one kind alone have, by the value of grouping(day) there: they take no room in the others. */
+/** Sums that only rows of one kind have. */
 const partialSums: PartialSums = {
   squared_error: 0,
   plateau_attempts: 0,
@@ -105,7 +97,7 @@ const partialSums: PartialSums = {
   plateau_day: 1,
 };
 
-// FINAL costs a sixth of a GROUP BY of the key or less, and holds nothing: whole tables can be pulled through these two.
+// FINAL costs at most a sixth of a GROUP BY and holds no table in memory.
 const skillDay: Level = {
   set: ['tenant', 'user_id', 'skill_id', 'day'],
   where: isKind('day'),
@@ -123,7 +115,7 @@ FROM learner_sums FINAL WHERE ${isKind('day')}`,
   },
 };
 
-/** Sums over days would be as many groups as there are learners and skills, and each query would make them again. */
+/** Without it, each query would sum over days in as many groups as there are learners and skills. */
 const skillTotal: Level = {
   set: ['tenant', 'user_id', 'skill_id'],
   where: isKind('total'),
@@ -141,7 +133,7 @@ FROM learner_sums FINAL WHERE ${isKind('total')}`,
   },
 };
 
-/** In one table: an insert costs more by each part that it makes than by the rows in it. */
+/** One table: the cost of an insert depends more on its parts than on its rows. */
 export const learnerSums = rollupOf(
   defineTable(
     'learner_sums -- Answers of one learner on one skill, by day and over all days; read them through the views learner_skill_daily and learner_skill_total',
@@ -162,11 +154,11 @@ export const learnerSums = rollupOf(
     ],
     {
       engine: layout.engine,
-      // Days by weeks first: parts of other weeks do not overlap, and FINAL passes them on as they are, in a third of the
-      // time. A learner's days are a granule a week; small ones keep that as fast as it was.
+      // Weeks first: FINAL passes on parts that do not overlap, in a third of the time. Small granules keep reads of a learner
+      // fast, which take one granule a week.
       orderBy: '(tenant, kind, toMonday(day), user_id, skill_id, day)',
-      // FINAL passes on what is one part as it is: merged so, whole tables are read in half the time or less. The engine
-      // merges parts of like sizes by itself; this has it merge whatever is four hours old, six times a day at most.
+      // FINAL reads one merged part in half the time or less. The engine alone merges only parts of similar sizes; this merges
+      // all parts after four hours.
       settings: `${rememberingTokens}, index_granularity = 2048, min_age_to_force_merge_seconds = 14400`,
     },
   ),
@@ -187,7 +179,7 @@ export const skillDays = rollupOf(
         'learners AggregateFunction(uniq, String) = uniqState(user_id) -- State of the number of learners',
       ),
     ],
-    // A shard's own rows stay with it; this is for those that are computed again.
+    // For repaired rows; other rows stay on the shard of their answers.
     { ...layout, orderBy: '(tenant, skill_id, day, partition_id)', shardBy: 'partition_id' },
   ),
   [
@@ -218,7 +210,7 @@ const archivedAnswer = columnsOf(`
     -- The day's last answer: occurred_at, learner_seq, mastery_after
 `);
 
-/** Rows may be written again, by a run that is repeated: the engine keeps one of a key. */
+/** A repeated run may insert rows again: merges keep one per key. */
 export const archivedLearnerSkill = defineTable(
   'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; learner_sums and daily_skill have them too',
   [
@@ -235,14 +227,14 @@ export const archivedLearnerSkill = defineTable(
   },
 );
 
-/** The same as a rollup of `attempts`, for the INSERT that fills it. */
+/** For the INSERT that fills it from `attempts`. */
 export const archivedRollup: Summed = {
   keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSums.keys },
   levels: [{ set: ['month', 'partition_id', ...skillDay.set] }],
   sums: expressionsOf([...answerSums, ...archivedAnswer, ...masterySum]),
 };
 
-/** Doubles do no harm: it is read by its highest month. */
+/** Duplicates are harmless: readers take the highest month. */
 export const archivedMonths = defineTable(
   'archived_months -- Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
   `
@@ -255,9 +247,9 @@ export const archivedMonths = defineTable(
 
 /** Scalar: the last archived month as 202601; 0: none. */
 export const archivedThrough = '(SELECT max(month) FROM archived_months)';
-/** Condition over `attempts`: rows that count themselves, and not by what is archived of their month. */
+/** Condition on `attempts`: rows of months that are not archived. */
 export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
-/** What counts of the archive; readers name its columns by `a`. */
+/** Readers name the columns of the archive by `a`. */
 export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
 export const isArchived = `a.month <= ${archivedThrough}`;
 
@@ -270,7 +262,7 @@ const archiveAggregates: Expressions = {
   learners: 'uniqState(a.user_id)',
 };
 
-/** What is archived, as rows of the rollup. @param where a condition over `a` */
+/** The archive as rows of the rollup. @param where condition on `a` */
 export function selectArchived({ keys, sums, levels, partial }: Rollup, where: string): string {
   const columns = [
     ...Object.keys(keys).map((name) => `a.${name} AS ${name}`),

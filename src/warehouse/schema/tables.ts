@@ -1,17 +1,17 @@
 /**
- * Tables whose rows the service writes as they are. What may be inserted again has a natural key: the engine keeps the
- * last row of a key when it merges, and readers take one until then.
+ * Tables that the service inserts into. Rows that may be inserted again have a natural key: merges keep the last row of a key, and
+ * readers select one until then.
  */
 import { columnsOf, defineTable, rememberingTokens } from '../clickhouse/ddl.js';
 
 const engine = 'ReplacingMergeTree';
 
-/** Condition: the row was counted among the accepted answers of its partition (ADR 23), as earlier versions did not. */
+/** Condition: the row is among the accepted answers of its partition (ADR 23). */
 export const countedRows = 'learner_version > 0';
 
 /**
- * One row an answer. Partitioned by the month of arrival: callers choose occurred_at and could spread one block
- * over more than the engine's 100 partitions; nobody but this service sets received_at.
+ * Partitioned by month of arrival, which only this service sets. Callers choose occurred_at and could spread one block over more
+ * than the engine's 100 partitions.
  */
 export const attempts = defineTable(
   'attempts -- One row for every counted answer, never twice',
@@ -72,7 +72,7 @@ export const attempts = defineTable(
     engine: 'MergeTree',
     indexes: [
       'outbox_time outbox_ms TYPE minmax GRANULARITY 1',
-      // Finds an answer by its id without the learner.
+      // For lookups without the learner.
       'event_ids event_id TYPE bloom_filter GRANULARITY 1',
     ],
     partitionBy: 'toYYYYMM(received_at)',
@@ -121,7 +121,7 @@ export const skillChanges = defineTable(
   { engine, orderBy: '(tenant, skill_id, updated_at, revision)', shardBy: 'cityHash64(tenant, skill_id)' },
 );
 
-/** Of the intervals of the expected share, in per cent. */
+/** Levels of the intervals of the expected share, in per cent. */
 export const levels = [50, 80, 95] as const;
 
 const scores = (name: string, when: string): string => `
@@ -138,7 +138,7 @@ const reach = (side: 'below' | 'above', level: number): string => `
       -- How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of
       -- sqrt(share_sd squared + 1 / (4 * answers))`;
 
-/** By the month in which it was made: whole months can be skipped, and dropped. */
+/** Partitioned by month, so that queries skip and retention drops whole months. */
 export const servedForecasts = defineTable(
   'served_forecasts -- One row for every forecast that was served; read it through the view forecasts',
   `
@@ -222,7 +222,7 @@ export const apiKeys = defineTable(
   { engine, orderBy: '(tenant, key_id, updated_at)', shardBy: 'cityHash64(tenant)' },
 );
 
-/** The last row of an endpoint replaces those before; read it with FINAL. */
+/** The last row of an endpoint replaces earlier ones; read with FINAL. */
 export const webhooks = defineTable(
   'webhooks -- Endpoints of webhooks without their secrets; a rebuild needs them',
   `
@@ -238,7 +238,7 @@ export const webhooks = defineTable(
   { engine: `${engine}(updated_at)`, orderBy: '(tenant, webhook_id)', shardBy: 'cityHash64(tenant)' },
 );
 
-/** The last row of a tenant replaces those before: each may have a MiB. */
+/** The last row of a tenant replaces earlier ones: a row may have 1 MiB. */
 export const xapiMappings = defineTable(
   'xapi_mappings -- How statements become answers; a rebuild needs the last row of a tenant',
   `

@@ -53,7 +53,7 @@ SETTINGS do_not_merge_across_partitions_select_final = 1`,
 /** Share of correct answers, corrected for guessing with a chance of 0.2. */
 const correctForGuessing = (share: string): string => `greatest(0, ((${share}) - 0.2) / 0.8)`;
 
-/** Norms of a skill. The prior weighs 20 answers: 75 % correct, ln 75 s = 4.317488 with a standard deviation of 0.6. */
+/** Norms of a skill. Prior: 20 answers with 75 % correct, ln 75 s = 4.317488 and a standard deviation of 0.6. */
 const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
     ${correctForGuessing('(20 * 0.75 + sum(r.timed_correct)) / weight')} AS known,
     (20 * 4.317488 + sum(r.log_seconds)) / weight AS log_mean,
@@ -61,8 +61,8 @@ const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
   FROM daily_skill AS r GROUP BY tenant, skill_id`;
 
 /**
- * The index of src/domain/tracing/pace.ts with its constants, from sums: of all timed answers, rapid ones included, and the
- * mean of ln seconds is limited, not each answer's. NULL below three times.
+ * The index of src/domain/tracing/pace.ts, computed from sums: includes rapid answers, and limits the mean of ln seconds instead of
+ * each answer's. NULL below three times.
  * @param of alias of the sums
  */
 const efficiency = (of: string): string => {
@@ -93,7 +93,7 @@ export const cohortSkillWeekly: View = {
     efficiency_index Nullable(Float64)
       -- Accuracy and time against the norms of the skill, 0 to 100; 50: usual for the skill; NULL: too few times
   `),
-  // Days are added up without sums by learner and week in between: there are nearly as many of those.
+  // Sums days directly: sums by learner and week would be nearly as many rows.
   query: `SELECT w.tenant AS tenant, w.cohort AS cohort, w.skill_id AS skill_id, w.week AS week, w.learners AS learners,
   w.attempts AS attempts,
   w.correct / w.attempts AS accuracy,
@@ -128,7 +128,7 @@ const quartiles = (name: string, type: string, what: string): string => `
 const efficiencyMeaning =
   'accuracy and time against the norms of the skill, 0 to 100, 50: usual for the skill; three times needed';
 
-/** @param isNull where nobody has the figure */
+/** @param isNull condition: no learner has the figure */
 const selectQuartiles = (name: string, isNull?: string): string =>
   ['q1', 'median', 'q3']
     .map((quartile, i) => [`${name}[${i + 1}]`, `${name}_${quartile}`] as const)
@@ -174,7 +174,6 @@ FROM (
 )`,
 };
 
-/** A share of fewer answers says little about any forecast. */
 const fewestAnswers = 10;
 
 const perLevel = (column: string) =>
@@ -182,7 +181,7 @@ const perLevel = (column: string) =>
     columnsOf(column.replaceAll('LEVEL', `${level}`).replaceAll('SHARE', `${level / 100}`)),
   );
 const served = (...names: string[]) => shownColumns(servedForecasts, ...names);
-/** Of the columns of a served forecast, what it is scored by. */
+/** Columns of a served forecast that are needed for its score. */
 const madeColumns = [
   'made_at',
   'learner_seq',
@@ -192,8 +191,8 @@ const madeColumns = [
 ];
 
 /**
- * The last forecast of each learner, UTC day and horizon: who asks again and again does not count for more. Answers of its
- * own day are left out later: the rollups do not say which of them came before it.
+ * The last forecast of each learner, UTC day and horizon, so that repeated requests count once. Answers of the forecast's own day
+ * do not count: the rollups do not show which came before it.
  */
 const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_days,
     argMax((${madeColumns.map((name) => `f.${name}`).join(', ')}), f.made_at) AS last
@@ -202,10 +201,9 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
   GROUP BY tenant, user_id, made_day, forecast_days`;
 
 /**
- * The days with answers of each learner who has forecasts, as one row: joined by learners alone, a condition on tenant or
- * learner reaches the keys of both tables (EXPLAIN indexes = 1 shows it), which it does not through a join on days. A day
- * is one number: the day from bit 48 on, its answers from bit 24 on, its right ones below. Arrays of tuples took at least
- * a quarter more time, and up to twice the memory.
+ * All days with answers of a learner in one row: only a join by learner passes a condition on tenant or learner to the keys of both
+ * tables (EXPLAIN indexes = 1). A day is one number: the day from bit 48, its answers from bit 24, its correct ones below. Arrays
+ * of tuples took a quarter more time or more, and up to twice the memory.
  */
 const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48) + counts) AS days
   FROM (
@@ -214,7 +212,7 @@ const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48)
     GROUP BY tenant, user_id, day
   ) GROUP BY tenant, user_id`;
 
-/** A learner's answers of 365 days are fewer than 2^24, so that their sums keep to their bits. */
+/** A learner has fewer than 2^24 answers in 365 days, so the sums do not overflow their bits. */
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
     arraySum(d -> if(bitShiftRight(d, 48) - toUInt16(made_day) BETWEEN 1 AND forecast_days, bitAnd(d, 0xFFFFFFFFFFFF), 0), days)
       AS inside,
@@ -222,7 +220,7 @@ const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
   FROM (${due}) AS f JOIN (${days}) AS d USING (tenant, user_id)
   WHERE answers >= ${fewestAnswers}`;
 
-/** An end of an interval as a share: back from asin(sqrt(share)), which ends at 0 and pi / 2. */
+/** End of an interval, converted back from asin(sqrt(share)), which ranges from 0 to pi / 2. */
 const end = (distance: string): string =>
   `pow(sin(greatest(0, least(pi() / 2, asin(sqrt(expected_share)) ${distance} * spread))), 2)`;
 
