@@ -1,4 +1,4 @@
-/** Entry of one API process of several: it takes answers, the process that started it does the rest (api-processes.ts). */
+/** Entry of one of several API processes. Its parent runs everything else (api-processes.ts). */
 import { once } from 'node:events';
 import { runProcess } from '../lifecycle.js';
 import { createLogger } from '../telemetry.js';
@@ -12,7 +12,7 @@ const [{ number, config, endpoints }] = (await once(process, 'message')) as [Api
 const logger = createLogger(config.logLevel, 'api');
 
 await runProcess(logger, async (closers) => {
-  // The channel closes when the process that started this one is gone, however it ended.
+  // The channel closes when the parent has ended.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   const redis = await connectState(endpoints, config, logger, closers);
   const engine = await startEngine(redis, endpoints, config, logger, closers);

@@ -1,4 +1,4 @@
-/** Several API processes behind one port, started and watched by one; they speak over Node's own channel. */
+/** Starts and watches several API processes behind one port, over Node's IPC channel. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -9,7 +9,7 @@ import { programPath } from '../programs.js';
 import type { Engine } from './engine.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
 
-/** What a process gets when it starts: not by its environment or arguments, where others can read it. */
+/** Sent by message: others can read the environment and arguments of a process. */
 export interface ApiProcessSettings {
   readonly number: number;
   readonly config: Config;
@@ -18,21 +18,21 @@ export interface ApiProcessSettings {
 
 export const readyMessage = 'ready';
 
-/** A child gives up by itself where Redis is unavailable; one that says nothing at all for so long hangs. */
+/** A child ends by itself if Redis is unavailable; one without a message for so long hangs. */
 const readyLimitMs = 120_000;
 const beatMs = 1000;
-/** So many beats without an answer, and the process hangs. Beats are counted: who stood still himself sent none. */
+/** Beats without a reply after which a child hangs. Counts beats instead of time: a suspended parent sends none. */
 const maxUnanswered = 15;
-/** From so many on a process is not said to answer. */
+/** Beats without a reply after which a child counts as not answering. */
 const maxSilent = 3;
-/** How long a process may take to send its figures, and the one that asked waits for all. */
+/** Time limits: figures of one process, and of all. */
 const collectMs = 1500;
 const collectAllMs = 3000;
 
 type Stalled = () => string | null;
 type AllFigures = readonly CollectedFigures[];
 
-/** Resolves when all of them serve; one that dies or hangs is started again. */
+/** Resolves when all processes serve. Restarts a process that dies or hangs. */
 export async function startApiProcesses(
   { endpoints, logger, closers }: Engine,
   config: Config,
@@ -78,7 +78,7 @@ export async function startApiProcesses(
   await Promise.all(processes.map(({ ready }) => ready));
 }
 
-/** @throws Error where the child says something else, or nothing in time */
+/** @throws Error for another message, or none in time */
 export async function untilReady(
   child: ChildProcess,
   signal: AbortSignal,
@@ -94,8 +94,8 @@ export async function untilReady(
 }
 
 /**
- * The port for several processes: 0 becomes a free one. The option by which they share it would share it with strangers
- * too, so it is tried alone first. @throws when somebody listens on it
+ * The port for several processes: 0 becomes a free one. Tries to listen exclusively first, because the option for sharing would
+ * also share it with other programs. @throws if the port is taken
  */
 export async function findPort(host: string, port: number): Promise<number> {
   const probe = createServer();
@@ -107,7 +107,7 @@ export async function findPort(host: string, port: number): Promise<number> {
   return found;
 }
 
-/** Ends a child that hangs: whoever watches over it starts another. */
+/** Kills a child that hangs; its supervisor starts another one. */
 function watchChild(
   child: ChildProcess,
   stalled: Stalled,
@@ -142,14 +142,14 @@ export function linkToParent(collect: () => Promise<CollectedFigures>) {
     return [];
   });
   return {
-    /** What the process that started this one says of its consumers. */
+    /** The parent's report of stalled consumers. */
     stalled: () => stalled,
-    /** Figures of all processes; empty where they do not come in time. */
+    /** Figures of all processes; empty if they do not arrive in time. */
     collectAll: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [],
   };
 }
 
-/** A beat is replied to without figures, and tells why consumers do not move. */
+/** A beat carries the reason for stalled consumers; its reply has no figures. */
 type Request = { readonly kind: 'beat'; readonly stalled: string | null } | { readonly kind: 'figures' };
 
 interface Message {
@@ -158,7 +158,7 @@ interface Message {
   readonly reply?: AllFigures;
 }
 
-/** @returns asks the other side; null where it does not reply in time */
+/** @returns sends a request to the other side; null if it does not reply in time */
 function openLink(
   channel: ChildProcess | NodeJS.Process,
   answer: (request: Request) => Promise<AllFigures>,
@@ -166,7 +166,7 @@ function openLink(
   const asked = new Map<number, (figures: AllFigures) => void>();
   let last = 0;
   const send = (message: Message): void => {
-    // Without a channel the other side is gone: its end is noticed.
+    // Without a channel the other side has ended.
     if (channel.connected) channel.send?.(message, undefined, undefined, () => undefined);
   };
   channel.on('message', ({ id, request, reply }: Message) => {

@@ -1,4 +1,4 @@
-/** The front end of one process: routes, checks, what they need of the engine, and how much of it runs at once. */
+/** The front end of one process: routes with their ports, and limits of concurrent reads. */
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
 import { shortHash } from '../contracts/access.js';
@@ -45,18 +45,18 @@ import { connectionBound } from './open-files.js';
 interface ApiOptions {
   readonly config: Pick<Config, 'host' | 'port' | 'webhookAllowPrivate'>;
   readonly sharePort: boolean;
-  /** Only the probes and health, for a process that takes no answers. */
+  /** Only probes and health, for a process that takes no answers. */
   readonly probesOnly: boolean;
   readonly stalled: () => string | null;
-  /** Where this process registers its figures, and those of all processes. */
+  /** `figures`: of this process; `collect`: of all processes. */
   readonly figures: Figures;
   readonly collect: () => Promise<readonly CollectedFigures[]>;
 }
 
-/** Of the 10 s that a stop may take, what requests in flight get. */
+/** Of the 10 s of a shutdown, the time for requests in flight. */
 const inFlightMs = 4000;
 
-/** @returns the port that is listened on. @throws StartError when it is taken */
+/** @returns the port. @throws StartError if it is taken */
 export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
   const { redis, logger, closers, spans } = engine;
   const { config, sharePort, probesOnly, stalled, figures, collect } = options;
@@ -99,7 +99,7 @@ export const portTaken = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: 
 
 const idSweepMs = 60_000;
 
-/** Old event ids are looked for every few hours, by whichever process' turn it is. */
+/** Every few hours, one of the processes removes old event ids. */
 function startIdSweep({ redis, logger, closers }: Engine): void {
   const sweep = singleFlight(async () => {
     try {
@@ -116,10 +116,7 @@ function startIdSweep({ redis, logger, closers }: Engine): void {
 }
 
 const refusal = 'Too many read what is stored at the same time; try again later';
-/**
- * Of all reads of ClickHouse that a caller waits for. Six of the client's eight connections: what is written needs one, and
- * exports have another. One tenant gets half of them at most, and waits no longer than a page may take to build up.
- */
+/** Reads of ClickHouse for requests: six of the client's eight connections; writes and exports have the others. */
 const readLimits: LimiterOptions = {
   maxRunning: 6,
   maxRunningOfTenant: 3,
@@ -127,7 +124,7 @@ const readLimits: LimiterOptions = {
   maxQueueWaitMs: 2000,
   refusal,
 };
-/** A class of 200,000 masteries takes tens of megabytes until its answer is sent. */
+/** A class of 200,000 masteries takes tens of megabytes until its response is sent. */
 const classLimits: LimiterOptions = {
   maxRunning: 4,
   maxRunningOfTenant: 2,
@@ -135,7 +132,7 @@ const classLimits: LimiterOptions = {
   maxQueueWaitMs: 5000,
   refusal: 'Too many classes are read at the same time; try again later',
 };
-/** Exports are few, and each page of them gets its turn. */
+/** Exports are rare. Each page is one turn. */
 const exportLimits: LimiterOptions = {
   maxRunning: 1,
   maxRunningOfTenant: 1,
@@ -143,7 +140,7 @@ const exportLimits: LimiterOptions = {
   maxQueueWaitMs: 60_000,
   refusal,
 };
-/** Each of 20,000 answers takes a hundred megabytes; the one thread replays one while the next is read. */
+/** A history of 20,000 answers takes 100 MB. One thread replays it while the next one is read. */
 const retractionLimits: LimiterOptions = {
   maxRunning: 2,
   maxRunningOfTenant: 1,
@@ -181,7 +178,7 @@ function routePortsOf(
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
     ...{ learners, models, now, logger, sourceLagSeconds },
-    // They can do without ClickHouse.
+    // Responses can do without ClickHouse.
     history: createSkillHistory(clickhouse, createReadGuard(limit)),
   };
   return {

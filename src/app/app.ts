@@ -1,4 +1,4 @@
-/** Starts a process, the servers first, which come up while the rest of the program is loaded. */
+/** Starts a process. The servers start while the rest of the program is loaded. */
 import type { Config } from '../config.js';
 import { warnOfReaders } from '../embedded/data-dir.js';
 import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedded/servers.js';
@@ -7,15 +7,15 @@ import type { Logger } from '../telemetry.js';
 import { checkOpenFiles } from './open-files.js';
 
 export interface Started {
-  /** Null for a process that listens nowhere. */
+  /** Null for a process without a port. */
   readonly port: number | null;
-  /** What the user is to know of API keys, or null. */
+  /** A message to the user about API keys, or null. */
   readonly keyNote: string | null;
-  /** A link to the dashboard that brings the development key along, or null. */
+  /** A dashboard link with the development key, or null. */
   readonly dashboard: string | null;
 }
 
-/** Starts everything that the role asks for. @throws StartError for what the user can mend */
+/** @throws StartError for errors that the user can fix */
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
   checkOpenFiles(logger);
   const { role, skillsFile } = config;

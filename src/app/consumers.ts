@@ -1,4 +1,4 @@
-/** What moves by itself in a process, over the engine's connections: draining, the journal, fits, audits, retention. */
+/** Background work of a process: drain, journal, webhooks, fits, audits, retention, goals. */
 import { createFitPool } from '../compute/run-threads.js';
 import { createSendingThread } from '../compute/threads.js';
 import type { Config } from '../config.js';
@@ -42,14 +42,14 @@ import { auditOnce, retainOnce } from './maintenance.js';
 import { byLabel, type Consumers } from './metrics.js';
 
 const hourMs = dayMs / 24;
-/** There is something to drop once a month; a month that had to wait is soon tried again. */
+/** A month that had to wait is soon retried. */
 const retentionMs = 6 * hourMs;
-/** What waits in the journal is no older than this and a run; ClickHouse merges a part every so often with ease. */
+/** Lag of the journal, plus one run. ClickHouse merges a part every two seconds with ease. */
 const journalMs = 2000;
-/** Less than what counts as a stall. A run that has more to do goes on with the next. */
+/** Less than a stall. The next run continues the work. */
 const shortRunMs = 15_000;
 const goalsMs = 5000;
-/** Of the time that the stop gives, the part for the run in hand and a last one; what they leave stays in Redis. */
+/** Share of the shutdown time for the current run and a last one. Remaining rows stay in Redis. */
 const journalStopShare = 2 / 3;
 
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
@@ -86,7 +86,6 @@ export function startPipeline(engine: Engine): Consumer {
   return pipeline;
 }
 
-/** Hands events to endpoints, and sends them. */
 function startWebhooks(
   { redis, partitions, endpoints: { redisUrl }, webhooks: endpoints, logger, closers }: Engine,
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
@@ -107,7 +106,7 @@ function startWebhooks(
   return deliveries;
 }
 
-/** Only while the state in Redis can be used: versions would start again, beside those in ClickHouse. */
+/** Only while the state in Redis is usable: versions would start again, next to those in ClickHouse. */
 function startRuns(
   { endpoints, blocked, logger, closers }: Engine,
   schedule: Schedule,
@@ -150,7 +149,7 @@ export function startJournal(engine: Engine): Consumer {
   const erasures = journalErasures(engine);
   const drain = createJournalDrain({ journal, warehouse, late: erasures.late, logger });
   const recordFacts = factsRecorder(engine);
-  // What is due anyway comes first: facts that cannot be recorded hold nothing else up.
+  // Facts last: if they cannot be recorded, the rest is done.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
     await erasures.finish(signal);
@@ -170,7 +169,6 @@ export function startJournal(engine: Engine): Consumer {
   return runs;
 }
 
-/** A Redis that came back empty has no facts to record. */
 function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine): () => Promise<void> {
   const unreadable = 'an API key in store cannot be read: it is refused, and not recorded in ClickHouse';
   const report = reportOnce((error) => logger.error({ err: error }, unreadable), 1000);
@@ -184,7 +182,6 @@ function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine
 const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
 
 function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: Engine) {
-  // The runs come every second.
   const report = reportOnce(
     (error, erasure) => logger.error({ err: error, erasure }, unreadableErasure),
     1000,

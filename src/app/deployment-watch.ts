@@ -1,4 +1,4 @@
-/** Whether the state in Redis can be used: looked at again and again, for it may come back empty at any time. */
+/** Watches whether the state in Redis is usable: Redis may come back empty at any time. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { singleFlight } from '../concurrency.js';
 import { type Closers, StartError } from '../lifecycle.js';
@@ -17,7 +17,7 @@ const watchMs = 1000;
 
 const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
-/** Looks once a second, and at each new connection before anything is read over it. Resolves after the first look. */
+/** Checks once a second and before the first read of each new connection. Resolves after the first check. */
 export async function watchDeployment(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
@@ -25,7 +25,7 @@ export async function watchDeployment(
   closers: Closers,
 ) {
   let deployment: Deployment | null = null;
-  /** Connections lost until now, and until what is known of the deployment was asked for. */
+  /** Lost connections: until now, and when the known state was requested. */
   let lost = 0;
   let lostBefore = 0;
   const listeners: (() => void)[] = [];
@@ -53,19 +53,19 @@ export async function watchDeployment(
   redis.on('close', () => {
     lost += 1;
   });
-  // Also beside a look in progress: that one may have asked over the connection before.
+  // Also during a check, which may use the previous connection.
   redis.on('ready', look);
   await look();
   const timer = setInterval(singleFlight(look), watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
-  // While Redis does not say how many there are, nothing is read or written.
+  // Without the number from Redis, nothing is read or written.
   const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
     partitions,
-    /** Why the state cannot be used, or null. */
+    /** Why the state is unusable, or null. */
     blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
-    /** Calls whenever the state can be used after it could not, or is another deployment's: Redis came back empty. */
+    /** Called when the state becomes usable again, or belongs to another deployment. */
     onReturn: (listener: () => void): void => void listeners.push(listener),
   };
 }
@@ -73,7 +73,7 @@ export async function watchDeployment(
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
   if (deployment.state !== 'ready') return unusableReason(deployment);
-  // A process that started while Redis was empty took the size of new deployments.
+  // A process that started with an empty Redis assumed the size of new deployments.
   if (deployment.partitions === partitions) return null;
   return 'Redis was rebuilt with another number of partitions: start this process again';
 }

@@ -1,4 +1,4 @@
-/** The state store, ClickHouse and the workers over both: what counts answers, for the API and for imports alike. */
+/** Redis, ClickHouse and the workers that count answers, for the API and imports. */
 import { startCompute } from '../compute/pool.js';
 import { createLimiter } from '../concurrency.js';
 import type { Config } from '../config.js';
@@ -31,7 +31,7 @@ export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' 
   Pick<Config, 'spans'> &
   Pick<WorkerSettings, 'itemsFreshMs'>;
 
-/** @throws StartError when Redis cannot be reached, or holds learners of another version */
+/** @throws StartError if Redis is unreachable, or holds learners of another version */
 export const connectState = (
   { redisUrl }: Endpoints,
   { redisWaitReplicas }: Pick<EngineSettings, 'redisWaitReplicas'>,
@@ -92,7 +92,7 @@ export async function startEngine(
   };
 }
 
-/** One write at a time of a tenant: each looks first whether the tenant has room for another skill. */
+/** One write of a tenant at a time: each checks first whether the tenant has room for another skill. */
 function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => string | null) {
   const limit = createLimiter({
     maxRunning: 64,
@@ -112,7 +112,7 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
   };
 }
 
-/** The same calls, refused while the state cannot be used: an empty Redis would answer that nobody exists. */
+/** Rejects the calls while the state is unusable: an empty Redis would report every learner as unknown. */
 export function whileUsable<Calls extends Readonly<Record<string, (...args: never[]) => Promise<unknown>>>>(
   blocked: () => string | null,
   calls: Calls,

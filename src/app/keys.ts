@@ -1,4 +1,4 @@
-/** The API keys at a start: those of the configuration, and the development key. */
+/** API keys at a start: configured ones, and the development key. */
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant, hashKey, shortHash } from '../contracts/access.js';
 import {
@@ -13,21 +13,19 @@ import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
-/** What a start says about keys. */
 export interface KeyNote {
   /** A line for the user, or null. */
   readonly text: string | null;
-  /** The development key where the line tells it. */
+  /** The development key, if the line shows it. */
   readonly developmentKey: string | null;
 }
 
 export const noKeyNote: KeyNote = { text: null, developmentKey: null };
 
 /**
- * Adds the configured keys. Without any live key in store a development key is made, where nobody but this machine can
- * reach it. What was revoked stays revoked.
- *
- * @param redis with its keys: one that came back empty cannot say which of them were revoked
+ * Adds the configured keys. Without any active key, makes a development key if only this machine can reach the service. Revoked
+ * keys stay revoked.
+ * @param redis must have its keys: an empty Redis does not know which keys were revoked
  */
 export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {
   let unreadable = 0;
@@ -41,11 +39,11 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   const keys = await store.all();
   const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
   if (made !== null && known?.revokedAt === null) {
-    // Somebody may have put it into API_KEYS, too.
+    // It may be in API_KEYS, too.
     if (!known.development) await store.put(developmentGrant(made, defaultTenant));
     return config.apiKeys.length === 0 ? noteOf(made, config) : noKeyNote;
   }
-  // A key that cannot be read may be in force: then nobody is let in by a key that nobody asked for.
+  // An unreadable key may be active: then make no key.
   const isLast = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isOfDemo(key));
   const isWanted = isLast && isLoopbackHost(config.host);
   if (known !== undefined) {
@@ -79,10 +77,7 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
   }
 }
 
-/**
- * Makes the development key of a tenant's demo, or finds the one in force.
- * @returns null where others can reach the service, who must not find a key that nobody asked for
- */
+/** Makes or finds the development key of a tenant's demo. @returns null if other machines can reach the service */
 export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClient, tenant: string) {
   if (!isLoopbackHost(host)) return null;
   const store = createKeyStore(redis);
@@ -94,7 +89,7 @@ export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClie
   return key;
 }
 
-/** Ends the key of a tenant's demo, where there is one. That of the default tenant is the key of its starts. */
+/** Revokes the key of a tenant's demo. The key of the default tenant stays, because starts use it. */
 export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, tenant: string): Promise<void> {
   if (tenant === defaultTenant) return;
   const made = readDevelopmentKey(demoKeyFile(dataDir, tenant));
@@ -105,7 +100,7 @@ export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, ten
 const defaultTenant = 'default';
 const keyFile = (dataDir: string, tenant: string): string =>
   tenant === defaultTenant ? developmentKeyFile(dataDir) : demoKeyFile(dataDir, tenant);
-/** It reaches the demo alone: the first start after it still needs a key. */
+/** It is valid for the demo only: the next start still needs a key. */
 const isOfDemo = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
 
 const developmentGrant = (key: string, tenant: string): Grant => ({
@@ -116,7 +111,6 @@ const developmentGrant = (key: string, tenant: string): Grant => ({
   development: true,
 });
 
-/** Who listens for others has to know that the key is not for them. */
 const noteOf = (developmentKey: string, { host }: Config): KeyNote => ({
   developmentKey,
   text: isLoopbackHost(host)

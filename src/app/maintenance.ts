@@ -1,4 +1,4 @@
-/** Audits and retention, over a ClickHouse connection of their own: they may wait long for an answer. */
+/** Audits and retention, over a separate ClickHouse connection with long timeouts. */
 import type { Endpoints } from '../embedded/data-dir.js';
 import { auditAndRecord } from '../services/audit/audit.js';
 import type { AuditParts } from '../services/audit/checks.js';
@@ -18,7 +18,7 @@ import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.j
 import { createAnswerArchive } from '../warehouse/maintenance/retention.js';
 import type { Engine } from './engine.js';
 
-/** Of one question to ClickHouse: a month of a large table takes a while with one thread. */
+/** Of one query: a month of a large table with one thread. */
 const questionTimeoutMs = 1_800_000;
 
 export async function withMaintenance<Result>(
@@ -48,7 +48,7 @@ export const auditOnce = (engine: Engine, signal: AbortSignal): Promise<unknown>
     auditAndRecord(parts, { days: null, signal }),
   );
 
-/** @param days age of answers in days from which their months are dropped */
+/** @param days minimum age of dropped answers */
 export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): Promise<unknown> =>
   withMaintenance(engine, engine.endpoints, engine.logger, async (parts) => {
     const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));

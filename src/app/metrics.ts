@@ -1,4 +1,4 @@
-/** The figures of a process, and of the deployment as it sees it, in the Prometheus text format (docs/operations.md). */
+/** Metrics of a process and of the deployment, in the Prometheus text format (docs/operations.md). */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { singleFlight } from '../concurrency.js';
 import type { Consumer, StallCounts } from '../jobs/consumer.js';
@@ -14,7 +14,7 @@ import type { AnswerTally } from '../services/record/record-attempts.js';
 import { memoryOf, nearestToFull } from '../store/redis/server-info.js';
 import type { Engine } from './engine.js';
 
-/** The figures of a process, as they also go from one process to another. */
+/** Metrics of a process, also as sent to other processes. */
 export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 export interface Metrics extends Figures {
@@ -23,19 +23,17 @@ export interface Metrics extends Figures {
 
 const namePrefix = 'skilltrace_';
 
-/** @param processName of the processes of a deployment, the label `process` of every figure */
+/** @param processName label `process` of every metric */
 export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
   collectDefaultMetrics({ register: registry });
   return {
     add: (name, read) => registry.registerMetric(metricOf(name, read)),
-    // However many look at once, everything is asked once.
     collect: singleFlight(() => registry.getMetricsAsJSON()),
   };
 }
 
-/** @param processes figures of each process; the label `process` keeps their values apart */
 export function metricsText(processes: readonly CollectedFigures[]): Promise<string> {
   const all = processes.map((figures) =>
     figures.map((figure) => ({ ...figure, aggregator: 'sum' as const })),
@@ -48,7 +46,7 @@ function typeOf(name: FigureName): 'histogram' | 'counter' | 'gauge' {
   return name.endsWith('_total') ? 'counter' : 'gauge';
 }
 
-/** The registry asks a metric for nothing but this; the library's own kinds want every value as it comes. */
+/** Implements only what the registry calls: the library's own kinds do not read values on demand. */
 function metricOf(figure: FigureName, read: ReadFigure): Metric {
   const name = namePrefix + figure;
   const get = async () => ({
@@ -61,7 +59,7 @@ function metricOf(figure: FigureName, read: ReadFigure): Metric {
   return { name, get } as unknown as Metric;
 }
 
-/** A part that cannot be read now must not hold up the others. */
+/** A metric that cannot be read is left out. */
 async function samplesOf(read: ReadFigure) {
   try {
     const samples = await read();
@@ -84,7 +82,7 @@ export function addAnswerFigures(
   figures.add('worker_threads', compute.threads);
 }
 
-/** What is the same whichever process is asked; of several on a host one reports it. */
+/** Metrics that are the same in every process; one process of a host reports them. */
 export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   const { redis, clickhouse } = serverProbes(engine);
   const outbox = singleFlight(engine.outbox.facts);

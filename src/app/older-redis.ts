@@ -1,4 +1,4 @@
-/** Logs where Redis is older than ClickHouse, as a backup of another time or a failover would make it. */
+/** Logs if Redis is older than ClickHouse, after a restored backup or a failover. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
 import { lastRows } from '../store/outbox/outbox.js';
@@ -6,12 +6,11 @@ import { countYounger } from '../warehouse/reads/presence.js';
 import type { Engine } from './engine.js';
 
 const retryMs = 5000;
-/** Looks that wait for ClickHouse. */
 const maxLooks = 10;
 
 /**
- * Looks at Redis now and at each new connection to it, before this process adds rows over it, and asks ClickHouse until
- * it answers: rows that are added meanwhile are younger than the look and are not counted. Resolves after the first look.
+ * Checks Redis now and at each new connection, before this process adds rows, and retries ClickHouse until it responds. Rows that
+ * are added after a check are not counted. Resolves after the first check.
  */
 export async function watchForOlderRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;

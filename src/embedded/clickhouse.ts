@@ -10,7 +10,7 @@ import type { Logger } from '../telemetry.js';
 import { hasCode } from './private-file.js';
 import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
-/** It died, or was ended because nothing else ended an analyst's query. */
+/** It died, or was killed to end an analyst's query. */
 export type ClickhouseEnd = 'died' | 'analyst_query';
 
 export type ClickhouseOptions = ServerOptions & {
@@ -18,26 +18,26 @@ export type ClickhouseOptions = ServerOptions & {
   password: string;
   /** Password of the account `analyst`, which may only read. */
   analystPassword: string;
-  /** How far it steps back behind other processes; 0 where nothing else matters more. */
+  /** 0 for normal priority. */
   niceness?: number;
-  /** What the analyst may read, as GRANT has it; by default the tables of the service that are for analysts. */
+  /** Tables that the analyst may read, in the form of GRANT; default: the service's tables for analysts. */
   readable?: readonly string[];
   analystLimits?: AnalystLimits | undefined;
   onEnd?: (reason: ClickhouseEnd) => void;
 };
 
-/** The engine inside has no users: accounts are those of the server around it. */
+/** Accounts of the HTTP server: the engine has no users. */
 export interface Account {
   readonly name: string;
   readonly password: string;
   readonly readonly: boolean;
 }
 
-/** An analyst's query that nothing could end but the end of the process. The parent keeps them over restarts. */
+/** An analyst's query that only killing the process could end. The parent keeps it over restarts. */
 export interface Overrun {
-  /** Same for statements that differ in strings, numbers, blanks and comments only. */
+  /** Equal for statements that differ only in strings, numbers, blanks and comments. */
   readonly shape: string;
-  /** How it begins, without the strings in it: they may name learners. */
+  /** Its beginning without strings, which may name learners. */
   readonly query: string;
   readonly at: number;
 }
@@ -52,12 +52,12 @@ export interface StartOptions {
   readonly overruns: readonly Overrun[];
 }
 
-/** Messages of the child: it serves; or it asks to be killed and started again for the end of a query. */
+/** Messages of the child: it serves, or it must be restarted to end a query. */
 export type ChildMessage = { readonly port: number } | { readonly overrun: Overrun };
 
 const database = 'skilltrace';
 const maxOverruns = 20;
-/** Inserts and merges delay requests: 15 halves that, but from 10 on the engine may starve (docs/performance.md). */
+/** Inserts and merges delay requests. 15 halves the delay, but from 10 on the engine may starve (docs/performance.md). */
 const defaultNiceness = 5;
 const readyMs = 120_000;
 
@@ -69,7 +69,7 @@ export function startClickhouse(
   options: ClickhouseOptions,
 ): Supervised & { clickhouseUrl: string; analystUrl: string } {
   const { port, password, analystPassword, niceness = defaultNiceness, logger } = options;
-  /** The child refuses statements by them, so its next one must know them. */
+  /** The next child must reject these statements, too. */
   const overruns: Overrun[] = [];
   let isOverrun = false;
   const noteOverrun = (overrun: Overrun): void => {
@@ -91,7 +91,7 @@ export function startClickhouse(
     ready: (child, signal) =>
       untilListening(child, signal, (overrun) => {
         noteOverrun(overrun);
-        // The child asks for it: only so is it certain that its reason was read before its end.
+        // Kill it here: the child itself could end before its message arrives.
         child.kill('SIGKILL');
       }),
     whyEnded() {
@@ -115,7 +115,7 @@ function spawnChild(
   overruns: readonly Overrun[],
 ): ChildProcess {
   const { dir, port, password, analystPassword, readable, logger } = options;
-  // nice(1) and env(1) become the child. Each engine lane may hold a thread of libuv's pool, and gzip needs some as well.
+  // nice(1) and env(1) become the child. Engine lanes and gzip need threads of libuv's pool.
   const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
   const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true, stdio });
@@ -129,22 +129,22 @@ function spawnChild(
     readable: readable ?? analystTables.map((table) => `${database}.${table}`),
     analystLimits: options.analystLimits ?? defaultAnalystLimits,
   };
-  // A child that died already is reported by its exit.
+  // The exit of a dead child is reported elsewhere.
   child.send(settings, () => undefined);
   if (child.stderr !== null)
     createInterface({ input: child.stderr }).on('line', (line) => {
-      // The child logs JSON lines; anything else is the engine's own complaint.
+      // The child logs JSON lines; other lines are messages of the engine.
       const isHarmless = line.trim() === '' || /"level":[123]0\b/.test(line);
       logger[isHarmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
     });
   return child;
 }
 
-/** Unless root writes, Linux takes one such change in 100 ms, of all processes together (sched/autogroup.c). */
+/** Without root, Linux allows one change per 100 ms for all processes together (sched/autogroup.c). */
 const autogroupMs = 110;
 const maxAutogroupTries = 10;
 
-/** Linux shares the processor between sessions before it looks at processes, and the child leads a session. */
+/** Linux schedules sessions before processes, and the child leads a session. */
 async function stepBack(pid: number, niceness: number, logger: Logger): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {
@@ -157,7 +157,6 @@ async function stepBack(pid: number, niceness: number, logger: Logger): Promise<
   }
 }
 
-/** Its first message says that it serves, another one that it has to be ended. */
 async function untilListening(
   child: ChildProcess,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** The data folder: who owns it, its secrets, where its servers are, and its development key. */
+/** The data folder: its lock, secrets, server addresses and development key. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,7 +22,7 @@ const storedSecrets = Type.Object({ redis: secret, clickhouse: secret, analyst: 
 const processIdentity = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
 const storedServers = Type.Record(Type.String(), processIdentity);
 
-/** Where the two servers are; `analystUrl` is null for a ClickHouse that is not ours. */
+/** Addresses of the servers; `analystUrl` is null for an external ClickHouse. */
 export type Endpoints = {
   redisUrl: string;
   clickhouseUrl: string;
@@ -32,13 +32,13 @@ export type Endpoints = {
 
 export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
-/** A dead predecessor's servers end by themselves within 5 s. */
+/** Servers of a dead instance end by themselves within 5 s. */
 const predecessorMs = 10_000;
 const pollMs = 50;
 
 /**
- * Makes the folder when missing, takes it for this process and waits for the end of a dead predecessor's servers.
- * @throws StartError when another instance, or a server of a dead one, still uses the folder
+ * Creates and locks the folder, and waits until the servers of a dead instance have ended.
+ * @throws StartError if another instance, or a server of a dead one, still uses the folder
  */
 export async function openDataDir(path: string, waitMs = predecessorMs) {
   makeFolder(path);
@@ -48,9 +48,9 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
     await waitForServers(path, waitMs);
     return {
       path,
-      /** Passwords of the embedded servers: made at the first start, the same ever after. */
+      /** Passwords of the embedded servers, created at the first start. */
       secrets: readSecrets(path),
-      /** Notes a server's process, so that the next start can wait for its end. */
+      /** Stores a server's process, so that the next start can wait for its end. */
       recordServer(name: string, pid: number): void {
         const identity = identify(pid);
         if (identity !== null) servers.set(name, identity);
@@ -73,7 +73,7 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
   }
 }
 
-/** A folder that was there keeps its mode: others may have been meant to see into it. */
+/** An existing folder keeps its mode, which may be intended. */
 export function warnOfReaders(path: string, logger: Logger): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return;
@@ -81,7 +81,7 @@ export function warnOfReaders(path: string, logger: Logger): void {
   logger.warn(`DATA_DIR is open to other users of this machine; type: chmod 700 ${quoted}`);
 }
 
-/** The published addresses, or null when there are none. They may be those of a service that died. */
+/** The published addresses or null. The service may have died. */
 export function readStoredEndpoints(path: string): Endpoints | null {
   const stored = readChecked(endpointsFile(path), storedEndpoints);
   if (stored === null) return null;
@@ -93,21 +93,21 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   };
 }
 
-/** Publishes the address of the API, for commands that name it to people. */
+/** Publishes the address of the API for commands that show it. */
 export const writeApiUrl = (path: string, url: string): void => writePrivate(apiFile(path), { url });
 export const removeApiUrl = (path: string): void => rmSync(apiFile(path), { force: true });
 
-/** The published address of the API, or null. It may be that of a service that died. */
+/** The published address of the API or null. The service may have died. */
 export const readApiUrl = (path: string): string | null => readChecked(apiFile(path), storedApi)?.url ?? null;
 
-/** Development keys have a file each: `api-key` that of a start, another one that of a tenant's demo. */
+/** Files of development keys: `api-key` for starts, another one per tenant's demo. */
 export const developmentKeyFile = (path: string): string => join(path, 'api-key');
 export const demoKeyFile = (path: string, tenant: string): string =>
   join(path, tenant === 'demo' ? 'demo-key' : `demo-key-${tenant}`);
 
 const demoPageFile = (path: string): string => join(path, 'demo.html');
 
-/** Writes a page, readable by its owner only, that leads on to a link with a key. @returns its file */
+/** Writes a page, readable by its owner only, that redirects to a link with a key. @returns its file */
 export function writeDemoPage(path: string, link: string): string {
   const file = demoPageFile(path);
   rmSync(file, { force: true });
@@ -116,12 +116,11 @@ export function writeDemoPage(path: string, link: string): string {
   return file;
 }
 
-/** Removes what holds the key of a tenant's demo. */
 export function removeDemoFiles(path: string, tenant: string): void {
   for (const file of [demoKeyFile(path, tenant), demoPageFile(path)]) rmSync(file, { force: true });
 }
 
-/** The development key in a file, or null if none was made there. */
+/** Null if there is no file. */
 export function readDevelopmentKey(file: string): string | null {
   try {
     return readFileSync(file, 'utf8').trim();
@@ -132,12 +131,12 @@ export function readDevelopmentKey(file: string): string | null {
 }
 
 /**
- * Makes the development key, readable by its owner only; of several processes at once the first one's counts.
- * @param revoked the key that is in the file, for the fresh one to replace; null where there is none
+ * Makes a development key, readable by its owner only. Of concurrent processes, the first one's key counts.
+ * @param revoked the key in the file that is to be replaced, or null
  */
 export function makeDevelopmentKey(file: string, revoked: string | null): string {
   makeFolder(dirname(file));
-  // Asked again, for another process may have replaced it meanwhile.
+  // Another process may have replaced it.
   if (revoked !== null && readDevelopmentKey(file) === revoked) rmSync(file);
   const key = `dev-${randomBytes(18).toString('base64url')}`;
   try {
@@ -189,7 +188,6 @@ function readSecrets(path: string): Static<typeof storedSecrets> {
   return fresh;
 }
 
-/** @returns null when there is no such file */
 function readChecked<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> | null {
   const content = readJson(file);
   if (content === null || Value.Check(schema, content)) return content;

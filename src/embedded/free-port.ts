@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
-/** Below the systems' ranges for outgoing connections, so that a port stays free while its server restarts. */
+/** Below the range for outgoing connections, so that a port stays free during a restart. */
 const firstPort = 20_000;
 const lastPort = 29_999;
 const maxTries = 50;
 const maxStarts = 3;
 
-/** A loopback port that nobody listens on right now, 20000 to 29999. */
+/** A free loopback port. */
 export async function freePort(): Promise<number> {
   for (let i = 0; i < maxTries; i++) {
     const port = randomInt(firstPort, lastPort + 1);
@@ -16,7 +16,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxTries} tries`);
 }
 
-/** Starts a server on a free port, and on another one where somebody else took it before the server did. */
+/** Retries with another port if another program took the first one. */
 export async function startOnFreePort<Server>(start: (port: number) => Promise<Server>): Promise<Server> {
   for (let starts = 1; ; starts++) {
     const port = await freePort();
@@ -28,7 +28,7 @@ export async function startOnFreePort<Server>(start: (port: number) => Promise<S
   }
 }
 
-/** Whether a server could listen on 127.0.0.1:`port` now. */
+/** On 127.0.0.1, now. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();

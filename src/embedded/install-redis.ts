@@ -3,7 +3,7 @@ import { troubleOf } from '../connection-trouble.js';
 import { StartError } from '../lifecycle.js';
 import { hasCode } from './private-file.js';
 
-/** XRANGE with exclusive bounds, XTRIM MINID and BullMQ want it. */
+/** Required by XRANGE with exclusive bounds, XTRIM MINID and BullMQ. */
 const oldest = [6, 2] as const;
 const maxOutputLines = 5;
 
@@ -19,7 +19,7 @@ const recipes = [
   {
     tool: 'dnf',
     prepare: [],
-    // Newer Fedora and RHEL have Valkey in its place, under the old command's name.
+    // Newer Fedora and RHEL have Valkey instead.
     install: ['dnf install -y redis', 'dnf install -y valkey-compat-redis'],
     advice: 'sudo dnf install redis',
   },
@@ -27,10 +27,9 @@ const recipes = [
 ];
 
 /**
- * Makes sure that a usable `redis-server` is on PATH: installs it where that needs no password.
- * @param say gets one line before an installation, which may take a minute
- * @param signal ends an installation
- * @throws StartError whose one line says what to type
+ * Ensures a usable `redis-server` on PATH. Installs it if no password is needed, which may take a minute.
+ * @param say called before an installation @param signal ends an installation
+ * @throws StartError with the command to type
  */
 export async function ensureRedisServer(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
   const found = await versionOnPath();
@@ -45,7 +44,7 @@ export async function ensureRedisServer(say: (line: string) => void, signal?: Ab
   }
 }
 
-/** @returns the version of the redis-server (or Valkey in its place) on PATH, or null when there is none */
+/** Version of redis-server (or Valkey) on PATH, or null. */
 async function versionOnPath(): Promise<string | null> {
   try {
     const { output } = await run(['redis-server', '--version']);
@@ -66,7 +65,7 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
     throw new StartError(`redis-server is not installed; type: ${advice}`);
   say(`redis-server is missing: installing it with ${tool}`);
   const quietly = [...(isAllowed ? [] : ['sudo', '-n']), 'env', 'DEBIAN_FRONTEND=noninteractive'];
-  // A failed update (one unreachable list of many) need not stop the installation.
+  // The installation may work after a failed update, for instance of one list.
   for (const command of prepare) await run([...quietly, ...command.split(' ')], signal);
   let last = { code: 1, output: '' };
   for (const command of recipe.install) {
@@ -88,7 +87,7 @@ function run([command = '', ...args]: string[], signal?: AbortSignal) {
       output = (output + chunk.toString()).slice(-10_000);
     };
     child.once('error', reject);
-    // No streams where file descriptors ran out, which the error says.
+    // Without file descriptors there are no streams.
     child.stdout?.on('data', keep);
     child.stderr?.on('data', keep);
     child.once('close', (code) => resolve({ code: code ?? 1, output }));

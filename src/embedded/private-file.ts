@@ -7,9 +7,8 @@ export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /**
- * Makes a folder of mode 700, and those above it, where they are missing. Not by Node's own recursive mkdir: below /proc,
- * which says ENOENT of what cannot be made, that tries for ever and hears no signal.
- * @throws StartError where it cannot be made, or is no folder
+ * Makes missing folders with mode 700. Do not use Node's recursive mkdir: below /proc it retries ENOENT without end.
+ * @throws StartError if the folder cannot be made, or is no folder
  */
 export function makeFolder(path: string): void {
   const missing: string[] = [];
@@ -38,10 +37,7 @@ function makeOne(folder: string): void {
 const startError = (what: string, cause: unknown): StartError =>
   new StartError(`DATA_DIR: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 
-/**
- * Writes a file of mode 600 so that readers see the old text or the whole new one.
- * @throws StartError where there is no room, or no right to
- */
+/** Replaces a file of mode 600 atomically. @throws StartError without space or permission */
 export function writePrivate(file: string, content: unknown): void {
   const fresh = `${file}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
   try {
@@ -53,7 +49,7 @@ export function writePrivate(file: string, content: unknown): void {
   }
 }
 
-/** The parsed JSON of a file, or null when there is no such file. @throws StartError when it is unreadable */
+/** Null if there is no file. @throws StartError if it is unreadable */
 export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));

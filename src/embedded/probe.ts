@@ -3,12 +3,12 @@ import { hasCode } from './private-file.js';
 
 const probeMs = 2_000;
 
-/** Why a server does not answer. `refused`: nobody listens there, so it does not only stand still. */
+/** Why a server does not respond. `refused`: no process listens, so the server is not just suspended. */
 export type Silence = { reason: string; refused: boolean };
 
 /**
- * @param url one URL, or comma-separated nodes of a cluster, of which one has to answer
- * @returns null when it answers PING, else why not (`LOADING …` while it reads its data)
+ * @param url one URL, or comma-separated nodes of a cluster, of which one must respond
+ * @returns null if it replies to PING, else why not (`LOADING …` while it reads its data)
  */
 export async function probeRedis(url: string): Promise<Silence | null> {
   const answers = await Promise.all(url.split(',').map(pingNode));
@@ -45,7 +45,7 @@ async function pingNode(url: string): Promise<Silence | null> {
   }
 }
 
-/** @returns null when the ClickHouse HTTP interface at `url` answers /ping, else why not */
+/** @returns null if ClickHouse responds to /ping, else why not */
 export async function probeClickhouse(url: string): Promise<Silence | null> {
   const { protocol, host } = new URL(url);
   try {

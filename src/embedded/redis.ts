@@ -13,17 +13,17 @@ export type RedisOptions = ServerOptions & {
   maxmemory?: number | undefined;
 };
 
-/** A port that does not answer for this long means a broken start; reading the data may take any time. */
+/** Without a reply for this long, the start has failed; reading the data may take any time. */
 const answerMs = 15_000;
 const pollMs = 25;
 const loadingNoteMs = 5_000;
 
-/** redis-server has no setting "end with my parent": end-of-file on fd 3, which only the parent holds, does it. */
+/** Ends redis-server with its parent: only the parent holds the other end of fd 3. */
 const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
 
 /**
- * Starts a real redis-server on loopback, append-only and without eviction, and keeps it running. It leads a process group,
- * so that Ctrl-C does not reach it, and ends by itself, cleanly, when this process dies in whatever way.
+ * Runs redis-server on loopback, append-only and without eviction. It leads a process group, so that Ctrl-C does not reach it, and
+ * ends cleanly when this process dies.
  */
 export function startRedis(options: RedisOptions): Supervised & { url: string } {
   const { dir, port, password, logger } = options;
@@ -39,7 +39,7 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
     spawn() {
       const stdio: StdioOptions = ['ignore', 'ignore', 'ignore', 'pipe'];
       const child = spawn('sh', ['-c', startScript, configFile], { detached: true, stdio });
-      // It is redis-server's: the shell replaces itself.
+      // exec keeps the pid.
       if (child.pid !== undefined) options.onSpawn?.(child.pid);
       return child;
     },
@@ -51,14 +51,14 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
   return { ...server, url };
 }
 
-/** @param note called now and then while it reads its data */
+/** @param note called every few seconds while it reads its data */
 async function untilLoaded(
   url: string,
   logFile: string,
   signal: AbortSignal,
   note: () => void,
 ): Promise<void> {
-  // Loaded beside the start of the servers, not before it.
+  // Imported late, to start the servers first.
   const { probeRedis } = await import('./probe.js');
   const deadline = performance.now() + answerMs;
   let nextNote = performance.now() + loadingNoteMs;
@@ -78,7 +78,7 @@ async function untilLoaded(
   }
 }
 
-/** `hash-max-ziplist-*` is the name of `hash-max-listpack-*` that Redis 6, 7, 8 and Valkey all know. */
+/** Redis 6, 7, 8 and Valkey all accept `hash-max-ziplist-*` for `hash-max-listpack-*`. */
 const redisConfig = ({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string =>
   `bind 127.0.0.1
 port ${port}

@@ -14,19 +14,19 @@ export type ServerSettings = Pick<Config, 'dataDir' | 'redisUrl' | 'clickhouseUr
   Pick<Config, 'embeddedRedisPort' | 'embeddedClickhousePort' | 'embeddedRedisFsync'> &
   Partial<Pick<Config, 'clickhouseCluster' | 'embeddedRedisMaxmemory' | 'analystLimits'>>;
 
-/** How often the embedded ClickHouse ended without being asked to, and was started again. */
+/** Number of restarts of the embedded ClickHouse. */
 export type ClickhouseEnds = Record<ClickhouseEnd, number>;
 
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
 
-/** A server that stands still this long counts as gone. */
+/** A server without a response for this long counts as gone. */
 const maxStandstillMs = 10_000;
 const pollMs = 100;
 
 /**
- * Takes DATA_DIR, starts the servers for which no URL is set and publishes all addresses in endpoints.json.
- * @param ends counted on
- * @throws StartError when the folder or a pinned port is taken, or redis-server is missing
+ * Locks DATA_DIR, starts the servers without a configured URL and publishes all addresses in endpoints.json.
+ * @param ends incremented at each restart
+ * @throws StartError if the folder or a configured port is taken, or redis-server is missing
  */
 export async function startEmbedded(
   settings: ServerSettings,
@@ -52,7 +52,7 @@ export async function startEmbedded(
 
 /**
  * The servers of a running service, for a process that starts none (ROLE=api or pipeline).
- * @throws StartError when a URL is neither set nor published, or nobody answers there
+ * @throws StartError if a URL is neither set nor published, or a server does not respond
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
   const found = await runningServers(settings);
@@ -60,7 +60,7 @@ export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoi
   throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
 }
 
-/** The running service's servers, or its own where none runs: for commands beside or without the service. */
+/** Servers of the running service, or new ones: for commands. */
 export async function joinOrStart(
   settings: ServerSettings,
   logger: Logger,
@@ -70,7 +70,7 @@ export async function joinOrStart(
   return 'endpoints' in found ? found.endpoints : startEmbedded(settings, logger, closers);
 }
 
-/** Those that are set, and for the rest those that a running service published. */
+/** Configured addresses; else those that a running service published. */
 async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
   const { redisUrl, clickhouseUrl, clickhouseCluster } = settings;
   const cluster = clickhouseCluster ? { clickhouseCluster } : {};
@@ -82,11 +82,11 @@ async function runningServers(settings: ServerSettings): Promise<FoundEndpoints>
   return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
 }
 
-/** Asks the published servers, for `limitMs` while one of them, or this process, may only stand still. */
+/** Probes the published servers until `limitMs`: one of them, or this process, may only be suspended. */
 export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    // Looked at before asking: after a standstill of this process they are asked once more.
+    // Before the probes: if this process was suspended, they are repeated once.
     const isLast = performance.now() >= deadline;
     const endpoints = readStoredEndpoints(dataDir);
     if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
@@ -95,7 +95,7 @@ export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs):
       probeRedis(endpoints.redisUrl),
       probeClickhouse(endpoints.clickhouseUrl),
     ]);
-    // One that refuses is gone; one that is silent may only stand still.
+    // A refused connection means that the server is gone; a silent one may only be suspended.
     const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
     if (silence === null) return { endpoints };
     const server = silence === redis ? 'Redis' : 'ClickHouse';
@@ -139,7 +139,7 @@ async function runClickhouse(host: Host, ends: ClickhouseEnds) {
   return { clickhouseUrl, analystUrl };
 }
 
-/** Resolves when it is ready. @param pinned its port; 0: any free one */
+/** Resolves when the server is ready. @param pinned port; 0: any free one */
 async function run<Server extends Supervised>(
   host: Host,
   name: 'Redis' | 'ClickHouse',
@@ -153,7 +153,7 @@ async function run<Server extends Supervised>(
       try {
         dir.recordServer(lowerName, pid);
       } catch (error) {
-        // On a full disk a server that died has to start again all the same.
+        // A dead server must restart even on a full disk.
         const facts = { err: error, name: lowerName, pid };
         logger.warn(facts, 'a server could not be noted: a start after a kill does not wait for it');
       }

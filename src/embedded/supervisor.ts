@@ -6,45 +6,45 @@ import { hasCode } from './private-file.js';
 
 export type ChildSpec = {
   name: string;
-  /** Starts the process as leader of a group, which ends with it. One that cannot start has no `pid`, perhaps no streams. */
+  /** Starts the process as leader of a group. If it cannot start, it has no `pid` and perhaps no streams. */
   spawn(): ChildProcess;
-  /** Resolves when the child serves. Rejects when it cannot, and when `signal` aborts: it died or is to stop. */
+  /** Resolves when the child serves. Rejects if it cannot, or when `signal` aborts: it died or must stop. */
   ready(child: ChildProcess, signal: AbortSignal): Promise<void>;
   logger: Logger;
-  /** Where the child writes what went wrong. */
+  /** The child's own log. */
   logFile?: string;
-  /** First wait before a restart; doubles up to `maxDelayMs` while the child dies again soon. */
+  /** First delay of a restart; doubles up to `maxDelayMs` while the child keeps dying. */
   minDelayMs?: number;
   maxDelayMs?: number;
-  /** Asked after each end that `stop` did not cause: why the owner ended it, to start at once; null: it died by itself. */
+  /** Called after each end without `stop`: why the owner killed it (restart immediately); null: it died by itself. */
   whyEnded?(): string | null;
 };
 
 export type ServerOptions = {
-  /** Folder of its files, made when missing. */
+  /** Folder of its files, created if missing. */
   dir: string;
   /** Loopback port, kept over restarts. */
   port: number;
   logger: Logger;
-  /** Gets the process id at every start. */
+  /** Called at every start. */
   onSpawn?: (pid: number) => void;
 };
 
 export type Supervised = {
-  /** Resolves when the child serves for the first time; rejects when its first start failed. */
+  /** Resolves when the child serves for the first time; rejects if its first start failed. */
   readonly ready: Promise<void>;
   pid(): number | undefined;
-  /** Ends the child with SIGTERM, and with SIGKILL shortly before `limitMs` are over; no restart follows. */
+  /** Sends SIGTERM, and SIGKILL shortly before `limitMs`; no restart follows. */
   stop(limitMs: number): Promise<void>;
 };
 
-/** A child that lived this long was healthy: the next restart is quick again. */
+/** After this time, the next restart has the first delay again. */
 const healthyMs = 10_000;
 const killMarginMs = 250;
 
 type Life = ReturnType<typeof begin>;
 
-/** Starts a child process and restarts it whenever it dies, until `stop`. A failed first start is not repeated. */
+/** Starts a child process and restarts it until `stop`. Does not repeat a failed first start. */
 export function supervise(spec: ChildSpec): Supervised {
   const { name, logger, minDelayMs = 100, maxDelayMs = 5_000 } = spec;
   const stopping = new AbortController();
@@ -54,7 +54,7 @@ export function supervise(spec: ChildSpec): Supervised {
     const born = begin(spec.spawn());
     life = born;
     const { child, over, ended } = born;
-    // Out of file descriptors a child has no streams either, which `ready` counts on.
+    // Without file descriptors a child has no streams, which `ready` needs.
     if (child.pid !== undefined) {
       if (stopping.signal.aborted) child.kill('SIGTERM');
       try {
@@ -67,7 +67,7 @@ export function supervise(spec: ChildSpec): Supervised {
         }
       }
     }
-    // A child that is to stop gets the time that `stop` gives it.
+    // `stop` decides how long a child may take to end.
     const cause = await ended;
     if (cause !== null) throw new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
@@ -101,7 +101,7 @@ export function supervise(spec: ChildSpec): Supervised {
   const firstLife = launch();
   const kept = firstLife.then(keepAlive, () => undefined);
   const ready = firstLife.then(() => undefined);
-  // Whoever awaits `ready` hears of a failed start, however late; until then it is no stray rejection.
+  // Prevents an unhandled rejection before a caller awaits `ready`.
   ready.catch(() => undefined);
   return {
     ready,
@@ -116,7 +116,7 @@ export function supervise(spec: ChildSpec): Supervised {
 
 function begin(child: ChildProcess) {
   const over = new AbortController();
-  /** Why there was never a process; null of one that there was. */
+  /** Why the process could not start; null if it ran. */
   const ended = new Promise<Error | null>((resolve) => {
     child.once('exit', () => resolve(null));
     child.on('error', (error) => {
@@ -130,10 +130,10 @@ function begin(child: ChildProcess) {
   return { child, ended, over };
 }
 
-/** Ends what the child left in its group (its id stays taken while a member lives) and closes the pipes. */
+/** Kills the rest of the child's group (its id stays taken while a member lives) and closes the pipes. */
 function endGroup(child: ChildProcess): void {
   if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
-  // None at all where file descriptors ran out.
+  // None without file descriptors.
   for (const stream of child.stdio ?? []) stream?.destroy();
 }
 
@@ -145,7 +145,7 @@ async function terminate(life: Life, limitMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** @returns false when there is no such process or group any more */
+/** @returns false if the process or group has ended */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
