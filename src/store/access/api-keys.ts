@@ -22,7 +22,9 @@ const keyRecordCheck = Compile(
   }),
 );
 
-const encode = ({ keyHash: _, ...record }: StoredKey): string => JSON.stringify(record);
+/** In a fixed order of fields: a rebuild restores the same bytes. */
+const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: StoredKey) =>
+  JSON.stringify({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt });
 
 function decode(keyHash: string, stored: string): StoredKey {
   const record: unknown = JSON.parse(stored);
