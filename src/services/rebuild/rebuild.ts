@@ -1,7 +1,6 @@
 /**
- * Restores Redis from ClickHouse: every learner by replay, and all that only Redis knew. The marks that make Redis usable come
- * last: the service responds 503 until then. The next run continues one that died, after the last learner that is known to be
- * there; everything may be written twice.
+ * Restores Redis from ClickHouse: learners by replay, and all other state. Markers, which make Redis usable, come last: until then
+ * the service responds 503. The next run continues an interrupted one. All writes are idempotent.
  */
 
 import type { RebuildThreads } from '../../compute/run-threads.js';
@@ -19,7 +18,6 @@ import { restoreLearners } from './replay-learners.js';
 export interface RebuildParts {
   readonly source: RebuildSource;
   readonly store: RebuildStore;
-  /** Opened where learners are to be restored. */
   readonly openThreads: () => RebuildThreads;
 }
 
@@ -173,11 +171,8 @@ async function restoreRest(
 }
 
 /**
- * Retires learners that an earlier version stored, so that a rebuild restores them as this version stores them. Call it before
- * the schema is migrated: the earlier version may have to drain once more.
- *
- * After a kill between any two steps the next run goes on. Until this version is noted the markers can be put back; from then
- * on no process of the earlier version counts, and any rebuild restores what is missing.
+ * Retires learners of an earlier version, so that a rebuild restores them in the form of this version. The next run continues after
+ * a kill. Until `noteVersion` the markers can be put back; after it no process of the earlier version counts answers.
  *
  * @param check throws if another process does the same now, or the run has to end
  * @throws StartError if something would be lost; then nothing has changed

@@ -1,10 +1,8 @@
 /**
- * Archives old answers, whole months of arrival, the oldest first: their rows are dropped, their sums in the rollups and the
- * states that they led to stay (ADR 24).
+ * Archives whole months of arrival, oldest first: drops their rows and keeps sums and states (ADR 24).
  *
- * Each step may be repeated, after a kill or by another process at the same time: sums and snapshots of the same rows replace
- * one another, a month counts by its sums from one row on, and a partition can be dropped twice. The archive is compared with
- * the rows before that row is written; the rows are dropped after it.
+ * Each step may be repeated, after a kill or by a concurrent process: sums and snapshots of the same rows replace each other. One
+ * row activates the archive of a month, after a comparison with its rows and before they are dropped.
  */
 import { dayMs, monthOf } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
@@ -14,7 +12,7 @@ import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
-/** Clocks of processes differ, and an answer is counted a moment after it arrived. */
+/** For differences between clocks. */
 const marginDays = 1;
 
 export interface RetentionParts {
@@ -27,22 +25,21 @@ export interface RetentionParts {
 export type RetentionPlan = Awaited<ReturnType<typeof planRetention>>;
 type StoredMonth = RetentionPlan['months'][number];
 
-/** The last month, as 202601, all of whose answers are older than so many days. @param now Unix milliseconds */
+/** The last month, as 202601, whose answers are all older than `days`. @param now Unix milliseconds */
 export function lastMonthOlderThan(days: number, now: number): number {
   const youngest = new Date(now - (days + marginDays) * dayMs);
   return monthOf(youngest.setUTCDate(0));
 }
 
-/** What a run would drop, oldest first. @param through the last month that is old enough */
+/** Months to drop, oldest first. @param through the last month that is old enough */
 export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>, through: number) => ({
   months: await archive.monthsUpTo(through),
   forecastMonths: await archive.scoredMonthsUpTo(through),
 });
 
 /**
- * Archives the planned months; a month that has to wait makes the later ones wait.
- * @returns the months whose rows were dropped
- * @throws errors of Redis and ClickHouse: nothing is lost, the next run goes on
+ * Archives the planned months; a month that has to wait delays later ones.
+ * @returns the dropped months @throws errors of Redis and ClickHouse: nothing is lost, the next run continues
  */
 export async function retainAnswers(
   parts: RetentionParts,
@@ -64,7 +61,7 @@ export async function retainAnswers(
   return dropped;
 }
 
-/** @returns whether its rows may go */
+/** @returns whether its rows may be dropped */
 async function archiveMonth(
   parts: RetentionParts,
   stored: StoredMonth,

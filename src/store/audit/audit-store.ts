@@ -1,4 +1,4 @@
-/** What the audit reads of Redis: one partition at a time, in steps of a millisecond or less. */
+/** Reads of the audit in Redis: one partition at a time, in steps of a millisecond or less. */
 import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
@@ -35,10 +35,7 @@ export function createAuditStore(client: RedisClient, partitions: number) {
       const days = [...counts.keys()].map((name) => readTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
-    /**
-     * Where the last history of learners who were erased lately ended, in their order, else null: older rows are being
-     * deleted.
-     */
+    /** Ends of the last histories of recently erased learners, in order, else null: older rows are being deleted. */
     endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
       const learners = userIds.map((userId) => ({ partition, hash: learnerHash(tenant, userId) }));
       return (await findErased(client, learners)).map((one) => one?.below ?? null);

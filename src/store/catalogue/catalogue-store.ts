@@ -70,12 +70,11 @@ const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): str
 const maxChanges = 1000;
 
 /**
- * Writes skills of one tenant; each stands alone.
+ * Writes skills of one tenant independently.
  * KEYS: the tenant's skills, the marks of all tenants, the catalogues' journal, the tenant's changes.
- * ARGV: tenant; Unix milliseconds; most entries of the journal; then for each skill its id, the revisions it may
- *   replace, each between spaces ('': any; 0: never set), the value after `updatedAt` ('': it is taken off) and the row
- *   after it.
- * Result: for each skill its value now, '' where it is taken off, or why it was not written: `mismatch`, `journal` (full).
+ * ARGV: tenant; Unix milliseconds; limit of the journal; then for each skill its id, the revisions it may replace, each between
+ *   spaces ('': any; 0: never set), the value after `updatedAt` ('': remove) and the row after it.
+ * Result: for each skill its new value, '' if it is removed, or why it was not written: `mismatch`, `journal` (full).
  */
 const writeSkills = defineScript(4)<
   [...keys: [string, string, string, string], tenant: string, now: number, maxJournal: number, ...string[]],
@@ -115,10 +114,9 @@ return results
 `);
 
 /**
- * What changed since a mark.
  * KEYS: the marks of all tenants, the tenant's skills, its changes. ARGV: tenant, mark.
- * Result: the mark now, then each skill that changed since and its value ('': taken off). Empty where that is not known any
- *   more: too much changed, or the mark is one that Redis lost.
+ * Result: the current mark, then each skill that changed since and its value ('': removed). Empty after too many changes, or if
+ *   Redis lost the mark.
  */
 const readChanges = defineScript(3)<
   [...keys: [string, string, string], tenant: string, mark: string],

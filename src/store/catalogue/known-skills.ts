@@ -1,4 +1,3 @@
-/** Skills that a tenant's learners answered, and which of them are known. */
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
 import { inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
@@ -7,10 +6,9 @@ import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 /**
- * Notes learners who answered skills. A skill is rare from its first answer until enough learners answered it; then their
- * list goes.
+ * Adds learners to the lists of skills that they answered. A skill is rare, and has a list, until enough learners answered it.
  * KEYS: sorted set of the tenant's skills, hash of the rare ones. ARGV: skill and 8 bytes of learner hash, in turn.
- * Result: how many skills the tenant knows; those of the skills that are not rare (any more).
+ * Result: number of the tenant's skills; those of the skills that are not rare (any more).
  */
 const addToRare = defineScript(2)<
   [skills: string, rare: string, ...pairs: (string | Buffer)[]],
@@ -43,8 +41,8 @@ return { redis.call('ZCARD', skills), common }
 `);
 
 /**
- * Takes learners off the lists of some rare skills, which stay rare.
- * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), how many skills, about; hashes of learners. Result: next cursor.
+ * Removes learners from the lists of some rare skills, which stay rare.
+ * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), approximate number of skills, hashes of learners. Result: next cursor.
  */
 const takeOffRare = defineScript(1)<
   [rare: string, cursor: string, skills: number, ...learners: Buffer[]],
@@ -66,7 +64,7 @@ const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
-/** Skills that are set are known, whoever answers them. */
+/** Configured skills are known without any answer. */
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
@@ -74,16 +72,16 @@ export async function addKnownSkills(client: RedisClient, tenant: string, skillI
   }
 }
 
-/** Removes a skill that is not set until a learner answers it for the first time. */
+/** Removes an unconfigured skill until a learner answers it for the first time. */
 export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
   const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
   await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
-  // It may have been set in between.
+  // It may have been configured in between.
   const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
   if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
 }
 
-/** May be repeated. @returns the number of known skills, and those of the skills that need no further notes */
+/** Idempotent. @returns the number of skills, and those that need no further learners */
 export async function noteLearners(
   client: RedisClient,
   tenant: string,
@@ -95,14 +93,14 @@ export async function noteLearners(
   return { size, notRare };
 }
 
-/** Makes skills rare until learners who answered them are noted. */
+/** Makes skills rare until their learners are added. */
 export async function makeRare(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
   for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
   await whileRedisServes(resultsOf(commands));
 }
 
-/** Removes the learners from rare skills; concurrent answers may be forgotten too. */
+/** Removes the learners from rare skills, perhaps with concurrent answers. */
 export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
   const hashes = userIds.map(hashText);
   let cursor = '0';
@@ -112,7 +110,7 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
   } while (cursor !== '0');
 }
 
-/** Skills that forecasts count as known: set, or answered by enough learners. */
+/** Known skills for forecasts: configured, or answered by enough learners. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
   // In this order: a skill added in between counts among all, so the difference is never negative.
   const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;

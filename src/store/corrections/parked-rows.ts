@@ -22,12 +22,12 @@ import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { findErased } from './erased-learners.js';
 
-/** Half of the outbox' bound: a stream that rows are moved back into stays below what refuses answers. */
+/** Half of the outbox's limit, so that a redrive never makes the outbox reject answers. */
 const outboxRoom = 125_000;
-/** Entries of a step of a redrive; those of the outbox have many rows each. */
+/** Entries per step of a redrive; those of the outbox have many rows each. */
 const pageRows = 200;
 
-/** Removes the parked ones of the rows, each counted among the removed answers where it does not come again. */
+/** Removes parked rows of the learners. Counts them as removed answers, unless a rewrite writes them again. */
 export async function removeParked(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const byName = new Map(own.map((one) => [learnerName(one.tenant, one.userId), one]));
@@ -43,7 +43,7 @@ export async function removeParked(client: RedisClient, rows: readonly Corrected
   }
 }
 
-/** @param entries ids of parked entries, each with its field of the removed answers, or ''. @returns how many were removed */
+/** @param entries id of each parked entry and its field of removed answers, or ''. @returns number of removed entries */
 const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
   entries.length === 0 ? 0 : whileRedisServes(removeEntries(client, partitionPrefix(partition), ...entries));
 
@@ -61,7 +61,7 @@ return removed
 type Column = (typeof rowColumns)[number];
 const column = (name: Column): number => rowColumns.indexOf(name);
 
-/** A parked row of the outbox, as far as it can be read: what ClickHouse refused may be no row. */
+/** A parked row of the outbox, which may be unreadable. */
 function readParked([id, fields]: TextEntry) {
   const values = (fieldOf(fields, 'r') ?? '').split('\t');
   const of = (name: Column): string => unescapeText(values[column(name)] ?? '');
@@ -69,7 +69,7 @@ function readParked([id, fields]: TextEntry) {
   return {
     ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
     learnerSeq: Number(of('learner_seq')),
-    /** Of the accepted answers; '' where it is not among them (warehouse/schema/tables.ts, countedRows). */
+    /** Field of the accepted answers; '' if it is not among them (countedRows in warehouse/schema/tables.ts). */
     field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
   };
 }
@@ -80,7 +80,7 @@ export interface ParkedEntry {
   /** Stream that it was in, and its id there. */
   readonly stream: string;
   readonly id: string;
-  /** Null where no row can be read. */
+  /** Null if it is unreadable. */
   readonly tenant: string | null;
   readonly reason: string;
   /** Unix milliseconds on Redis' clock. */
@@ -91,7 +91,7 @@ export interface Redriven {
   moved: number;
   /** Rows of erased learners, which are deleted. */
   erased: number;
-  /** Rows that stayed because their stream is full, or a correction waits there. */
+  /** Rows that stayed because their stream is full, or a correction is pending. */
   stayed: number;
 }
 
@@ -106,7 +106,7 @@ export const createParkedRows = (redis: RedisClient) => ({
     const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
     return partition === null ? [...streams, ...sharedJournals] : streams;
   },
-  /** Stream by stream, the oldest first. @param after id of a parked entry of the first stream, after which they begin */
+  /** Stream by stream, oldest first. @param after id of a parked entry in the first stream */
   entries: async function* (
     streams: readonly string[],
     after: string | null = null,
@@ -125,7 +125,7 @@ export const createParkedRows = (redis: RedisClient) => ({
           };
     }
   },
-  /** Moves what is parked now back into its stream, each row in one step. */
+  /** Moves the currently parked rows back, each in one step. */
   redrive: async (streams: readonly string[]): Promise<Redriven> => {
     const total = noneRedriven();
     for (const stream of streams) await redrive(redis, stream, total);
@@ -133,7 +133,7 @@ export const createParkedRows = (redis: RedisClient) => ({
   },
 });
 
-/** Of a row that may be anything, only what can be a tenant. @param kind of the journal's row; null: an answer */
+/** Null unless the row has a valid tenant. @param kind of a row of the journal; null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
   const known = journalKinds.find((one) => one === kind);
   const columns: readonly string[] = known === undefined ? rowColumns : journalColumns[known];
@@ -143,7 +143,7 @@ function tenantOf(kind: string | null, row: string | null): string | null {
 
 const noneRedriven = (): Redriven => ({ moved: 0, stayed: 0, erased: 0 });
 
-/** Adds to the total. Rows that ClickHouse refuses again meanwhile stay parked, so that this ends. */
+/** Adds to the total. Rows that are rejected again in the meantime stay parked, so that this ends. */
 export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {
   const parked = parkedKey(stream);
   const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
@@ -160,7 +160,7 @@ export async function redrive(redis: RedisClient, stream: string, total = noneRe
   return total;
 }
 
-/** Removes rows from before their learner was erased; of the journal, its drain drops them. @returns how many */
+/** Removes rows of ended histories from the outbox; the journal's drain drops its own. @returns number of rows */
 async function removeErased(redis: RedisClient, stream: string, page: readonly TextEntry[]): Promise<number> {
   const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
   if (partition === undefined) return 0;
@@ -176,7 +176,7 @@ async function removeErased(redis: RedisClient, stream: string, page: readonly T
   return remove(redis, Number(partition), over);
 }
 
-/** Id of the stream's first correction, or of its last entry: none is before it. */
+/** Id of the stream's first correction, or else of its last entry. */
 async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
   let last = '-';
   for await (const page of streamPages(redis, stream, { size: pageRows })) {
@@ -188,8 +188,8 @@ async function beforeCorrections(redis: RedisClient, stream: string): Promise<st
 }
 
 /**
- * Moves parked entries to the end of their stream. They stay while a correction waits, in the stream or among the due ones: it
- * would not apply to rows behind it. `searchedTo`: id up to which the stream is known to hold no correction.
+ * Moves parked entries to the end of their stream. They stay while a correction is in the stream or due: it would not apply to
+ * later rows. `searchedTo`: the stream has no correction up to this id.
  */
 const moveBack = defineScript(2)<
   [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],

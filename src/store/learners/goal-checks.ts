@@ -1,4 +1,4 @@
-/** Checks of goals. A due one is claimed for a while; if its process dies, a later run takes it. */
+/** Checks of goals. A run claims due checks for a while; if its process dies, a later run takes them. */
 import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
@@ -10,7 +10,7 @@ import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import type { Placed } from './learner-commands.js';
 
-/** From an answer to the check of the learner's goal: answers that follow meanwhile share it. */
+/** From an answer to the check of the learner's goal; answers in between share the check. */
 export const checkAfterMs = 60_000;
 /** Longer than a run takes. */
 const claimMs = 30_000;
@@ -35,11 +35,11 @@ export interface SettledCheck {
   readonly nextAt: number | null;
 }
 
-/** Unix milliseconds of the next check that no answer asks for; null for a goal without a date, or whose date is over. */
+/** Unix milliseconds of the next daily check; null for a goal without a date, or with a past one. */
 export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
   targetDate === null || isOver(targetDate, now) ? null : now + dayMs;
 
-/** Sets the daily check of a goal that a rebuild restores, some time within a day: not all at once. */
+/** Schedules the daily check of a restored goal at a random time within a day. */
 export async function restoreDailyCheck(
   client: RedisClient,
   place: Placed,
@@ -55,9 +55,9 @@ export type GoalChecks = ReturnType<typeof createGoalChecks>;
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export const createGoalChecks = (client: RedisClient) => ({
-  /** What tenants ask for, in their order. */
+  /** Wanted events, in the order of the tenants. */
   wanted: (tenants: readonly string[]) => wantedEvents(client, tenants),
-  /** Claims checks of a partition that are due, the longest due first. */
+  /** Claims due checks of a partition, the longest due first. */
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
     const call = claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
@@ -66,7 +66,7 @@ export const createGoalChecks = (client: RedisClient) => ({
       return { partition, tenant, userId, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
-  /** Nothing where the claim has gone to another run, or was ended by another goal or an erasure. */
+  /** Does nothing if another run has the claim, or another goal or an erasure ended it. */
   settle: (check: GoalCheck, { alerts, events, nextAt }: SettledCheck): Promise<unknown> =>
     whileRedisServes(
       settleCheck(

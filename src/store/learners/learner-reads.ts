@@ -1,4 +1,4 @@
-/** Reads of learners: whole for what needs all their skills, and as records of an export. */
+/** Reads whole learners, and records for an export. */
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
   type ItemWindow,
@@ -30,8 +30,8 @@ import { decodeItem, decodeLearner, decodeSkill, goalField, learnerField } from 
 import { type Placed, placeOf } from './learner-commands.js';
 
 /**
- * Reads whole hashes, packed in C: to parse each field costs far more. KEYS: hashes. ARGV: fields and values
- * after which no further hash is read. Result: MessagePack, a list of fields and values for each hash read.
+ * Reads whole hashes as MessagePack: parsing each field costs far more. KEYS: hashes. ARGV: number of fields and values after
+ * which no further hash is read. Result: a list of fields and values for each hash read.
  */
 const readHashes = defineScript(
   null,
@@ -46,7 +46,7 @@ end
 return cmsgpack.pack(hashes)
 `);
 
-/** What takes about a millisecond to unpack. */
+/** Takes about a millisecond to unpack. */
 const longBytes = 64 * 1024;
 
 /** About half a millisecond of Redis. */
@@ -72,7 +72,7 @@ export const readPacked = (client: RedisClient, places: readonly Placed[]): Prom
 
 const keyOf = ({ partition, tenant, userId }: Placed): string => learnerKey(partition, tenant, userId);
 
-/** A key that is no hash fails the script for all: then each is read alone, and fails alone. */
+/** A key that is no hash fails the script: then reads each key alone. */
 async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
   const found: PackedLearner[] = [];
   try {
@@ -143,12 +143,12 @@ export async function countSkills(client: RedisClient, place: Placed): Promise<n
   return fields - learner - goal;
 }
 
-/** Waits until a learner that takes long to unpack may hold up others who share the thread. */
+/** Waits for a slice of the thread before a large learner is unpacked. */
 export async function turnOf({ bytes }: PackedLearner): Promise<void> {
   if (bytes > longBytes) await sliceTurn();
 }
 
-/** Null for who has not answered. @throws ApiError UNAVAILABLE; Error for records of a newer version of the service */
+/** Null without an answer. @throws ApiError UNAVAILABLE; Error for records of another version */
 export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
   const [packed] = (await readPacked(client, [place])) as [PackedLearner];
   await turnOf(packed);
@@ -156,11 +156,11 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
 }
 
 interface LearnerWithItems extends FoundLearner {
-  /** What is remembered of items, by the hash of each id in hex. */
+  /** Remembered items, by the hash of the id in hex. */
   readonly items: ReadonlyMap<string, RememberedItem<ItemTrace>>;
 }
 
-/** As `findLearner`, with all items that are remembered, 256 at most: all of it as of one moment, in one command. */
+/** As `findLearner`, with the remembered items, at most 256: all in one command, as of one moment. */
 export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
   const { partition, tenant, userId } = place;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
@@ -173,7 +173,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
   return found && { ...found, items: unpackItems(reader, found.learner.items) };
 }
 
-/** The hash of the current generation's parity holds it, the other one the generation before. */
+/** One hash holds the current generation, the other one the previous. */
 function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   const items = new Map<string, RememberedItem<ItemTrace>>();
   for (const parity of [0, 1]) {
@@ -203,17 +203,17 @@ export type LearnerRecords = ReturnType<typeof createLearnerRecords>;
 /** Its functions throw ApiError UNAVAILABLE. */
 export function createLearnerRecords(client: RedisClient, partitions: number) {
   return {
-    /** States, skills, items and goal, as of one moment each; null for who has no counted answer and never had a goal. */
+    /** States, skills, items and goal; null for a learner without any answer and goal. */
     state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const place = placeOf(tenant, userId, partitions);
       const found = await readWithItems(client, place);
       if (found !== null) return { learner: found.learner, records: recordsOf(found) };
       const key = learnerKey(place.partition, tenant, userId);
       const goal = await whileRedisServes(client.hget(key, goalField));
-      // Tables have a goal that was deleted.
+      // ClickHouse has deleted goals.
       return goal === null ? null : { learner: newLearner, records: goalOf(goal) };
     },
-    /** What is remembered of event ids; nothing of those that are forgotten. */
+    /** Records of the event ids that are still remembered. */
     remembered: async (tenant: string, userId: string, eventIds: readonly string[]) => {
       const hashes = eventIds.map(hashEventId);
       const ids = await readIds(client, placeOf(tenant, userId, partitions), hashes);
@@ -225,7 +225,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
         return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
       });
     },
-    /** Changes of the goal and served forecasts that ClickHouse does not have yet. */
+    /** Goal changes and forecasts that are not in ClickHouse yet. */
     waiting: (tenant: string, userId: string) => waitingRecords(client, tenant, userId, partitions),
   };
 }

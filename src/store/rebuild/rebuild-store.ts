@@ -1,4 +1,4 @@
-/** Redis for a rebuild: what is missing, what waits, and its progress. All writes may be repeated. */
+/** Redis for a rebuild: missing state, pending rows and progress. All writes are idempotent. */
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { unescapeText } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
@@ -29,7 +29,7 @@ import { createFactsRestore } from './restored-facts.js';
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** State outside partitions, with a key that exists if it does. */
+/** State outside partitions, with a key that proves its existence. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey },
   ...{ webhooks: wantedEventsKey, mappings: xapiMappingsKey },
@@ -38,13 +38,13 @@ export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
 export interface Checkpoint {
-  /** By which version (`keptNow`) learners are restored: no other one goes on with it. */
+  /** Version (`keptNow`) of the restored learners: another version does not continue. */
   readonly kept: string;
   readonly partitions: readonly number[];
   readonly shared: readonly SharedState[];
   /** Event ids that arrived at this Unix second or later are remembered. */
   readonly idsFrom: number;
-  /** Learners up to this one are there. */
+  /** Learners up to this one are restored. */
   readonly after: LearnerPlace | null;
   readonly learnersDone: boolean;
   readonly learners: number;
@@ -62,14 +62,14 @@ export function createRebuildStore(client: RedisClient) {
   };
   return {
     ...createFactsRestore(client),
-    /** Number of partitions that Redis says it has; null where it says nothing. */
+    /** Number of partitions in Redis, or null. */
     partitions: async () => Number(await whileRedisServes(client.hget(metaKey, 'partitions'))) || null,
     /** Partitions that are not restored. @param count how many there are */
     lost: (count: number) => without(indices(count), (partition) => markerKey(partition)),
-    /** Keys that a start brings with it are put into an empty Redis too. */
+    /** All of them for an empty Redis: it may have keys that a start added. */
     lostShared: async (): Promise<SharedState[]> =>
       (await exists(metaKey)) ? without(sharedStates, (name) => sharedKeys[name]) : sharedStates,
-    /** Null where none was saved by this version. */
+    /** Null if this version saved none. */
     checkpoint: async (): Promise<Checkpoint | null> => {
       const stored = JSON.parse((await whileRedisServes(client.get(checkpointKey))) ?? 'null');
       return stored?.kept === keptNow ? stored : null;
@@ -78,19 +78,16 @@ export function createRebuildStore(client: RedisClient) {
       whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint))),
     learners: () => scanLearners(client),
     waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
-    /** What waits in Redis for ClickHouse, as texts; empty if nothing waits. */
+    /** Descriptions of rows that wait for ClickHouse. */
     waiting: (count: number) => waitingIn(client, indices(count)),
-    /**
-     * Moves the markers of another version's learners aside, so that no process of it counts answers, or back. A missing
-     * marker stays missing: its partition was lost.
-     */
+    /** Moves the markers of another version aside, so that none of its processes counts answers, or back. */
     moveMarkers: async ({ kept, partitions }: OtherVersion, to: 'aside' | 'back'): Promise<void> => {
       for (const marker of indices(partitions).map((partition) => markerKey(partition, kept))) {
         const [from, until] = to === 'aside' ? [marker, asideKey(marker)] : [asideKey(marker), marker];
         if (await exists(from)) await whileRedisServes(client.rename(from, until));
       }
     },
-    /** Makes the deployment one of this version, whose partitions are not restored. */
+    /** Makes it a deployment of this version without restored partitions. */
     noteVersion: async ({ kept, partitions }: OtherVersion): Promise<void> => {
       await whileRedisServes(client.hset(metaKey, 'model_version', keptNow));
       for (const partition of indices(partitions))
@@ -99,7 +96,7 @@ export function createRebuildStore(client: RedisClient) {
     /** Ends the rebuild: the service may use the state from now on. */
     finish: async ({ partitions }: Checkpoint, facts: DeploymentFacts): Promise<void> => {
       const now = new Date().toISOString();
-      // A partition's marker says that all of it is there; the deployment's facts say that all partitions are.
+      // Markers first: a marker completes its partition, the deployment's facts complete all.
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
       await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
       await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
@@ -112,7 +109,7 @@ export function createRebuildStore(client: RedisClient) {
 
 const asideKey = (marker: string): string => `${marker}:aside`;
 
-/** Not forecasts: no rebuild restores anything from them. */
+/** Without forecasts, which no rebuild needs. */
 async function waitingIn(client: RedisClient, partitions: readonly number[]): Promise<string[]> {
   const entriesOf = async (keys: readonly string[]) =>
     sumOf(await whileRedisServes(streamLengths(client, keys)));
@@ -137,7 +134,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
-/** Learners with answers, in pages: one with a goal alone has none. A learner who is written meanwhile may come twice. */
+/** Pages of learners with answers. A concurrently written learner may appear twice. */
 async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
     const asked = keys.map((key) => ['hexists', key, learnerField] as const);
@@ -150,7 +147,7 @@ async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]
   }
 }
 
-/** The learners' rows in outboxes and among parked rows, in no order. @param count of the partitions */
+/** The learners' rows in outboxes and parked rows, in no order. @param count of the partitions */
 async function waitingRows(
   client: RedisClient,
   learners: readonly LearnerPlace[],
@@ -161,7 +158,7 @@ async function waitingRows(
   for (const [partition, own] of partitions) {
     const wanted = new Set(own.map(({ tenant, userId }) => learnerName(tenant, userId)));
     const source = outboxKey(partition);
-    // Second: a row that is parked meanwhile leaves the outbox.
+    // Parked rows second: a row moves there from the outbox.
     for (const key of [source, parkedKey(source)])
       for await (const page of streamPages(client, key))
         for (const row of page.flatMap(([, fields]) => fieldOf(fields, 'r')?.split('\n') ?? [])) {

@@ -1,4 +1,4 @@
-/** Endpoints of webhooks, each as JSON in its tenant's hash, with the secrets that only Redis has. */
+/** Webhook endpoints: JSON in the tenant's hash, with secrets, which only Redis has. */
 import { randomBytes } from 'node:crypto';
 import { Compile } from 'typebox/compile';
 import { webhookRow } from '../../contracts/journal.js';
@@ -28,11 +28,11 @@ const storedCheck = Compile(StoredWebhook);
 
 export interface Endpoint extends WebhookRecord {
   readonly enabled: boolean;
-  /** Those that sign now (`whsec_` and base64), newest first; none after a rebuild. */
+  /** Valid secrets (`whsec_` and base64), newest first; none after a rebuild. */
   readonly secrets: readonly string[];
 }
 
-/** @throws Error for an endpoint that this version of the service cannot read */
+/** @throws Error for an endpoint of another version */
 function decode(value: string): StoredWebhook {
   const stored: unknown = JSON.parse(value);
   if (storedCheck.Check(stored)) return stored;
@@ -106,7 +106,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     return outcome === 'written';
   }
 
-  /** Each round but the last means that somebody else's change was made. */
+  /** Retries after concurrent changes. */
   async function change(tenant: string, id: string, to: (stored: StoredWebhook) => StoredWebhook) {
     for (;;) {
       const before = await read(tenant, id);
@@ -134,11 +134,11 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
       await write('', stored);
       return endpointOf(stored);
     },
-    /** @param to is called again where others change it meanwhile; what it throws changes nothing. Null: there is none */
+    /** @param to called again after concurrent changes; an error changes nothing. Null for an unknown endpoint */
     change,
-    /** With its messages. Null: there is none. */
+    /** With its messages. Null for an unknown endpoint. */
     remove: (tenant: string, id: string) => change(tenant, id, (stored) => ({ ...stored, url: '' })),
-    /** One that is disabled keeps its reason. Null: there is none. */
+    /** Keeps an earlier reason. Null for an unknown endpoint. */
     disable: (tenant: string, id: string, reason: DisabledReason) =>
       change(tenant, id, (stored) => ({ ...stored, disabledReason: stored.disabledReason ?? reason })),
   };
@@ -146,7 +146,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
 
 const randomIdBytes = 12;
 
-/** Restores endpoints without secrets, which is why they are disabled; those that are there stay. May be repeated. */
+/** Restores endpoints as disabled, because their secrets are lost; existing ones stay. Idempotent. */
 export async function putEndpoints(client: RedisClient, records: readonly WebhookRecord[]): Promise<void> {
   for (const { tenant, id, ...record } of records) {
     const disabledReason = record.disabledReason ?? 'restored';
@@ -156,7 +156,7 @@ export async function putEndpoints(client: RedisClient, records: readonly Webhoo
   }
 }
 
-/** Removes all of a tenant's, with their messages. The change stands in no journal: its rows are removed as well. */
+/** Removes a tenant's endpoints with messages. Not journaled: the rows are removed as well. */
 export async function removeEndpoints(client: RedisClient, tenant: string): Promise<void> {
   for (const id of await whileRedisServes(client.hkeys(endpointsKey(tenant)))) {
     await whileRedisServes(client.unlink(...messageKeys(id)));

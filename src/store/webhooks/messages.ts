@@ -1,4 +1,4 @@
-/** Messages to endpoints in Redis: those that wait, and what became of the others (message-scripts.ts). */
+/** Messages to endpoints in Redis: pending ones and outcomes (message-scripts.ts). */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { nullable } from '../../contracts/checked.js';
@@ -24,13 +24,13 @@ export interface EndpointPlace {
 
 const State = Type.Object({
   v: Type.Literal(1),
-  /** Perhaps one that a newer version of the service knows. */
+  /** May be unknown to this version. */
   type: Type.String(),
-  /** When the event was decided, Unix milliseconds. */
+  /** Time of the event, Unix milliseconds. */
   at: Type.Integer(),
-  /** Since it was handed to the endpoint, or sent again by hand. */
+  /** Since it was added, or sent again by hand. */
   tries: Type.Integer(),
-  /** Status of the last response; null where there was none. */
+  /** Status of the last response; null without one. */
   lastStatus: nullable(Type.Integer()),
   /** Why there was none; null before the first try. */
   lastError: nullable(Type.String()),
@@ -49,21 +49,21 @@ export interface Message extends MessageState {
 /** A message after a try. */
 export interface TriedMessage {
   readonly message: MessageState;
-  /** Milliseconds until the next one; null: there is none. */
+  /** Milliseconds until the next try; null: none. */
   readonly afterMs: number | null;
 }
 
 export type NewMessage = Pick<Message, 'id' | 'type' | 'at' | 'body'>;
 
 export interface ListedMessage extends MessageState {
-  /** Unix milliseconds; null where none is to come. */
+  /** Unix milliseconds; null: none. */
   readonly nextTryAt: number | null;
 }
 
 const encode = ({ type, at, tries, lastStatus, lastError, status }: MessageState): string =>
   JSON.stringify({ v: 1, type, at, tries, lastStatus, lastError, status });
 
-/** @throws Error for what this version of the service cannot read */
+/** @throws Error for a message of another version */
 function decode(id: string, text: string): MessageState {
   const stored: unknown = JSON.parse(text);
   if (!stateCheck.Check(stored)) throw new Error('a stored message is not known to this version');
@@ -75,13 +75,13 @@ export type MessageStore = ReturnType<typeof createMessageStore>;
 
 /**
  * Its functions throw ApiError UNAVAILABLE.
- * @param limits of an endpoint: messages that may wait; that are listed, with those that wait (about 200 MB)
+ * @param limits of an endpoint: pending messages; all listed messages (about 200 MB)
  */
 export function createMessageStore(client: RedisClient, { waiting = 100_000, listed = 200_000 } = {}) {
   const own = ({ tenant, id }: EndpointPlace) =>
     [messagesKey(id), nextTriesKey, endpointsKey(tenant), `${tenant}:${id}`, id, listed] as const;
 
-  /** Notes what became of tries. @returns how many of the messages are there: others are forgotten */
+  /** Stores the outcome of tries. @returns number of the messages that still exist */
   const settle = (endpoint: EndpointPlace, tries: readonly TriedMessage[]): Promise<number> => {
     const texts = tries.flatMap(({ message, afterMs }) => [message.id, encode(message), afterMs ?? '']);
     return whileRedisServes(settleMessages(client, ...own(endpoint), ...texts));
@@ -89,7 +89,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
 
   return {
     settle,
-    /** Those that are there stay as they are. @returns for how many there was no room */
+    /** Existing messages stay unchanged. @returns number of messages without room */
     add: async (endpoint: EndpointPlace, messages: readonly NewMessage[]): Promise<number> => {
       const fresh = { tries: 0, lastStatus: null, lastError: null, status: 'pending' } as const;
       let refused = 0;
@@ -123,13 +123,13 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         return state && typeof body === 'string' ? [{ ...decode(id, state), body }] : [];
       });
     },
-    /** To be called at the end of a run, for what is due then or later. @param pauseMs of the endpoint */
+    /** Call it at the end of a run: schedules the next one. @param pauseMs of the endpoint */
     rest: (endpoint: EndpointPlace, pauseMs: number): Promise<unknown> =>
       whileRedisServes(restEndpoint(client, ...own(endpoint), pauseMs)),
-    /** Unix milliseconds on Redis' clock; 0 where there was none in the last days. */
+    /** Unix milliseconds on Redis' clock; 0: none in the last days. */
     lastDelivery: async ({ id }: EndpointPlace): Promise<number> =>
       Number(await whileRedisServes(client.get(`${messagesKey(id)}:last`))),
-    /** Newest first. @param before mark of the last one of the page before, null for the first page */
+    /** Newest first. @param before mark of the previous page; null for the first page */
     list: async ({ id: endpoint }: EndpointPlace, before: string | null, atMost: number) => {
       const prefix = messagesKey(endpoint);
       const range = [before === null ? '+inf' : `(${before}`, 1000 * (Date.now() - keptMs)] as const;
@@ -147,7 +147,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       });
       return { messages, next: found.length > atMost ? (shown.at(-1)?.[1] ?? null) : null };
     },
-    /** Sends a message again, now. @returns false for one that is not there */
+    /** Sends a message again immediately. @returns false for an unknown message */
     again: async (endpoint: EndpointPlace, messageId: string): Promise<boolean> => {
       const state = await whileRedisServes(client.hget(`${messagesKey(endpoint.id)}:s`, messageId));
       if (state === null) return false;
@@ -160,7 +160,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         await whileRedisServes(forgetMessages(client, ...own(endpoint), ...ids));
       }
     },
-    /** Every message of the endpoint, in no order, some perhaps twice. */
+    /** All messages of the endpoint, in no order; some may appear twice. */
     all: async function* ({ id: endpoint }: EndpointPlace) {
       for await (const page of hashPages(client, `${messagesKey(endpoint)}:s`, chunk))
         yield page.map(([id, text]) => decode(id, text));
