@@ -14,6 +14,13 @@ export interface Tally {
   nextNumber: number;
 }
 
+/** The answers that a tenant of a service got, from seeding and loads. */
+export interface AnswersOfTenant {
+  readonly drains: Service;
+  readonly key: string;
+  readonly tally: Tally;
+}
+
 export const newTally = (): Tally => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
 
 const pageLearners = 500;
@@ -24,10 +31,8 @@ const pageLearners = 500;
  * @throws StartError when an acknowledged answer is missing or one is there twice
  */
 export async function checkLedger(
-  service: Service,
-  tenant: string,
+  { drains: service, key: tenant, tally: { acknowledged, unanswered } }: AnswersOfTenant,
   userIds: readonly string[],
-  { acknowledged, unanswered }: Tally,
 ): Promise<Ledger> {
   await service.hurried();
   const inRedis = await attemptsInRedis(service, tenant, userIds);

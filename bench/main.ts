@@ -17,7 +17,7 @@ import { comparison } from './report/compare.js';
 import { writeReport } from './report/page.js';
 import { tableOf } from './report/table.js';
 import type { BenchResults } from './results.js';
-import type { Findings } from './scenario.js';
+import { runScenario } from './scenario.js';
 
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[0] === '--micro') return micro(argv[1]);
@@ -80,14 +80,15 @@ async function runAll(
   args: Arguments,
 ): Promise<{ readonly results: BenchResults; readonly failure: Error | null }> {
   const startedAt = new Date();
-  const findings: Findings[] = [];
+  const findings: Awaited<ReturnType<typeof runScenario>>[] = [];
   const noise = watchNoise(bench, args.scenarios[0]?.name ?? '');
   await noise.look();
   let failure: Error | null = null;
   for (const [i, scenario] of args.scenarios.entries()) {
     const place = `${i + 1} of ${args.scenarios.length}`;
     try {
-      findings.push(await scenario.run({ ...bench, progress: (text) => progress(`[${place}] ${text}`) }));
+      const placed = { ...bench, progress: (text: string) => progress(`[${place}] ${text}`) };
+      findings.push(await runScenario(placed, scenario));
       await noise.look();
     } catch (error) {
       process.stderr.write(`\nskilltrace: the benchmark ended with ${scenario.name}\n`);

@@ -24,6 +24,8 @@ export interface Contestant {
   readonly axis?: NonNullable<ScenarioResult['axis']>;
   /** Where it takes fewer than the run's. */
   readonly connections?: number;
+  /** Requests per second in turns with others. Contestants without a rate run in a closed loop. */
+  readonly rate?: number;
   /** A 503 is an outcome, not a failure. */
   readonly mayRefuse?: boolean;
   /** The pipeline stands still under the load; what it left is drained after the measurement. */

@@ -1,6 +1,9 @@
 /** What a scenario is, and how its samples become results. */
+import { createClosers } from '../src/lifecycle.js';
+import { indices } from '../src/lists.js';
+import { createLogger } from '../src/telemetry.js';
 import { type Bench, inTurns, type Pace } from './bench.js';
-import { checkLedger, newTally, type Tally } from './ledger.js';
+import { checkLedger, newTally } from './ledger.js';
 import { learnerId, newLearnerId, type Traffic, usualTraffic } from './load/traffic.js';
 import type { Contestant, Sample } from './measure.js';
 import type { Peer, PeerName } from './peers.js';
@@ -10,8 +13,12 @@ import { type Seed, seedAnswers } from './seed.js';
 import type { Service } from './service.js';
 import { spreadOf } from './spread.js';
 
+/** A result that needs only what differs from `answer` as the unit and from no axis. */
+export type ScenarioFinding = Pick<ScenarioResult, 'measurements'> &
+  Partial<Pick<ScenarioResult, 'axis' | 'unit'>>;
+
 export interface Findings {
-  readonly results: readonly ScenarioResult[];
+  readonly results: readonly ScenarioFinding[];
   readonly figures: readonly Figure[];
 }
 
@@ -22,6 +29,25 @@ export interface Scenario {
   /** Whether only --full runs it unasked. */
   readonly long: boolean;
   run(bench: Bench): Promise<Findings>;
+}
+
+const closeMs = 20_000;
+
+/** Runs a scenario. Its own servers stop when it ends, and when the run is stopped. */
+export async function runScenario(bench: Bench, { name, about, run }: Scenario) {
+  const closers = createClosers(createLogger('warn', 'bench'), closeMs);
+  bench.closers.add('servers of a scenario', () => closers.close());
+  const progress = (text: string): void => bench.progress(`${name}: ${text}`);
+  try {
+    const { results, figures } = await run({ ...bench, closers, progress });
+    const complete = (one: ScenarioFinding): ScenarioResult => ({
+      ...{ name, about, axis: null, unit: 'answer' },
+      ...one,
+    });
+    return { results: results.map(complete), figures };
+  } finally {
+    await closers.close();
+  }
 }
 
 /** Contestants in turns on one service, which may run beside peers. */
@@ -35,9 +61,10 @@ export interface Loads extends Omit<Scenario, 'run'> {
   /** Answers before the measurement. */
   readonly seed?: { readonly answers: number; readonly seed: Seed };
   /** Makes the service's contestants from the one under `traffic`. */
-  readonly contestants?: (usual: Contestant, service: Service) => readonly Contestant[];
-  /** Requests per second by contestant, for open loops. */
-  readonly rates?: (bench: Bench, contestants: readonly Contestant[]) => Promise<ReadonlyMap<string, number>>;
+  readonly contestants?: (
+    usual: ServiceContestant,
+    bench: Bench,
+  ) => readonly Contestant[] | Promise<readonly Contestant[]>;
   readonly figures?: (rounds: Rounds) => Figure[];
 }
 
@@ -48,55 +75,51 @@ export const onSharedService = (loads: Loads): Scenario => ({
 });
 
 export async function measureLoads(bench: Bench, service: Service, loads: Loads): Promise<Findings> {
-  const { name, about, unit = 'answer', pace, traffic = usualTraffic, seed } = loads;
+  const { name, unit, pace, traffic = usualTraffic, seed } = loads;
   const peers = await Promise.all((loads.peers ?? []).map((peer) => bench.peer(peer)));
-  const tally = newTally();
+  const usual = serviceContestant(service, name, traffic);
   if (seed !== undefined) {
-    bench.progress(`${name}: learners are made`);
-    await seedAnswers(service, name, tally, seed.answers, seed.seed);
+    bench.progress('learners are made');
+    await seedAnswers(usual, seed.answers, seed.seed);
   }
-  const usual = serviceContestant(service, name, traffic, tally);
-  const ours = loads.contestants?.(usual, service) ?? [usual];
+  const ours = (await loads.contestants?.(usual, bench)) ?? [usual];
   const contestants = [...peers.map((peer) => peerContestant(peer, name, traffic)), ...ours];
-  const rates = await loads.rates?.(bench, contestants);
-  const turns = { scenario: name, pace: typeof pace === 'string' ? bench.settings[pace] : pace, rates };
-  const rounds = await inTurns(bench, contestants, turns);
-  const ledger = await ledgerOf(service, name, traffic, tally);
+  const rounds = await inTurns(bench, contestants, typeof pace === 'string' ? bench.settings[pace] : pace);
+  const ledger = await ledgerOf(usual);
   const measured = (contestant: Contestant): Measurement => {
     const samples = rounds.of(contestant.name);
     return measurementOf(contestant.axis ? service.name : contestant.name, samples, {
-      ...(rates?.has(contestant.name) && { throughput: null, latencies: [latencyOf(samples)] }),
+      ...(contestant.rate !== undefined && { throughput: null, latencies: [latencyOf(samples)] }),
       ledger: contestant.target === service ? ledger : null,
     });
   };
-  const results = ours.flatMap((one): ScenarioResult[] =>
-    one.axis ? [{ name, about, axis: one.axis, unit, measurements: [measured(one)] }] : [],
+  const results = ours.flatMap((one): ScenarioFinding[] =>
+    one.axis ? [{ axis: one.axis, ...(unit && { unit }), measurements: [measured(one)] }] : [],
   );
-  if (results.length === 0)
-    results.push({ name, about, axis: null, unit, measurements: contestants.map(measured) });
+  if (results.length === 0) results.push({ ...(unit && { unit }), measurements: contestants.map(measured) });
   return { results, figures: loads.figures?.(rounds) ?? [] };
 }
 
+/** A contestant on the service, whose answers go on to ClickHouse. */
+export interface ServiceContestant extends Contestant {
+  readonly drains: Service;
+}
+
 /** The service under a kind of load. */
-export const serviceContestant = (
-  service: Service,
-  tenant: string,
-  traffic: Traffic,
-  tally: Tally = newTally(),
-): Contestant => ({
+export const serviceContestant = (service: Service, tenant: string, traffic: Traffic): ServiceContestant => ({
   name: service.name,
   target: service,
   key: tenant,
   traffic,
-  tally,
+  tally: newTally(),
   drains: service,
   settled: service.hurried,
 });
 
 /** Leaves the pipeline to its own pace, to measure its cost and its lag. */
-export const atItsPace = (contestant: Contestant, { drained }: Service): Contestant => ({
+export const atItsPace = (contestant: ServiceContestant): ServiceContestant => ({
   ...contestant,
-  settled: drained,
+  settled: contestant.drains.drained,
 });
 
 export const peerContestant = (target: Peer, key: string, traffic: Traffic): Contestant => ({
@@ -110,12 +133,12 @@ export const peerContestant = (target: Peer, key: string, traffic: Traffic): Con
 });
 
 /** Checks the answers of a tenant whose learners all have one kind of name. */
-export function ledgerOf(service: Service, tenant: string, traffic: Traffic, tally: Tally): Promise<Ledger> {
-  const { newLearners, learners } = traffic;
+export function ledgerOf(contestant: ServiceContestant): Promise<Ledger> {
+  const { newLearners, learners } = contestant.traffic;
   const userIds = newLearners
-    ? Array.from({ length: tally.nextNumber }, (_, i) => newLearnerId(i))
-    : Array.from({ length: learners }, (_, i) => learnerId(i));
-  return checkLedger(service, tenant, userIds, tally);
+    ? indices(contestant.tally.nextNumber).map(newLearnerId)
+    : indices(learners).map(learnerId);
+  return checkLedger(contestant, userIds);
 }
 
 export function measurementOf(

@@ -1,6 +1,7 @@
 /** Answers that have to be there before something is measured, through batches, in an order that repeats. */
 import { StartError } from '../src/lifecycle.js';
-import type { Tally } from './ledger.js';
+import { indices } from '../src/lists.js';
+import type { AnswersOfTenant } from './ledger.js';
 import { learnerId } from './load/traffic.js';
 import type { Service } from './service.js';
 
@@ -23,9 +24,7 @@ const atOnce = 4;
 
 /** @throws StartError where one is refused */
 export async function postAnswers(
-  service: Service,
-  tenant: string,
-  tally: Tally,
+  { drains: service, key, tally }: AnswersOfTenant,
   answers: number,
   seed: Seed,
 ): Promise<void> {
@@ -34,11 +33,8 @@ export async function postAnswers(
     while (next < answers) {
       const from = next;
       next = Math.min(answers, from + batchAnswers);
-      await post(
-        service,
-        tenant,
-        Array.from({ length: next - from }, (_, i) => seed(from + i)),
-      );
+      const events = indices(next - from).map((i) => seed(from + i));
+      await post(service, key, events);
     }
   };
   await Promise.all(Array.from({ length: atOnce }, work));
@@ -46,10 +42,9 @@ export async function postAnswers(
 }
 
 /** Resolves when all are in ClickHouse too. @throws StartError where one is refused */
-export async function seedAnswers(...given: Parameters<typeof postAnswers>): Promise<void> {
-  await postAnswers(...given);
-  const [service] = given;
-  await service.hurried();
+export async function seedAnswers(tenant: AnswersOfTenant, answers: number, seed: Seed): Promise<void> {
+  await postAnswers(tenant, answers, seed);
+  await tenant.drains.hurried();
 }
 
 async function post({ port }: Service, key: string, events: readonly object[]): Promise<void> {

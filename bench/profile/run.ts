@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { aligned } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
-import type { Bench } from '../bench.js';
+import { type Bench, warm } from '../bench.js';
 import { usualTraffic } from '../load/traffic.js';
 import { type Contestant, measure, type Sample } from '../measure.js';
 import { partsInOrder } from '../report/style.js';
@@ -60,9 +60,9 @@ async function servicesOf(bench: Bench, [single, batches]: readonly [string, str
     'threads of ClickHouse, CPU µs': threadCounts(pids.clickhouse as number),
     'threads of the pipeline, CPU µs': threadCounts(pids.pipeline as number),
   });
-  const one = atItsPace(serviceContestant(service, single, usualTraffic), service);
+  const one = atItsPace(serviceContestant(service, single, usualTraffic));
   const thousands = { ...usualTraffic, batch: 1000 };
-  const many = atItsPace(serviceContestant(service, batches, thousands), service);
+  const many = atItsPace(serviceContestant(service, batches, thousands));
   return [
     { name: 'single', contestant: one, notes, counts },
     { name: 'batches', contestant: { ...many, connections: batchConnections }, notes, counts },
@@ -83,7 +83,7 @@ async function peersOf(bench: Bench, key: string): Promise<Subject[]> {
 
 async function profileOne(bench: Bench, subject: Subject, into: string): Promise<string> {
   const { contestant, name, notes, counts } = subject;
-  await bench.warm(name, contestant);
+  await warm({ ...bench, progress: (text) => bench.progress(`${name}: ${text}`) }, contestant);
   bench.progress(`profile: ${name}`);
   const perf = join(into, 'perf.data');
   const before = await counts();

@@ -1,18 +1,15 @@
 /** What analysts with heavy queries cost those who answer: the same steady load without and with four of them, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { withClosers } from '../bench.js';
+import { ownService } from '../bench.js';
 import { figureOf } from '../goals.js';
-import type { Spread } from '../results.js';
 import { atItsPace, type Loads, measureLoads, type Scenario } from '../scenario.js';
 import { askAsAnalyst, makeAnswers, type School } from '../school.js';
 import type { Service } from '../service.js';
 import { ratioSpread, spreadOf } from '../spread.js';
 
-const name = 'analysts-load';
-const about =
-  'open loop with 1000 single answers a second, without and with four analysts who ask heavy queries of 2,000,000 answers';
 const rate = 1000;
 const analysts = 4;
+const ours = 'skilltrace';
 const withAnalysts = 'with four analysts';
 const school: School = { tenant: 'school', learners: 4000, days: 25, perDay: 20, perSkill: 5 };
 /** Short turns and many: the machine's own noise lasts longer. */
@@ -27,46 +24,40 @@ const queries = [
   "SELECT * FROM learner_skill_daily WHERE tenant = 'school'",
 ];
 
-export const analystsLoad: Scenario = {
-  name,
-  about,
+const loads: Loads = {
+  name: 'analysts-load',
+  about:
+    'open loop with 1000 single answers a second, without and with four analysts who ask heavy queries of 2,000,000 answers',
   long: true,
-  run: (bench) =>
-    withClosers(bench, async (closers) => {
-      const service = await bench.ownService(name, closers);
-      bench.progress(`${name}: rows are made`);
-      await makeAnswers(service.clickhouse, school);
-      // Merges of what was inserted are not those of the load.
-      await sleep(10_000);
-      return measureLoads(bench, service, loads(service));
-    }),
-};
-
-const loads = (service: Service): Loads => ({
-  ...{ name, about, long: true, pace },
+  pace,
   contestants: (usual) => {
-    const alone = atItsPace(usual, service);
-    return [alone, { ...alone, name: withAnalysts, beside: () => ask(service) }];
+    const alone = { ...atItsPace(usual), rate };
+    return [alone, { ...alone, name: withAnalysts, beside: () => ask(usual.drains) }];
   },
-  rates: async (_, contestants) => new Map(contestants.map((one) => [one.name, rate])),
   figures: (rounds) => {
-    const ratio = (of: (contestant: string) => number[]): Spread =>
-      ratioSpread(of(withAnalysts), of(service.name));
-    const lagAlone = rounds.lag(service.name);
+    const p99 = ratioSpread(rounds.p99(withAnalysts), rounds.p99(ours));
+    const cpu = ratioSpread(rounds.cpu(withAnalysts), rounds.cpu(ours));
+    const lagAlone = rounds.lag(ours);
     const added = rounds.lag(withAnalysts).map((lag, round) => lag - (lagAlone[round] as number));
     return [
-      figureOf(
-        'analystsP99',
-        ratio((contestant) => rounds.p99(contestant)),
-      ),
-      figureOf(
-        'analystsCpu',
-        ratio((contestant) => rounds.cpu(contestant)),
-      ),
+      figureOf('analystsP99', p99),
+      figureOf('analystsCpu', cpu),
       figureOf('analystsLag', spreadOf(added)),
     ];
   },
-});
+};
+
+export const analystsLoad: Scenario = {
+  ...loads,
+  run: async (bench) => {
+    const service = await ownService(bench, loads.name);
+    bench.progress('rows are made');
+    await makeAnswers(service.clickhouse, school);
+    // Merges of what was inserted are not those of the load.
+    await sleep(10_000);
+    return measureLoads(bench, service, loads);
+  },
+};
 
 /** Analysts ask one query after another until they are ended. */
 function ask({ analystUrl }: Service): () => Promise<void> {

@@ -3,15 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
 import { selectNumber, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { type Bench, withClosers } from '../bench.js';
+import { type Bench, ownService } from '../bench.js';
 import { shownFigure } from '../goals.js';
 import type { Figure } from '../results.js';
 import type { Scenario } from '../scenario.js';
 import { answersOf, askAsAnalyst, makeAnswers, makeForecasts, type School } from '../school.js';
 import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
-
-const name = 'analysts';
 
 /** Learners with 4 of 100 skills a day; and the worst case, a skill of its own for nearly each of five answers. */
 const schools: readonly (School & { readonly seconds: number })[] = [
@@ -27,32 +25,31 @@ const megabytes = [125, 250, 500, 1000, 2000];
 const mostMegabytes = 500;
 
 export const analysts: Scenario = {
-  name,
+  name: 'analysts',
   about: 'every view whole, as an analyst, of a tenant with 10,000,000 answers of two schools',
   long: true,
-  run: (bench) =>
-    withClosers(bench, async (closers) => {
-      const service = await bench.ownService(name, closers);
-      const figures: Figure[] = [];
-      for (const school of schools) {
-        await make(bench, service, school);
-        figures.push(await bytesOf(service, school));
-        for (const view of views) figures.push(...(await measure(bench, service, view, school)));
-        // So that the next one has the machine, and its tables, to itself.
-        for (const table of await tablesOf(service))
-          await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
-      }
-      return { results: [], figures };
-    }),
+  run: async (bench) => {
+    const service = await ownService(bench, 'analysts');
+    const figures: Figure[] = [];
+    for (const school of schools) {
+      await make(bench, service, school);
+      figures.push(await bytesOf(service, school));
+      for (const view of views) figures.push(...(await measure(bench, service, view, school)));
+      // So that the next one has the machine, and its tables, to itself.
+      for (const table of await tablesOf(service))
+        await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
+    }
+    return { results: [], figures };
+  },
 };
 
 async function make({ progress }: Bench, { clickhouse }: Service, school: School): Promise<void> {
   await makeAnswers(clickhouse, school, async (day) => {
-    progress(`${name}: ${school.tenant}, day ${day + 1} of ${school.days}`);
+    progress(`${school.tenant}, day ${day + 1} of ${school.days}`);
     if (day === school.days - 2) await mergeSums(clickhouse);
   });
   await makeForecasts(clickhouse, school);
-  progress(`${name}: parts are merged`);
+  progress('parts are merged');
   const merging = 'SELECT count() FROM system.merges WHERE database = currentDatabase()';
   do await sleep(2000);
   while ((await selectNumber(clickhouse, merging)) > 0);
@@ -90,7 +87,7 @@ async function measure(
   view: string,
   { tenant, seconds }: (typeof schools)[number],
 ): Promise<Figure[]> {
-  progress(`${name}: ${tenant}, ${view}`);
+  progress(`${tenant}, ${view}`);
   // All columns are computed, and none is sent.
   const query = `SELECT count() FROM (SELECT * FROM ${view} WHERE tenant = '${tenant}') WHERE NOT ignore(*)`;
   const enough = await memoryOf(service, query);

@@ -1,17 +1,14 @@
 /** What Redis needs to remember a learner's skills and items. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figureOf } from '../goals.js';
-import { newTally } from '../ledger.js';
 import { hole, usualTraffic } from '../load/traffic.js';
-import { ledgerOf, measurementOf, type Scenario } from '../scenario.js';
+import { ledgerOf, measurementOf, type Scenario, serviceContestant } from '../scenario.js';
 import { type Seed, seedAnswers, seedOf } from '../seed.js';
 import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
 import { memoryOf } from '../targets.js';
 
 const name = 'memory';
-const about =
-  'learners with 50 skills each and full state, then with items and with event ids, in batches of 1000';
 const skills = 50;
 const answersPerSkill = 2;
 const itemsPerLearner = 100;
@@ -21,17 +18,18 @@ const settleMs = 1000;
 
 export const memory: Scenario = {
   name,
-  about,
+  about:
+    'learners with 50 skills each and full state, then with items and with event ids, in batches of 1000',
   long: false,
   run: async (bench) => {
     const service = await bench.service();
     const learners = bench.settings.full ? 2000 : 300;
-    const tally = newTally();
+    const contestant = serviceContestant(service, name, { ...usualTraffic, learners });
     const bytesOf = async (perLearner: number, more: Seed = () => ({})): Promise<number> => {
-      bench.progress(`${name}: ${learners * perLearner} answers`);
+      bench.progress(`${learners * perLearner} answers`);
       const seed = seedOf(learners, skills, (i) => ({ ...fullEvent(i), ...more(i) }));
       const before = await usedBytes(service);
-      await seedAnswers(service, name, tally, learners * perLearner, seed);
+      await seedAnswers(contestant, learners * perLearner, seed);
       return (await usedBytes(service)) - before;
     };
     const pairs = await bytesOf(skills * answersPerSkill);
@@ -39,11 +37,10 @@ export const memory: Scenario = {
     const ids = await bytesOf(idsPerLearner, (i) => ({
       event_id: `event-${`${i}`.padStart(hole.length, '0')}`,
     }));
-    const ledger = await ledgerOf(service, name, { ...usualTraffic, learners }, tally);
+    const ledger = await ledgerOf(contestant);
     const more = { throughput: null, memory: memoryOf(service), ledger };
-    const measurement = measurementOf(service.name, [], more);
     return {
-      results: [{ name, about, axis: null, unit: 'answer', measurements: [measurement] }],
+      results: [{ measurements: [measurementOf(service.name, [], more)] }],
       figures: [
         figureOf('pair', spreadOf([pairs / (learners * skills)])),
         figureOf('item', spreadOf([items / (learners * itemsPerLearner)])),

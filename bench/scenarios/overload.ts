@@ -1,9 +1,8 @@
 /** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
 import { connectionBound } from '../../src/app/open-files.js';
-import { type Bench, inTurns, saturationOf, withClosers } from '../bench.js';
+import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
 import { figureOf } from '../goals.js';
-import { newTally } from '../ledger.js';
 import { usualTraffic } from '../load/traffic.js';
 import type { Sample } from '../measure.js';
 import type { Latency } from '../results.js';
@@ -26,7 +25,6 @@ const sharing =
   cores === null
     ? 'the generator shares the cores of the service'
     : `service on cores ${cores.service}, generator on cores ${cores.generator}`;
-const about = `${openLoop}; ${sharing}`;
 const shares = [0.5, 1, 1.5, 2, 3];
 /** Enough to keep the service busy, too few for it to refuse any. */
 const saturating = 512;
@@ -39,37 +37,33 @@ const connectionsFor = (capacity: number): number =>
 
 export const overload: Scenario = {
   name,
-  about,
+  about: `${openLoop}; ${sharing}`,
   long: true,
-  run: (bench) =>
-    withClosers(bench, async (closers) => {
-      const service = await onCores(cores?.service ?? null, () => bench.ownService(name, closers));
-      return onCores(cores?.generator ?? null, () => overloaded(bench, service));
-    }),
+  run: async (bench) => {
+    const service = await onCores(cores?.service ?? null, () => ownService(bench, name));
+    return onCores(cores?.generator ?? null, () => overloaded(bench, service));
+  },
 };
 
 async function overloaded(bench: Bench, service: Service): Promise<Findings> {
-  const tally = newTally();
-  const contestant = atItsPace(serviceContestant(service, name, usualTraffic, tally), service);
-  const turns = { scenario: name, pace: bench.settings.main };
-  const capacity = await saturationOf(bench, contestant, turns, saturating);
+  const contestant = atItsPace(serviceContestant(service, name, usualTraffic));
+  const { main } = bench.settings;
+  const capacity = await saturationOf(bench, contestant, main, saturating);
   const crowded = { ...contestant, connections: connectionsFor(capacity), mayRefuse: true };
   const curve = new Map<number, readonly Sample[]>();
   for (const share of shares) {
-    const rates = new Map([[service.name, share * capacity]]);
-    const rounds = await inTurns(bench, [crowded], { ...turns, rates });
+    const rounds = await inTurns(bench, [{ ...crowded, rate: share * capacity }], main);
     await service.hurried();
     curve.set(share, rounds.of(service.name));
   }
   const more = {
     throughput: spreadOf([capacity]),
     latencies: [...curve.values()].map(refusingLatencyOf),
-    ledger: await ledgerOf(service, name, usualTraffic, tally),
+    ledger: await ledgerOf(contestant),
   };
-  const measurements = [measurementOf(service.name, curve.get(1) ?? [], more)];
   const twice = curve.get(2) ?? [];
   return {
-    results: [{ name, about, axis: null, unit: 'answer', measurements }],
+    results: [{ measurements: [measurementOf(service.name, curve.get(1) ?? [], more)] }],
     figures: [
       figureOf('overload', spreadOf(twice.map(({ perSecond }) => perSecond / capacity))),
       figureOf('overloadP99', spreadOf(p99Of(twice))),

@@ -2,7 +2,6 @@
 import { saturationOf } from '../bench.js';
 import { figureOf, scaledSpread, shownFigure } from '../goals.js';
 import { type Traffic, usualTraffic } from '../load/traffic.js';
-import type { Contestant } from '../measure.js';
 import type { Spread } from '../results.js';
 import { allParts, drainingParts } from '../rounds.js';
 import { atItsPace, onSharedService, type Scenario } from '../scenario.js';
@@ -43,9 +42,9 @@ export const pipeline = onSharedService({
   long: false,
   pace: 'main',
   peers: ['echo'],
-  contestants: (usual, service) => [
-    atItsPace(usual, service),
-    { ...usual, name: paused, drains: null, settled: null, paused: service },
+  contestants: (usual) => [
+    atItsPace(usual),
+    { ...usual, name: paused, drains: null, settled: null, paused: usual.drains },
   ],
   figures: (rounds) => {
     // Redis accepts and drains; its CPU time while the pipeline is paused is that of accepting.
@@ -105,8 +104,7 @@ export const steady = onSharedService({
   long: false,
   pace: 'main',
   peers: ['echo'],
-  contestants: (usual, service) => [atItsPace(usual, service)],
-  rates: async () => new Map([[ours, 1000]]),
+  contestants: (usual) => [{ ...atItsPace(usual), rate: 1000 }],
   figures: (rounds) => [figureOf('steady', scaledSpread(rounds.cpu(ours), rounds.cpu('echo')))],
 });
 
@@ -182,10 +180,10 @@ export const sustained = onSharedService({
   about: 'open loop at half of saturation for a minute',
   long: true,
   pace: { rounds: 1, seconds: 60 },
-  contestants: (usual, service) => [atItsPace(usual, service)],
-  rates: async (bench, [contestant]) => {
-    const turns = { scenario: 'sustained', pace: { rounds: 1, seconds: bench.settings.main.seconds } };
-    return new Map([[ours, (await saturationOf(bench, contestant as Contestant, turns)) / 2]]);
+  contestants: async (usual, bench) => {
+    const once = { rounds: 1, seconds: bench.settings.main.seconds };
+    const contestant = atItsPace(usual);
+    return [{ ...contestant, rate: (await saturationOf(bench, contestant, once)) / 2 }];
   },
   figures: (rounds) => [figureOf('minute', spreadOf(rounds.lag(ours)))],
 });

@@ -4,22 +4,25 @@ import { defaultParameters } from '../../src/domain/base/params.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { isReached } from '../../src/domain/tracing/states.js';
 import { indices, sumOf } from '../../src/lists.js';
-import { type Bench, inTurns, withClosers } from '../bench.js';
+import { type Bench, inTurns, ownService } from '../bench.js';
 import { figureOf, shownFigure } from '../goals.js';
-import { checkLedger, newTally, type Tally } from '../ledger.js';
+import { checkLedger } from '../ledger.js';
 import { learnerId, usualTraffic } from '../load/traffic.js';
 import type { Contestant } from '../measure.js';
-import type { Figure, ScenarioResult } from '../results.js';
+import type { Figure } from '../results.js';
 import { allParts, latencyOf, p99Of } from '../rounds.js';
-import { atItsPace, measurementOf, type Scenario, serviceContestant } from '../scenario.js';
+import {
+  atItsPace,
+  measurementOf,
+  type Scenario,
+  type ServiceContestant,
+  serviceContestant,
+} from '../scenario.js';
 import { postAnswers, seedAnswers } from '../seed.js';
-import type { Service } from '../service.js';
 import { ratioSpread, spreadOf } from '../spread.js';
 import { type Subscriber, startSubscriber, until } from '../subscriber.js';
 
 const name = 'webhooks';
-const about =
-  'single answers without and with a subscriber of all webhooks; the same while 10,000 learners reach mastery at once';
 /** So few that skills are mastered, and so many that each of them is looked at for its goal in one run. */
 const traffic = { ...usualTraffic, learners: 1000, skills: 10 };
 const secondsOfRound = 10;
@@ -38,31 +41,29 @@ function rightToMastery(mastery: number): number {
 
 interface Stage {
   readonly bench: Bench;
-  readonly service: Service;
+  readonly usual: ServiceContestant;
   readonly subscriber: Subscriber;
-  readonly tally: Tally;
 }
 
 export const webhooks: Scenario = {
   name,
-  about,
+  about:
+    'single answers without and with a subscriber of all webhooks; the same while 10,000 learners reach mastery at once',
   long: true,
-  run: (bench) =>
-    withClosers(bench, async (closers) => {
-      const service = await bench.ownService(name, closers);
-      const subscriber = await startSubscriber(service, name, closers);
-      const stage = { bench, service, subscriber, tally: newTally() };
-      const usual = await measureUsual(stage);
-      const atOnce = await measureBurst(stage);
-      const learners = [
-        ...indices(traffic.learners).map(learnerId),
-        ...indices(burst.learners).map(burstLearner),
-      ];
-      const ledger = await checkLedger(service, name, learners, stage.tally);
-      const measurements = [...usual.measurements, ...atOnce.measurements].map((one) => ({ ...one, ledger }));
-      const results: ScenarioResult[] = [{ name, about, axis: null, unit: 'answer', measurements }];
-      return { results, figures: [...usual.figures, ...atOnce.figures] };
-    }),
+  run: async (bench) => {
+    const service = await ownService(bench, name);
+    const subscriber = await startSubscriber(service, name, bench.closers);
+    const usual = serviceContestant(service, name, traffic);
+    const stage = { bench, usual, subscriber };
+    const found = [await measureUsual(stage), await measureBurst(stage)];
+    const learners = [
+      ...indices(traffic.learners).map(learnerId),
+      ...indices(burst.learners).map(burstLearner),
+    ];
+    const ledger = await checkLedger(usual, learners);
+    const measurements = found.flatMap((one) => one.measurements.map((each) => ({ ...each, ledger })));
+    return { results: [{ measurements }], figures: found.flatMap(({ figures }) => figures) };
+  },
 };
 
 /** A contestant whose tenant has the endpoint while it is measured. */
@@ -77,17 +78,14 @@ const listening = (subscriber: Subscriber, contestant: Contestant): Contestant =
   },
 });
 
-async function measureUsual({ bench, service, subscriber, tally }: Stage) {
-  const alone: Contestant = {
-    ...serviceContestant(service, name, traffic, tally),
-    name: 'no subscriber',
-    settled: async () => {
-      await Promise.all([service.drained(), subscriber.settled(), sleep(settleMs)]);
-    },
+async function measureUsual({ bench, usual, subscriber }: Stage) {
+  const settled = async (): Promise<void> => {
+    await Promise.all([usual.drains.drained(), subscriber.settled(), sleep(settleMs)]);
   };
+  const alone: Contestant = { ...usual, name: 'no subscriber', settled };
   const told = listening(subscriber, { ...alone, name: 'a subscriber' });
   const pace = { rounds: bench.settings.main.rounds, seconds: secondsOfRound };
-  const rounds = await inTurns(bench, [alone, told], { scenario: name, pace });
+  const rounds = await inTurns(bench, [alone, told], pace);
   const answers = sumOf(rounds.of(told.name).map(({ units }) => units));
   const figures: Figure[] = [
     figureOf('webhooksCpu', ratioSpread(rounds.cpu(told.name, allParts), rounds.cpu(alone.name, allParts))),
@@ -102,12 +100,11 @@ const shown = (title: string, unit: string, values: readonly number[]): Figure =
 
 /** Learners who are a right answer away from mastery give it in batches, on another skill in each round. */
 async function measureBurst(stage: Stage) {
-  const { bench, service, subscriber, tally } = stage;
+  const { bench, usual, subscriber } = stage;
   const { rounds } = bench.settings.main;
-  const steady = atItsPace(serviceContestant(service, name, traffic, tally), service);
   const skills = indices(2 * rounds).map((i) => `burst-${i}`);
   for (const skill of skills) {
-    bench.progress(`${name}: learners come near mastery of ${skill}`);
+    bench.progress(`learners come near mastery of ${skill}`);
     await comeNear(stage, skill);
   }
   const seconds: number[] = [];
@@ -121,13 +118,12 @@ async function measureBurst(stage: Stage) {
     };
   };
   const contestants = [false, true].map((isTold) => ({
-    ...steady,
+    ...atItsPace(usual),
+    rate: burst.rate,
     name: isTold ? 'mastery at once, told' : 'mastery at once',
     beside: burstOf(isTold),
   }));
-  const rates = new Map(contestants.map((one) => [one.name, burst.rate]));
-  const pace = { rounds, seconds: burst.seconds };
-  const measured = await inTurns(bench, contestants, { scenario: name, rates, pace });
+  const measured = await inTurns(bench, contestants, { rounds, seconds: burst.seconds });
   const [untold = [], told = []] = contestants.map((one) => measured.of(one.name));
   return {
     measurements: contestants.map((one) => {
@@ -152,22 +148,18 @@ const rightAnswers =
   (i: number): object => ({ user_id: burstLearner(i % burst.learners), skill_id, is_correct: true });
 
 /** Right answers of all learners, as many as leave mastery to the next one. */
-async function comeNear({ service, tally }: Stage, skill: string): Promise<void> {
+async function comeNear({ usual }: Stage, skill: string): Promise<void> {
   const answers = burst.learners * (answersToMastery - 1);
-  await seedAnswers(service, name, tally, answers, rightAnswers(skill));
+  await seedAnswers(usual, answers, rightAnswers(skill));
 }
 
 /** @returns seconds until the last webhook had arrived */
-async function burstNow(
-  { service, subscriber, tally }: Stage,
-  skill: string,
-  isTold: boolean,
-): Promise<number> {
+async function burstNow({ usual, subscriber }: Stage, skill: string, isTold: boolean): Promise<number> {
   await subscriber.listen(isTold);
   await sleep(burst.afterMs);
   const from = subscriber.heard.length;
   const since = performance.now();
-  await postAnswers(service, name, tally, burst.learners, rightAnswers(skill));
+  await postAnswers(usual, burst.learners, rightAnswers(skill));
   const ofSkill = () => subscriber.heard.slice(from).filter((body) => body.includes(`"${skill}"`));
   const isHeard = () =>
     subscriber.heard.length >= from + burst.learners && ofSkill().length >= burst.learners;
