@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
 import type { Tally } from './ledger.js';
-import type { LoadResult } from './load/plan.js';
+import type { LoadPlan, LoadResult } from './load/plan.js';
 import type { LoadRunner } from './load/run.js';
 import type { Traffic } from './load/traffic.js';
 import type { ScenarioResult } from './results.js';
@@ -34,13 +34,7 @@ export interface Contestant {
   readonly beside?: () => () => Promise<void>;
 }
 
-export interface LoadSettings {
-  readonly connections: number;
-  readonly seconds: number;
-  /** Requests per second; null: closed loop. */
-  readonly rate: number | null;
-  readonly ownGenerator?: boolean;
-}
+export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate' | 'ownGenerator'>;
 
 export interface Sample {
   readonly load: LoadResult;

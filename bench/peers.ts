@@ -1,16 +1,16 @@
 /** The peers: other servers for the same answers, started when a scenario asks for them. */
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { startClickhouse } from '../src/embedded/clickhouse.js';
 import { freePort } from '../src/embedded/free-port.js';
 import { startRedis } from '../src/embedded/redis.js';
-import { type Closers, StartError } from '../src/lifecycle.js';
+import type { Closers } from '../src/lifecycle.js';
 import { createLogger } from '../src/telemetry.js';
 import { startProcess, stopProcess } from './processes.js';
 import { here, type Target } from './targets.js';
 import { notesOption, readNotes, type ThreadNote } from './threads.js';
+import { untilDone } from './wait.js';
 
 export type PeerName =
   | 'echo'
@@ -117,18 +117,11 @@ async function startWithQueue(place: Place, withRedis: PeerSettings, redis: numb
     await queue.close();
     connection.disconnect();
   });
-  return { ...peer, settled: () => untilEmpty(queue) };
-}
-
-const settleLimitMs = 120_000;
-const pollMs = 50;
-
-async function untilEmpty(queue: Queue): Promise<void> {
-  const deadline = performance.now() + settleLimitMs;
-  while ((await queue.getJobCountByTypes('waiting', 'active', 'delayed')) > 0) {
-    if (performance.now() > deadline) throw new StartError('fastify-bullmq does not finish its jobs');
-    await sleep(pollMs);
-  }
+  const jobsLeft = async (): Promise<string | null> => {
+    const jobs = await queue.getJobCountByTypes('waiting', 'active', 'delayed');
+    return jobs === 0 ? null : `fastify-bullmq did not finish ${jobs} jobs`;
+  };
+  return { ...peer, settled: () => untilDone(jobsLeft) };
 }
 
 interface ServerProcess {

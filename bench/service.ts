@@ -4,7 +4,6 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { childEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/jobs.js';
@@ -12,7 +11,7 @@ import { freePort } from '../src/embedded/free-port.js';
 import { startEmbedded } from '../src/embedded/servers.js';
 import { connectQueues } from '../src/jobs/consumer.js';
 import { armShard, openDrainQueue } from '../src/jobs/drain-queue.js';
-import { type Closers, StartError } from '../src/lifecycle.js';
+import type { Closers } from '../src/lifecycle.js';
 import { createOutbox, type PipelineFacts } from '../src/store/outbox/outbox.js';
 import { connectRedis, type RedisClient, whenReady } from '../src/store/redis/client.js';
 import { defaultPartitions } from '../src/store/redis/deployment.js';
@@ -21,6 +20,7 @@ import { connectWarehouse } from '../src/warehouse/clickhouse/client.js';
 import { startProcess, stopProcess } from './processes.js';
 import { here, type Target } from './targets.js';
 import { notesOption, readNotes } from './threads.js';
+import { untilDone } from './wait.js';
 
 export interface Service extends Target {
   /** Folder of what its threads tell of themselves. */
@@ -55,8 +55,6 @@ export interface ServiceForm {
 }
 
 const redisTimeoutMs = 10_000;
-const drainLimitMs = 120_000;
-const pollMs = 50;
 /** So that requests are counted against a quota, and never reach it. */
 const quota = 1_000_000_000;
 
@@ -159,18 +157,14 @@ function drainOrders(redisUrl: string, logger: Logger, closers: Closers): () => 
   };
 }
 
-/** @param order is called again and again while rows wait */
-async function untilDrained(
+/** @param order is called while rows wait */
+const untilDrained = (
   facts: () => Promise<PipelineFacts>,
   order: () => Promise<void> = async () => undefined,
-): Promise<void> {
-  const deadline = performance.now() + drainLimitMs;
-  for (;;) {
+): Promise<void> =>
+  untilDone(async () => {
     const { outboxLength } = await facts();
-    if (outboxLength === 0) return;
+    if (outboxLength === 0) return null;
     await order();
-    if (performance.now() > deadline)
-      throw new StartError(`${outboxLength} answers are not in ClickHouse after ${drainLimitMs / 1000} s`);
-    await sleep(pollMs);
-  }
-}
+    return `${outboxLength} answers are not in ClickHouse`;
+  });

@@ -2,13 +2,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Closers, StartError } from '../src/lifecycle.js';
-import { indices } from '../src/lists.js';
+import type { Closers } from '../src/lifecycle.js';
+import { indices, sumOf } from '../src/lists.js';
 import { eventsKey, goalChecksKey, messagesKey } from '../src/store/redis/keys.js';
 import { streamLengths } from '../src/store/redis/reads.js';
 import { createEndpointStore } from '../src/store/webhooks/endpoints.js';
 import type { Service } from './service.js';
+import { untilDone } from './wait.js';
 
 export interface Subscriber {
   /** Whether the tenant has this endpoint from now on. */
@@ -19,9 +19,8 @@ export interface Subscriber {
   settled(): Promise<void>;
 }
 
-const limitMs = 120_000;
 /** Asking costs Redis, which is measured. */
-const lookMs = 200;
+export const pollMs = 200;
 
 /** It does not listen yet. */
 export async function startSubscriber(
@@ -40,14 +39,14 @@ export async function startSubscriber(
   await listen(false);
   const streams = indices(partitions).map(eventsKey);
   const checks = indices(partitions).map(goalChecksKey);
-  const isQuiet = async (): Promise<boolean> => {
+  const missing = async (): Promise<string | null> => {
     const lengths = await streamLengths(redis, streams);
     const left = await redis.exists(...checks, `${messagesKey(id)}:due`);
-    return left === 0 && lengths.every((length) => length === 0);
+    return left + sumOf(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
   const settled = async (): Promise<void> => {
     await Promise.all(checks.map((key) => checkNow(service, key)));
-    await until('webhooks are told', isQuiet);
+    await untilDone(missing, { pollMs });
   };
   return { listen, heard, settled };
 }
@@ -77,13 +76,4 @@ async function startReceiver(closers: Closers) {
 async function checkNow({ redis }: Service, key: string): Promise<void> {
   const names = (await redis.zrange(key, '0', '-1')).filter((name) => !name.startsWith('!'));
   if (names.length > 0) await redis.zadd(key, 'XX', ...names.flatMap((name) => [1, name]));
-}
-
-/** @throws StartError where it takes too long */
-export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + limitMs;
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new StartError(`${what}: not within ${limitMs / 1000} s`);
-    await sleep(lookMs);
-  }
 }

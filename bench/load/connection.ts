@@ -1,5 +1,6 @@
 /** One keep-alive connection of the load generator: a request, its answer, the next request. */
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createResponseReader } from './response.js';
 
 export interface Connection {
@@ -28,7 +29,7 @@ export async function openConnection(port: number, events: ConnectionEvents): Pr
     },
   };
   const socket = connect({ host: '127.0.0.1', port, noDelay: true, onread });
-  await connected(socket);
+  await once(socket, 'connect');
   let closed = false;
   const lost = (reason: string): void => {
     if (!closed) events.onLost(reason);
@@ -44,12 +45,3 @@ export async function openConnection(port: number, events: ConnectionEvents): Pr
     },
   };
 }
-
-const connected = (socket: Socket): Promise<void> =>
-  new Promise((resolve, reject) => {
-    socket.once('error', reject);
-    socket.once('connect', () => {
-      socket.off('error', reject);
-      resolve();
-    });
-  });

@@ -6,8 +6,7 @@ export interface Draw {
   readonly skill: number;
 }
 
-export const orders = ['random', 'zipf', 'sittings', 'hot', 'one skill'] as const;
-export type Order = (typeof orders)[number];
+export type Order = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
 
 /** Learners at work at the same time, answers of one sitting, and how often one of them changes the skill. */
 const seats = 200;

@@ -1,4 +1,5 @@
 /** What a load generator is told, and what it tells. */
+import type { Latency } from '../results.js';
 
 export interface LoadPlan {
   readonly port: number;
@@ -31,10 +32,4 @@ export interface LoadResult {
   readonly latency: Percentiles | null;
 }
 
-export interface Percentiles {
-  readonly p50: number;
-  readonly p90: number;
-  readonly p99: number;
-  readonly p999: number;
-  readonly max: number;
-}
+export type Percentiles = Pick<Latency, 'p50' | 'p90' | 'p99' | 'p999' | 'max'>;

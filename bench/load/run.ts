@@ -1,8 +1,10 @@
 /** Puts loads on targets, by the generator that suits them. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { type Closers, StartError } from '../../src/lifecycle.js';
 import { stopProcess } from '../processes.js';
 import { here } from '../targets.js';
@@ -49,15 +51,12 @@ export function createLoadRunner(folder: string, useWrk: boolean, closers: Close
 const suitsWrk = ({ rate, seconds, ownGenerator }: LoadPlan, { kind, batch }: Traffic): boolean =>
   rate === null && ownGenerator !== true && batch === 1 && kind !== 'mixed' && Number.isInteger(seconds);
 
-async function outputOf(child: ChildProcess): Promise<string> {
-  const read = { out: '', err: '' };
-  child.stdout?.on('data', (chunk) => {
-    read.out += chunk;
-  });
-  child.stderr?.on('data', (chunk) => {
-    read.err += chunk;
-  });
-  const [code] = await once(child, 'close');
-  if (code !== 0) throw new StartError(`the load generator ended with ${code}: ${read.err}`);
-  return read.out;
+async function outputOf(child: ChildProcessByStdio<null, Readable, Readable>): Promise<string> {
+  const [out, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  if (code !== 0) throw new StartError(`the load generator ended with ${code}: ${errors}`);
+  return out;
 }

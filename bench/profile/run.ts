@@ -1,16 +1,15 @@
 /** `npm run bench -- --profile`: where the time of an answer goes, function by function, in one folder. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { aligned } from '../../src/lab/report/numbers.js';
-import { StartError } from '../../src/lifecycle.js';
 import { type Bench, warm } from '../bench.js';
 import { usualTraffic } from '../load/traffic.js';
 import { type Contestant, measure, type Sample } from '../measure.js';
 import { partsInOrder } from '../report/style.js';
 import { shown } from '../report/view.js';
 import { atItsPace, peerContestant, serviceContestant } from '../scenario.js';
+import { untilDone } from '../wait.js';
 import { flameOf, functionTimes, readProfile } from './cpu-profile.js';
 import { flamePage } from './flame.js';
 import { requestFile } from './recorder.js';
@@ -116,14 +115,13 @@ const pollMs = 100;
 /** Names of the threads' profiles, once all are written. */
 async function profilesIn(folder: string, threads: readonly { readonly part: string }[]): Promise<string[]> {
   const expected = threads.filter(({ part }) => part !== 'runtime' && part !== 'libuv').length;
-  const deadline = performance.now() + writeLimitMs;
-  for (;;) {
-    const files = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
-    if (files.length >= expected) return files.sort();
-    if (performance.now() > deadline)
-      throw new StartError(`${files.length} of ${expected} threads left a profile`);
-    await sleep(pollMs);
-  }
+  const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
+  const missing = async (): Promise<string | null> => {
+    const { length } = files();
+    return length >= expected ? null : `${length} of ${expected} threads wrote a profile`;
+  };
+  await untilDone(missing, { limitMs: writeLimitMs, pollMs });
+  return files().sort();
 }
 
 function partsText({ cpu }: Sample, split: RuntimeSplit | null): string {

@@ -20,7 +20,8 @@ import {
 } from '../scenario.js';
 import { postAnswers, seedAnswers } from '../seed.js';
 import { ratioSpread, spreadOf } from '../spread.js';
-import { type Subscriber, startSubscriber, until } from '../subscriber.js';
+import { pollMs, type Subscriber, startSubscriber } from '../subscriber.js';
+import { untilDone } from '../wait.js';
 
 const name = 'webhooks';
 /** So few that skills are mastered, and so many that each of them is looked at for its goal in one run. */
@@ -160,9 +161,10 @@ async function burstNow({ usual, subscriber }: Stage, skill: string, isTold: boo
   const from = subscriber.heard.length;
   const since = performance.now();
   await postAnswers(usual, burst.learners, rightAnswers(skill));
-  const ofSkill = () => subscriber.heard.slice(from).filter((body) => body.includes(`"${skill}"`));
-  const isHeard = () =>
-    subscriber.heard.length >= from + burst.learners && ofSkill().length >= burst.learners;
-  if (isTold) await until('webhooks of one moment', isHeard);
+  const missing = async (): Promise<string | null> => {
+    const ofSkill = subscriber.heard.slice(from).filter((body) => body.includes(`"${skill}"`));
+    return ofSkill.length >= burst.learners ? null : `Only ${ofSkill.length} webhooks arrived`;
+  };
+  if (isTold) await untilDone(missing, { pollMs });
   return (performance.now() - since) / 1000;
 }
