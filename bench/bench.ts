@@ -54,7 +54,7 @@ export function createBench(options: BenchOptions): Bench {
       service ??= ownService(options, 'service');
       return service;
     },
-    peer: createPeers({ folder: folderFor(options, 'peers'), keys: tenants, profile, closers }).start,
+    peer: createPeers({ folder: folderFor(options, 'peers'), keys: tenants, profile, closers }),
     warmed: new Set(),
   };
 }

@@ -41,10 +41,6 @@ export interface Peer extends Target {
   readonly settled: (() => Promise<void>) | null;
 }
 
-export interface Peers {
-  start(name: PeerName): Promise<Peer>;
-}
-
 const logger = createLogger('warn', 'bench');
 
 export interface PeersOptions {
@@ -55,8 +51,8 @@ export interface PeersOptions {
   readonly closers: Closers;
 }
 
-/** Each peer that needs one has a Redis of its own, set up like the service's. */
-export function createPeers({ keys, ...options }: PeersOptions): Peers {
+/** Each peer that needs one has a Redis of its own, set up like the service's. @returns starts a peer once */
+export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName) => Promise<Peer> {
   const started = new Map<PeerName, Promise<Peer>>();
   const launch = async (name: PeerName): Promise<Peer> => {
     const place = { ...options, name, folder: join(options.folder, name) };
@@ -67,12 +63,10 @@ export function createPeers({ keys, ...options }: PeersOptions): Peers {
     if (name !== 'fastify-bullmq') return startPeer(place, withRedis, { redis: pid });
     return startWithQueue(place, withRedis, pid);
   };
-  return {
-    start: (name) => {
-      const peer = started.get(name) ?? launch(name);
-      started.set(name, peer);
-      return peer;
-    },
+  return (name) => {
+    const peer = started.get(name) ?? launch(name);
+    started.set(name, peer);
+    return peer;
   };
 }
 

@@ -29,7 +29,7 @@ const childrenOf = (pid: number): number[] =>
   );
 
 /** A process or a thread may end while it is looked at. */
-function orGone<Found>(look: () => Found, otherwise: Found = 0 as Found): Found {
+export function orGone<Found>(look: () => Found, otherwise: Found = 0 as Found): Found {
   try {
     return look();
   } catch {

@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { distinct, sumOf } from '../src/lists.js';
 import { familySeconds, memoryMb, threadSeconds } from './processes.js';
 
 /**
@@ -29,8 +30,7 @@ export const readNotes = (folder: string): ThreadNote[] =>
     .filter((name) => name.endsWith('.json'))
     .flatMap((name): ThreadNote[] => JSON.parse(readFileSync(join(folder, name), 'utf8')));
 
-const processesOf = (notes: readonly ThreadNote[]): number[] => [...new Set(notes.map(({ pid }) => pid))];
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+const processesOf = (notes: readonly ThreadNote[]): number[] => distinct(notes.map(({ pid }) => pid));
 
 /**
  * CPU seconds so far of all processes that left notes, by their threads' parts. `rest` is what remains of those processes
@@ -38,14 +38,15 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
  */
 export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, number> {
   const pids = processesOf(notes);
-  const whole = sum(pids.map((pid) => familySeconds(pid, pids)));
+  const whole = sumOf(pids.map((pid) => familySeconds(pid, pids)));
   const parts: Record<string, number> = {};
   for (const { pid, tid, part } of notes) {
     if (tid !== null) parts[part] = (parts[part] ?? 0) + threadSeconds(pid, tid);
   }
   if (Object.keys(parts).length === 0) return { server: whole };
-  return { ...parts, rest: whole - sum(Object.values(parts)) };
+  return { ...parts, rest: whole - sumOf(Object.values(parts)) };
 }
 
 /** Resident memory of all processes that left notes, MB. */
-export const memoryOfNotes = (notes: readonly ThreadNote[]): number => sum(processesOf(notes).map(memoryMb));
+export const memoryOfNotes = (notes: readonly ThreadNote[]): number =>
+  sumOf(processesOf(notes).map(memoryMb));

@@ -4,7 +4,8 @@ import { createClient } from '@clickhouse/client';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import type { TracedAnswer } from './fastify-app.js';
+import type { AnswerEvent } from './fastify-app.js';
+import type { TracedAnswer } from './tracing.js';
 
 const { redisUrl, clickhouseUrl }: PeerSettings = JSON.parse(process.argv[2] as string);
 const jobsAtOnce = 1000;
@@ -34,7 +35,10 @@ function newBlock(): Block {
   return { rows, stored };
 }
 
-function rowOf({ event, masteryBefore, after }: TracedAnswer): object {
+/** What a job holds. */
+type QueuedAnswer = TracedAnswer & { readonly event: AnswerEvent };
+
+function rowOf({ event, masteryBefore, after }: QueuedAnswer): object {
   const { user_id, skill_id, is_correct, event_id = '' } = event;
   return {
     user_id,
@@ -47,7 +51,7 @@ function rowOf({ event, masteryBefore, after }: TracedAnswer): object {
 }
 
 const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
-new Worker<TracedAnswer>(
+new Worker<QueuedAnswer>(
   'answers',
   async ({ data }) => {
     open ??= newBlock();

@@ -1,7 +1,8 @@
 /** The service as somebody writes it with Fastify and ioredis: checks and answers of all peers that are built on it. */
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify from 'fastify';
+import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import type { SkillRecord } from './tracing.js';
+import { answered, recordOf, responseOf, type TracedAnswer } from './tracing.js';
 
 export interface AnswerEvent {
   readonly user_id: string;
@@ -13,12 +14,6 @@ export interface AnswerEvent {
   readonly event_id?: string;
   readonly item_id?: string;
   readonly occurred_at?: string;
-}
-
-export interface TracedAnswer {
-  readonly event: AnswerEvent;
-  readonly masteryBefore: number;
-  readonly after: SkillRecord;
 }
 
 const id = { type: 'string', minLength: 1, maxLength: 128 } as const;
@@ -58,11 +53,14 @@ const response = {
   },
 } as const;
 
-/** @param count keeps an answer, and tells what it came to */
-export function createApp(
-  { keys }: PeerSettings,
-  count: (event: AnswerEvent) => Promise<Pick<TracedAnswer, 'masteryBefore' | 'after'>>,
-): FastifyInstance {
+/**
+ * Serves a peer until a signal ends it.
+ * @param count stores an answer
+ */
+export async function serve(
+  { keys, port }: PeerSettings,
+  count: (event: AnswerEvent) => Promise<TracedAnswer>,
+): Promise<void> {
   const known = new Set(keys);
   const app = Fastify({ logger: false });
   app.addHook('onRequest', async (request, reply) => {
@@ -70,27 +68,26 @@ export function createApp(
       await reply.code(401).send({ success: false, error: { code: 'UNAUTHORIZED' } });
     }
   });
-  app.post<{ Body: AnswerEvent }>('/api/v1/track-answer', { schema: { body, response } }, async (request) => {
-    const { masteryBefore, after } = await count(request.body);
-    return {
-      success: true,
-      data: {
-        mastery_before: masteryBefore,
-        mastery_after: after.mastery,
-        velocity: after.mastery - masteryBefore,
-        plateau_detected: false,
-        total_attempts: after.attempts,
-        correct_attempts: after.correct,
-        recommendation: null,
-      },
-    };
-  });
-  return app;
-}
-
-/** Listens, says so, and ends with a signal. */
-export async function serve(app: FastifyInstance, port: number): Promise<void> {
+  app.post<{ Body: AnswerEvent }>('/api/v1/track-answer', { schema: { body, response } }, async (request) =>
+    responseOf(await count(request.body)),
+  );
   await app.listen({ host: '127.0.0.1', port });
   process.once('SIGTERM', () => process.exit(0));
   process.stdout.write('ready\n');
+}
+
+/**
+ * Keeps the states of a learner's skills in a hash: one read and one write of Redis. The last write wins, so concurrent
+ * updates can be lost.
+ */
+export function lastWriteWins(redisUrl: string): (event: AnswerEvent) => Promise<TracedAnswer> {
+  const redis = new Redis(redisUrl, { enableAutoPipelining: true });
+  return async (event) => {
+    const learner = `learner:${event.user_id}`;
+    const [stored, attempts] = await redis.hmget(learner, event.skill_id, 'attempts');
+    const before = recordOf(stored);
+    const after = answered(before, event.is_correct);
+    await redis.hset(learner, event.skill_id, JSON.stringify(after), 'attempts', Number(attempts ?? 0) + 1);
+    return { masteryBefore: before.mastery, after };
+  };
 }

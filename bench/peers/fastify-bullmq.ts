@@ -2,17 +2,15 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import { createApp, serve } from './fastify-app.js';
-import { lastWriteWins } from './last-write.js';
+import { lastWriteWins, serve } from './fastify-app.js';
 
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);
 const connection = new Redis(settings.redisUrl, { maxRetriesPerRequest: null });
 const queue = new Queue('answers', { connection });
 const options = { removeOnComplete: true, attempts: 5 };
 const count = lastWriteWins(settings.redisUrl);
-const app = createApp(settings, async (event) => {
+await serve(settings, async (event) => {
   const traced = await count(event);
-  await queue.add('answer', traced, options);
+  await queue.add('answer', { event, ...traced }, options);
   return traced;
 });
-await serve(app, settings.port);

@@ -6,10 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import { type AnswerEvent, createApp, serve, type TracedAnswer } from './fastify-app.js';
-import { answered, recordOf } from './tracing.js';
-
-type Kept = Pick<TracedAnswer, 'masteryBefore' | 'after'>;
+import { type AnswerEvent, serve } from './fastify-app.js';
+import { answered, recordOf, type TracedAnswer } from './tracing.js';
 
 const idSeconds = 86_400;
 /** Writes where state and id are still what was read. */
@@ -26,18 +24,18 @@ const redis = new Redis(settings.redisUrl, { enableAutoPipelining: true, scripts
   compareAndSet(...values: string[]): Promise<number>;
 };
 
-async function keep(event: AnswerEvent): Promise<Kept> {
+async function keep(event: AnswerEvent): Promise<TracedAnswer> {
   const state = `state:${event.user_id}:${event.skill_id}`;
   const id = `id:${event.user_id}:${event.event_id ?? randomUUID()}`;
   for (;;) {
     const [stored = null, known] = await redis.mget(state, id);
     if (known) return JSON.parse(known);
     const before = recordOf(stored);
-    const kept: Kept = { masteryBefore: before.mastery, after: answered(before, event.is_correct) };
+    const kept: TracedAnswer = { masteryBefore: before.mastery, after: answered(before, event.is_correct) };
     const row = JSON.stringify({ ...event, ...kept, at: Date.now() });
     const texts = [stored ?? '', JSON.stringify(kept.after), JSON.stringify(kept), row];
     if ((await redis.compareAndSet(state, id, ...texts)) === 1) return kept;
   }
 }
 
-await serve(createApp(settings, keep), settings.port);
+await serve(settings, keep);

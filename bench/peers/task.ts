@@ -15,6 +15,7 @@ import {
 } from '../../src/store/learners/learner-codec.js';
 import type { PeerSettings } from '../peers.js';
 import type { AnswerEvent } from './fastify-app.js';
+import { responseOf } from './tracing.js';
 
 const { redisUrl } = workerData as PeerSettings;
 const redis = new Redis(redisUrl);
@@ -39,14 +40,5 @@ export default async function track(event: AnswerEvent): Promise<string> {
   const conditions = conditionsFor(unfittedModel, event.skill_id, null, states, answer);
   const { learner, skill, masteryBefore } = applyAnswer(states, answer, conditions);
   await redis.hset(key, 'L', encodeLearner(learner), event.skill_id, encodeSkill(skill));
-  const data = {
-    mastery_before: masteryBefore,
-    mastery_after: skill.mastery,
-    velocity: skill.mastery - masteryBefore,
-    plateau_detected: false,
-    total_attempts: skill.attempts,
-    correct_attempts: skill.correct,
-    recommendation: null,
-  };
-  return JSON.stringify({ success: true, data });
+  return JSON.stringify(responseOf({ masteryBefore, after: skill }));
 }

@@ -30,3 +30,23 @@ export function answered({ mastery, attempts, correct }: SkillRecord, isCorrect:
 
 export const recordOf = (stored: string | null | undefined): SkillRecord =>
   stored ? (JSON.parse(stored) as SkillRecord) : fresh;
+
+/** What an answer led to. */
+export interface TracedAnswer {
+  readonly masteryBefore: number;
+  readonly after: SkillRecord;
+}
+
+/** The response to a request. */
+export const responseOf = ({ masteryBefore, after }: TracedAnswer): object => ({
+  success: true,
+  data: {
+    mastery_before: masteryBefore,
+    mastery_after: after.mastery,
+    velocity: after.mastery - masteryBefore,
+    plateau_detected: false,
+    total_attempts: after.attempts,
+    correct_attempts: after.correct,
+    recommendation: null,
+  },
+});

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { threadSeconds } from '../processes.js';
+import { orGone, threadSeconds } from '../processes.js';
 
 /** Sums so far by name. */
 export type Counts = Readonly<Record<string, number>>;
@@ -34,16 +34,8 @@ export async function engineCounts(clickhouse: ClickHouseClient): Promise<Counts
 export function threadCounts(pid: number): Counts {
   const sums: Record<string, number> = {};
   for (const tid of process.platform === 'linux' ? readdirSync(`/proc/${pid}/task`).map(Number) : []) {
-    const name = nameOf(pid, tid);
+    const name = orGone(() => readFileSync(`/proc/${pid}/task/${tid}/comm`, 'utf8').trim(), 'ended');
     sums[name] = (sums[name] ?? 0) + 1e6 * threadSeconds(pid, tid);
   }
   return sums;
-}
-
-function nameOf(pid: number, tid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/task/${tid}/comm`, 'utf8').trim();
-  } catch {
-    return 'ended';
-  }
 }

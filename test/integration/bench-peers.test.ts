@@ -14,7 +14,7 @@ const answers = 60;
 async function start(t: TestContext) {
   const closers = createClosers(createLogger('fatal', 'test'), 10_000);
   t.after(() => closers.close());
-  const peer = await createPeers({ folder: await tempDir(t), keys: [key], profile: false, closers }).start(
+  const peer = await createPeers({ folder: await tempDir(t), keys: [key], profile: false, closers })(
     'fastify-outbox',
   );
   const redis = new Redis(peer.redisUrl);
