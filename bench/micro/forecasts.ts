@@ -15,6 +15,7 @@ import type { GoalSetting } from '../../src/domain/score/goal.js';
 import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { standingOf } from '../../src/domain/score/score.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
+import { indices } from '../../src/lists.js';
 import {
   decodeLearner,
   decodeSkill,
@@ -120,12 +121,10 @@ const modelOf = (skills: number): TenantModel => ({
   catalogue: catalogueOf(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
 });
 
-const practised = (habit: Habit, model: TenantModel): MadeLearner =>
-  learnerOf(
-    Array.from({ length: habit.answers }, (_, i) => practice(habit, i)),
-    habit.skills,
-    model,
-  );
+const practised = (habit: Habit, model: TenantModel): MadeLearner => {
+  const answers = indices(habit.answers).map((i) => practice(habit, i));
+  return learnerOf(answers, habit.skills, model);
+};
 
 function practice({ answers, everyDays }: Habit, i: number): Answer {
   const day = everyDays * Math.floor(((30 / everyDays) * i) / answers);

@@ -16,6 +16,7 @@ import {
   type SkillState,
 } from '../../src/domain/tracing/states.js';
 import type { ItemTrace } from '../../src/domain/tracing/traces.js';
+import { indices } from '../../src/lists.js';
 
 export const start = Date.UTC(2026, 0, 1);
 
@@ -45,42 +46,38 @@ export interface Step {
   readonly conditions: Conditions;
 }
 
-/** One learner's answers on 20 skills and 200 items, with times, confidence and difficulty. */
-export function stepsOf(answers: number): Step[] {
-  const skills = new Map<string, SkillState>();
-  const items = new Map<number, RememberedItem<ItemTrace>>();
-  let learner = newLearner;
-  return Array.from({ length: answers }, (_, i) => {
-    const skillId = `skill-${i % 20}`;
-    const skill = skills.get(skillId) ?? newSkill(defaultParameters);
-    const asked = askedOf({ skillId, itemId: `item-${i % 200}` });
-    const states = { asked, learner, skill, item: items.get(i % 200) };
-    const answer = answerAt(i);
-    const conditions = conditionsFor(unfittedModel, skillId, item, states, answer);
-    const effect = applyAnswer(states, answer, conditions);
-    learner = effect.learner;
-    skills.set(skillId, effect.skill);
-    if (effect.item) items.set(i % 200, effect.item);
-    return { skillId, states, answer, conditions };
-  });
-}
-
 export interface MadeLearner {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
 }
 
-export function learnerOf(answers: readonly Answer[], skillCount: number, model: TenantModel): MadeLearner {
+/** Counts answers on skills and items in turn. @param itemCount 0: answers without items */
+function serve(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
   const skills = new Map<string, SkillState>();
-  let learner: LearnerState = newLearner;
-  for (const [i, answer] of answers.entries()) {
+  const items = new Map<string, RememberedItem<ItemTrace>>();
+  let learner = newLearner;
+  const steps = answers.map((answer, i): Step => {
     const skillId = `skill-${i % skillCount}`;
-    const asked = askedOf({ skillId, itemId: null });
-    const states = { asked, learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
-    const effect = applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
+    const itemId = itemCount === 0 ? null : `item-${i % itemCount}`;
+    const skill = skills.get(skillId) ?? newSkill(defaultParameters);
+    const met = itemId === null ? null : items.get(itemId);
+    const states = { asked: askedOf({ skillId, itemId }), learner, skill, item: met };
+    const conditions = conditionsFor(model, skillId, itemId === null ? null : item, states, answer);
+    const effect = applyAnswer(states, answer, conditions);
     learner = effect.learner;
     skills.set(skillId, effect.skill);
-  }
+    if (itemId !== null && effect.item) items.set(itemId, effect.item);
+    return { skillId, states, answer, conditions };
+  });
+  return { steps, learner, skills };
+}
+
+/** One learner's answers on 20 skills and 200 items, with times, confidence and difficulty. */
+export const stepsOf = (answers: number): Step[] =>
+  serve(indices(answers).map(answerAt), unfittedModel, 20, 200).steps;
+
+export function learnerOf(answers: readonly Answer[], skillCount: number, model: TenantModel): MadeLearner {
+  const { learner, skills } = serve(answers, model, skillCount);
   return { learner: { ...learner, baselineTotal: 1000 }, skills };
 }
 

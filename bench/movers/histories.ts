@@ -1,9 +1,13 @@
 /** Made-up learners whose chance of a right answer does not depend on the question. */
+import { studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
+import { isMastered } from '../../src/domain/learner/expected.js';
+import { forecastLearner, standardDays } from '../../src/domain/score/learner-forecast.js';
+import type { ForecastSubject } from '../../src/domain/score/score.js';
 import { type Draws, drawsOf } from '../../src/lab/demo/school.js';
-import { indices, sumOf } from '../../src/lists.js';
+import { indices } from '../../src/lists.js';
 import { createLearner } from '../served-learner.js';
-import { summarize } from './summary.js';
+import { mean } from '../spread.js';
 import { shuffled, type Tenant } from './tenants.js';
 
 export interface History {
@@ -98,4 +102,25 @@ function drawOutcomes({ answers, chance, isExact }: History, draws: Draws): bool
   return indices(answers).map((i) => draws.chance(chance(i / (answers - 1))));
 }
 
-export const mean = (values: readonly number[]): number => sumOf(values) / values.length;
+/** What the service reports about a learner. */
+function summarize(subject: ForecastSubject) {
+  const forecastIn = (days: number) => forecastLearner(subject, { days, level: 0.8, goal: null });
+  const forecast = forecastIn(standardDays);
+  const { goal, neededRate, measures } = forecast;
+  const context = { ...subject, measures, goal: { ...goal, neededRate }, locale: 'en' as const };
+  const { views } = subject;
+  return {
+    figures: {
+      mastered: views.filter((view) => isMastered(view, subject)).length,
+      mastery: mean(views.map(({ mastery }) => mastery)),
+      total: forecast.current.total,
+      total30: forecast.in30Days.total,
+      total90: forecastIn(90).requested.scores.total,
+      target: goal.targetScore,
+      onTrack: Number(goal.onTrack),
+      goalProbability: goal.probability,
+      expectedShare: forecast.accuracy.expected,
+    },
+    advice: studyAdvice(context),
+  };
+}

@@ -5,7 +5,8 @@
 import { aligned, jsonLine } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
 import { distinct, indices } from '../../src/lists.js';
-import { type History, mean, movers, panel, portraits, runHistory } from './histories.js';
+import { mean, squaresOf } from '../spread.js';
+import { type History, movers, panel, portraits, runHistory } from './histories.js';
 import { fitDemo, freshTenant, type Tenant } from './tenants.js';
 
 const panelSeeds = 20;
@@ -42,8 +43,7 @@ export function runSeeds(
   const runs = indices(seeds).map((seed) => runHistory(tenant, history, seed + 1));
   const spread = (figure: Figure) => {
     const values = runs.map(({ figures }) => figures[figure]);
-    const centre = mean(values);
-    return { mean: centre, sd: Math.sqrt(mean(values.map((value) => (value - centre) ** 2))) };
+    return { mean: mean(values), sd: Math.sqrt(squaresOf(values) / values.length) };
   };
   const codes = runs.map(({ advice }) => distinct(advice.map(({ code }) => code)));
   const shareOf = (code: string) => codes.flat().filter((one) => one === code).length / seeds;

@@ -5,7 +5,8 @@
 
 import { aligned } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
-import { indices, sumOf } from '../../src/lists.js';
+import { indices } from '../../src/lists.js';
+import { mean, squaresOf } from '../spread.js';
 import { fitSchool, unfitted } from './school.js';
 import { type Course, mostAnswers, policies, study } from './study.js';
 import { drawBank, drawLearner, type World, worlds } from './world.js';
@@ -86,15 +87,11 @@ function tableOf(courses: Courses): string {
   return aligned([headings, ...rows]);
 }
 
-const mean = (values: readonly number[]): number => sumOf(values) / values.length;
-
 const meanOf = (courses: readonly Course[], figure: keyof Course): number =>
   mean(courses.map((course) => course[figure]));
 
-function standardError(values: readonly number[]): number {
-  const centre = mean(values);
-  return Math.sqrt(sumOf(values.map((x) => (x - centre) ** 2)) / (values.length - 1) / values.length);
-}
+const standardError = (values: readonly number[]): number =>
+  Math.sqrt(squaresOf(values) / (values.length - 1) / values.length);
 
 const quantile = (values: readonly number[], p: number): number =>
   [...values].sort((a, b) => a - b)[Math.round(p * (values.length - 1))] as number;

@@ -14,9 +14,8 @@ const answers = 60;
 async function start(t: TestContext) {
   const closers = createClosers(createLogger('fatal', 'test'), 10_000);
   t.after(() => closers.close());
-  const peer = await createPeers({ folder: await tempDir(t), keys: [key], profile: false, closers })(
-    'fastify-outbox',
-  );
+  const startPeer = createPeers({ folder: await tempDir(t), keys: [key], profile: false, closers });
+  const peer = await startPeer('fastify-outbox');
   const redis = new Redis(peer.redisUrl);
   t.after(() => redis.disconnect());
   const post = async (body: object) => {
