@@ -1,68 +1,52 @@
-/** Whether every answer arrived, how fast the pipeline moved them on, and what memory all of it took. */
-import { type Cell, htmlTable, section } from '../../src/lab/report/page.js';
+/** Tables: how fast the pipeline moved the answers on, whether every one arrived, and what memory all of it took. */
+import { htmlTable, type Row, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement } from '../results.js';
-import { ledgerProblems, memoryText, scenarioTitle, shown, spreadText } from './view.js';
+import { ledgerProblems, measurementRows, memoryText, shown, spreadText } from './view.js';
 
-/** One row for each target of each scenario that has what a table is about. */
-function rowsOf(
-  { scenarios }: BenchResults,
-  cells: (measurement: Measurement) => readonly Cell[] | null,
-): Cell[][] {
-  return scenarios.flatMap((scenario) =>
-    scenario.measurements.flatMap((measurement) => {
-      const found = cells(measurement);
-      return found === null
-        ? []
-        : [[{ text: `${scenarioTitle(scenario)}, ${measurement.target}` }, ...found]];
-    }),
-  );
+interface Topic {
+  readonly heading: string;
+  readonly about: string;
+  readonly head: readonly string[];
+  readonly cells: (measurement: Measurement) => Row | null;
 }
 
-const tableSection = (
-  heading: string,
-  text: string,
-  head: readonly string[],
-  rows: readonly (readonly Cell[])[],
-): string =>
-  rows.length === 0 ? '' : section(heading, text, htmlTable(['Scenario, target', ...head], rows));
-
-export const ledgerSection = (results: BenchResults): string =>
-  tableSection(
-    'Correctness',
-    'After each scenario: every answer that was acknowledged with 200 is counted in Redis, and after the drain each is one row in ClickHouse. Answers cut off by the end of a load may be counted or not.',
-    ['Acknowledged', 'Cut off', 'In Redis', 'In ClickHouse', 'Different there', ''],
-    rowsOf(results, ({ ledger }) => {
+const topics: readonly Topic[] = [
+  {
+    heading: 'Pipeline',
+    about:
+      'From the outbox in Redis to rows and rollups in ClickHouse while answers come in. Lag: how long the oldest answer waited, at the worst moment of each round.',
+    head: ['Rows per second', 'Lag, s'],
+    cells: ({ pipeline }) => pipeline && [spreadText(pipeline.rowsPerSecond), spreadText(pipeline.lag)],
+  },
+  {
+    heading: 'Correctness',
+    about:
+      'After each scenario: every answer that was acknowledged with 200 is counted in Redis, and after the drain each is one row in ClickHouse. Answers cut off by the end of a load may be counted or not.',
+    head: ['Acknowledged', 'Cut off', 'In Redis', 'In ClickHouse', 'Different there', ''],
+    cells: ({ ledger }) => {
       if (ledger === null) return null;
       const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
       const counts = [acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse];
       const problems = ledgerProblems(ledger);
-      const verdict = { text: problems.length === 0 ? 'all there, once' : problems.join('; ') };
-      return [
-        ...counts.map((count) => ({ text: shown(count) })),
-        { ...verdict, look: problems.length > 0 ? 'off' : undefined },
-      ];
-    }),
-  );
-
-export const pipelineSection = (results: BenchResults): string =>
-  tableSection(
-    'Pipeline',
-    'From the outbox in Redis to rows and rollups in ClickHouse while answers come in. Lag: how long the oldest answer waited, at the worst moment of each round.',
-    ['Rows per second', 'Lag, s'],
-    rowsOf(
-      results,
-      ({ pipeline }) =>
-        pipeline && [{ text: spreadText(pipeline.rowsPerSecond) }, { text: spreadText(pipeline.lag) }],
-    ),
-  );
-
-export const memorySection = (results: BenchResults): string =>
-  tableSection(
-    'Memory',
-    'Largest resident memory of the processes, in MB.',
-    ['Processes'],
-    rowsOf(results, (measurement) => {
+      const isRight = problems.length === 0;
+      return [...counts.map(shown), isRight ? 'all there, once' : { text: problems.join('; '), look: 'off' }];
+    },
+  },
+  {
+    heading: 'Memory',
+    about: 'Largest resident memory of the processes, in MB.',
+    head: ['Processes'],
+    cells: (measurement) => {
       const text = memoryText(measurement);
-      return text === null ? null : [{ text }];
-    }),
-  );
+      return text === null ? null : [text];
+    },
+  },
+];
+
+/** Leaves out what was not measured. */
+export const bookSections = ({ scenarios }: BenchResults): string[] =>
+  topics.flatMap(({ heading, about, head, cells }) => {
+    const rows = measurementRows(scenarios, cells);
+    const table = htmlTable(['Scenario, target', ...head], rows);
+    return rows.length === 0 ? [] : [section(heading, about, table)];
+  });

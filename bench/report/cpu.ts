@@ -1,9 +1,9 @@
 /** Where the CPU time of an answer goes, by target and by scenario. */
-import { type Cell, chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
+import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { partColor, partsInOrder } from './style.js';
-import { acceptingCpu, againstBaseline, contests, laterCpu, only, scenarioTitle, shown } from './view.js';
+import { acceptingCpu, againstBaseline, contests, laterCpu, measurementRows, only, shown } from './view.js';
 
 export function cpuSection({ scenarios }: BenchResults): string {
   const measured = only(scenarios, ({ cpu }) => Object.keys(cpu).length > 0);
@@ -12,11 +12,8 @@ export function cpuSection({ scenarios }: BenchResults): string {
     'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. Shorter bars are better.';
   const charts = [...contests(measured).map(targetsChart), ...scenariosCharts(measured)];
   const parts = partsInOrder(measured.flatMap(({ measurements }) => measurements.flatMap(partNames)));
-  const rows = measured.flatMap((scenario) =>
-    scenario.measurements.map(({ target, cpu }): Cell[] => [
-      { text: `${scenarioTitle(scenario)}, ${target}` },
-      ...parts.map((part) => ({ text: cpu[part] ? shown(cpu[part].median) : '–' })),
-    ]),
+  const rows = measurementRows(measured, ({ cpu }) =>
+    parts.map((part) => (cpu[part] ? shown(cpu[part].median) : '–')),
   );
   return section('CPU time', text, chartGrid(charts), htmlTable(['Medians, µs each', ...parts], rows));
 }

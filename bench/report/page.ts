@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { htmlPage, section, tag, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults } from '../results.js';
-import { ledgerSection, memorySection, pipelineSection } from './books.js';
+import { bookSections } from './books.js';
 import { cpuSection } from './cpu.js';
 import { goalSection } from './goals.js';
 import { growthSection } from './growth.js';
@@ -27,9 +27,7 @@ const benchPage = (results: BenchResults): string =>
       throughputSection(results),
       cpuSection(results),
       growthSection(results),
-      pipelineSection(results),
-      ledgerSection(results),
-      memorySection(results),
+      ...bookSections(results),
     ],
     ownStyle,
   );

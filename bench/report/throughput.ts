@@ -3,7 +3,7 @@ import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
 import type { BenchResults, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { targetColor } from './style.js';
-import { contests, costCells, hasCost, only, scenarioTitle, shown, spreadText } from './view.js';
+import { contests, costCells, hasCost, measurementRows, only, shown, spreadText } from './view.js';
 
 export function throughputSection({ scenarios }: BenchResults): string {
   const measured = only(scenarios, ({ throughput }) => throughput !== null);
@@ -11,7 +11,10 @@ export function throughputSection({ scenarios }: BenchResults): string {
   const text =
     'All connections busy (closed loop): how much a target does in a second when it never waits. Longer bars are better. The thin lines span all rounds.';
   const head = ['Scenario, target', 'Per second', '× echo', 'CPU µs each', '× echo', 'CPU µs later'];
-  const table = htmlTable(head, only(scenarios, hasCost).flatMap(costRows));
+  const rows = measurementRows(scenarios, (one, scenario) =>
+    hasCost(one) ? costCells(scenario, one) : null,
+  );
+  const table = htmlTable(head, rows);
   return section('Throughput', text, chartGrid(contests(measured).map(throughputChart)), table);
 }
 
@@ -30,9 +33,3 @@ function throughputChart({ name, unit, measurements }: ScenarioResult): string {
     rows,
   });
 }
-
-const costRows = (scenario: ScenarioResult): string[][] =>
-  scenario.measurements.map((measurement) => [
-    `${scenarioTitle(scenario)}, ${measurement.target}`,
-    ...costCells(scenario, measurement),
-  ]);

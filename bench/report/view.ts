@@ -1,5 +1,6 @@
 /** What table, page and comparison have in common: how results are summed, set against one another and told. */
 import { grouped } from '../../src/lab/report/numbers.js';
+import type { Row } from '../../src/lab/report/page.js';
 import { goalNames } from '../goals.js';
 import type { BenchResults, Figure, Ledger, Measurement, ScenarioResult, Spread } from '../results.js';
 import { acceptingParts } from '../rounds.js';
@@ -161,6 +162,18 @@ export function goalText({ goal }: Figure): string {
 /** The scenario with its place on its axis, where it has one. */
 export const scenarioTitle = ({ name, axis }: ScenarioResult): string =>
   axis === null ? name : `${name}, ${axis.label}: ${shown(axis.value)}`;
+
+/** A row for each measurement that has cells, after the scenario and the target. */
+export const measurementRows = (
+  scenarios: readonly ScenarioResult[],
+  cells: (measurement: Measurement, scenario: ScenarioResult) => Row | null,
+): Row[] =>
+  scenarios.flatMap((scenario) =>
+    scenario.measurements.flatMap((measurement) => {
+      const found = cells(measurement, scenario);
+      return found === null ? [] : [[`${scenarioTitle(scenario)}, ${measurement.target}`, ...found]];
+    }),
+  );
 
 /** Scenarios with those measurements alone that fit, where there are any. */
 export const only = (
