@@ -81,16 +81,9 @@ export function waitFor<Value>(work: Promise<Value>, { signal, timeoutMs }: Wait
 
 /** @throws SkilltraceError ABORTED */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(aborted(signal));
-    const stop = (): void => {
-      clearTimeout(waking);
-      reject(aborted(signal as AbortSignal));
-    };
-    const waking = timer(() => {
-      signal?.removeEventListener('abort', stop);
-      resolve();
-    }, ms);
-    signal?.addEventListener('abort', stop, { once: true });
+  let waking: ReturnType<typeof timer> | undefined;
+  const awake = new Promise<void>((resolve) => {
+    waking = timer(resolve, ms);
   });
+  return waitFor(awake, { signal }).finally(() => clearTimeout(waking));
 }
