@@ -93,7 +93,7 @@ async function startProgram(
   environment: NodeJS.ProcessEnv = {},
 ): Promise<number> {
   const args = [here(`./peers/${name}.js`), JSON.stringify(settings)];
-  const { child } = await startProcess(args, environment);
+  const child = await startProcess(args, environment);
   closers.add(name, () => stopProcess(child));
   return child.pid as number;
 }

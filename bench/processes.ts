@@ -2,6 +2,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Linux counts CPU time in hundredths of a second (USER_HZ). */
@@ -75,13 +76,15 @@ const parsePs = (time: string): number =>
     .reduce((seconds, part) => seconds * 60 + Number(part), 0);
 
 /** Starts a program and waits for its first line on standard output. @throws where it ends or is silent instead */
-export async function startProcess(
-  args: readonly string[],
-  env: NodeJS.ProcessEnv,
-): Promise<{ child: ChildProcess; line: string }> {
+export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ChildProcess> {
   const child = spawnNode(args, env);
-  const line = await Promise.race([firstLine(child), failure(child, args)]);
-  return { child, line };
+  const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
+  const late = sleep(startLimitMs, 'is not ready in time', { ref: false });
+  const failure = Promise.race([ended, late]).then((outcome) => {
+    throw new Error(`${args[0]} ${outcome}`);
+  });
+  await Promise.race([once(child.stdout as Readable, 'data'), failure]);
+  return child;
 }
 
 const tether = `--import=${new URL('./tether.js', import.meta.url).href}`;
@@ -89,19 +92,6 @@ const tether = `--import=${new URL('./tether.js', import.meta.url).href}`;
 /** A group of its own: a terminal's Ctrl-C reaches the benchmark alone, which then ends its processes in order. */
 const spawnNode = (args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess =>
   spawn(process.execPath, [tether, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
-
-async function firstLine(child: ChildProcess): Promise<string> {
-  const [line] = await once(child.stdout as NodeJS.ReadableStream & NodeJS.EventEmitter, 'data');
-  return String(line).trim();
-}
-
-async function failure(child: ChildProcess, args: readonly string[]): Promise<never> {
-  const late = new AbortController();
-  const ended = once(child, 'exit', { signal: late.signal }).then(([code]) => `ended with ${code}`);
-  const outcome = await Promise.race([ended, sleep(startLimitMs, 'is not ready in time', { ref: false })]);
-  late.abort();
-  throw new Error(`${args[0]} ${outcome}`);
-}
 
 /** Ends a process: politely, and after some seconds at once. */
 export async function stopProcess(child: ChildProcess): Promise<void> {

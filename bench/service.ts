@@ -130,7 +130,7 @@ async function startRole(
   });
   if (role.ROLE === 'api') environment.NODE_OPTIONS = notesOption(notesFolder(dataDir), profile);
   if (lanes !== null) environment.LANES = `${lanes}`;
-  const { child } = await startProcess([here('../../src/setup.mjs'), 'start'], environment);
+  const child = await startProcess([here('../../src/setup.mjs'), 'start'], environment);
   closers.add(role.ROLE, () => stopProcess(child));
   return child.pid as number;
 }
