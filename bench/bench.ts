@@ -22,7 +22,7 @@ export interface Settings {
   readonly side: Pace;
   /** For what is only looked at. */
   readonly glance: Pace;
-  /** Seconds of load before a target is measured for the first time with a kind of request; twice or three times so long where that was too little. */
+  /** Seconds of load before the first measurement of a target with a kind of request; up to three times as long. */
   readonly warmUp: number;
 }
 

@@ -30,10 +30,7 @@ export function allowedCores(): number[] {
   });
 }
 
-/**
- * Keeps this process, and those that it starts meanwhile for as long as they live, to some cores.
- * @param cores null: as it is
- */
+/** Pins this process, and for their lifetime the processes that the work starts. @param cores null: no change */
 export async function onCores<Result>(cores: string | null, work: () => Promise<Result>): Promise<Result> {
   if (cores === null) return work();
   const before = allowedCores().join();

@@ -14,7 +14,6 @@ export type PastAnswer = Pick<
 >;
 
 /**
- * @param histories answers of each learner, in the order of arrival
  * @param learnerKeys decide which learners are held out
  * @param known ids in the order of their numbers; other ids get numbers as they arrive
  */

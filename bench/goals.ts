@@ -1,4 +1,4 @@
-/** The goals, in the order in which they are told: what must be reached, and what is aimed at. Their only home. */
+/** The goals and the further aims, in the order of reports. */
 import type { Figure, Goal, Spread } from './results.js';
 import { ratioSpread } from './spread.js';
 
@@ -6,7 +6,7 @@ type GoalRow = readonly [name: string, about: string, unit: string, goal: Goal, 
 
 const atMost = (value: number): Goal => ({ atMost: value });
 const atLeast = (value: number): Goal => ({ atLeast: value });
-/** Machines differ in pace, and one does from hour to hour: what is counted in µs is told as if the echo of the same round took so many. */
+/** µs are scaled as if the echo of the same round took this many, because the pace of machines differs. */
 const referenceEcho = 10;
 const scaled = `scaled to a machine on which the echo takes ${referenceEcho} µs`;
 

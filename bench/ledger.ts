@@ -25,11 +25,7 @@ export const newTally = (): Tally => ({ acknowledged: 0, unanswered: 0, nextNumb
 
 const pageLearners = 500;
 
-/**
- * Waits for the pipeline, then counts on both sides.
- * @param userIds of all learners who may have answered
- * @throws StartError when an acknowledged answer is missing or one is there twice
- */
+/** Waits for the pipeline, then counts in Redis and ClickHouse. @throws StartError if an answer is missing or duplicate */
 export async function checkLedger(
   { drains: service, key: tenant, tally: { acknowledged, unanswered } }: AnswersOfTenant,
   userIds: readonly string[],

@@ -21,10 +21,9 @@ export type PeerName =
   | 'fastify-bullmq'
   | 'task-per-request';
 
-/** What a peer's program is told, as JSON in its only argument. */
+/** The only argument of a peer's program, as JSON. */
 export interface PeerSettings {
   readonly port: number;
-  /** Keys that may write. */
   readonly keys: readonly string[];
   /** Empty for a peer that keeps nothing. */
   readonly redisUrl: string;
@@ -33,11 +32,11 @@ export interface PeerSettings {
 }
 
 export interface Peer extends Target {
-  /** Folder of what its threads tell of themselves. */
+  /** Folder of the notes of its threads. */
   readonly notes: string;
   /** Of its own; empty where it has none. */
   readonly redisUrl: string;
-  /** Resolves when everything that requests have set off is done; null where nothing outlives a request. */
+  /** Resolves when no work of earlier requests is left; null if responses mean that all is done. */
   readonly settled: (() => Promise<void>) | null;
 }
 

@@ -10,10 +10,7 @@ const ticksPerSecond = 100;
 const startLimitMs = 60_000;
 const stopLimitMs = 6000;
 
-/**
- * CPU seconds that a process has used with all its threads, its children included: those that run and those that have ended.
- * @param except children that are counted by themselves
- */
+/** CPU seconds of a process and its children, running and ended. @param except children that are counted separately */
 export function familySeconds(pid: number, except: readonly number[] = []): number {
   if (process.platform !== 'linux') return parsePs(askPs('time=', pid));
   const own = cpuOfStat(`/proc/${pid}/stat`) + cpuOfStat(`/proc/${pid}/stat`, childFields);

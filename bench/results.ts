@@ -130,10 +130,7 @@ const BenchResults = Type.Object({
 });
 const resultsCheck = Compile(BenchResults);
 
-/**
- * Reads the results of an earlier run.
- * @throws Error with the file and the reason: unreadable, not JSON, or another format
- */
+/** @throws Error with the file and the reason: unreadable, not JSON, or another format */
 export function readResults(file: string): BenchResults {
   try {
     return checked(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');

@@ -13,7 +13,7 @@ import { type Seed, seedAnswers } from './seed.js';
 import type { Service } from './service.js';
 import { spreadOf } from './spread.js';
 
-/** A result that needs only what differs from `answer` as the unit and from no axis. */
+/** A result without name and about. By default it has no axis, and its unit is `answer`. */
 export type ScenarioFinding = Pick<ScenarioResult, 'measurements'> &
   Partial<Pick<ScenarioResult, 'axis' | 'unit'>>;
 

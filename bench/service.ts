@@ -23,7 +23,7 @@ import { notesOption, readNotes } from './threads.js';
 import { untilDone } from './wait.js';
 
 export interface Service extends Target {
-  /** Folder of what its threads tell of themselves. */
+  /** Folder of the notes of its threads. */
   readonly notes: string;
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
@@ -35,7 +35,7 @@ export interface Service extends Target {
   facts(): Promise<PipelineFacts>;
   /** Resolves when all rows are in ClickHouse. @throws StartError when they are not within the limit */
   drained(): Promise<void>;
-  /** The same, and the pipeline is asked to begin at once instead of gathering rows for a second or two. */
+  /** Like `drained`, but the pipeline starts immediately instead of gathering rows. */
   hurried(): Promise<void>;
 }
 
@@ -121,7 +121,7 @@ async function startRole(
     ...unset,
     ...role,
     DATA_DIR: dataDir,
-    // A refusal is an outcome where more is offered than it can do, and no news.
+    // Without warnings: rejections are an expected outcome of overload.
     LOG_LEVEL: 'error',
     // Receivers of a scenario are on this machine.
     WEBHOOK_ALLOW_PRIVATE: 'true',

@@ -15,7 +15,7 @@ export interface Subscriber {
   listen(isOn: boolean): Promise<void>;
   /** Bodies so far. */
   readonly heard: readonly string[];
-  /** Resolves when everything is told that answers have led to, and goals were looked at, without the minute that this waits. */
+  /** Checks goals without the usual delay, and resolves when all messages are delivered. */
   settled(): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Preloaded into the Node processes of a target (`node --import …?folder=F`), in every thread: leaves notes about its
- * threads in F, so that their CPU time can be read from outside. With `&profile=1` it takes V8 CPU profiles on request too.
+ * Preloaded into every thread of a target (`node --import …?folder=F`): writes notes about the threads into F, so that
+ * others can read their CPU time. With `&profile=1` it also takes V8 CPU profiles on request.
  */
 import { readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';

@@ -5,20 +5,17 @@ import { pathToFileURL } from 'node:url';
 import { distinct, sumOf } from '../src/lists.js';
 import { familySeconds, memoryMb, threadSeconds } from './processes.js';
 
-/**
- * `runtime`: the threads of V8's platform, which compile and collect garbage. What V8 does of both in the thread that
- * needs it is in that thread's own part.
- */
+/** `runtime`: the threads of V8's platform, which compile and collect garbage for the others. */
 export type ThreadPart = 'front end' | 'workers' | 'forecast' | 'runtime' | 'libuv';
 
 export interface ThreadNote {
   readonly pid: number;
-  /** Null where the system does not tell. */
+  /** Null on systems without thread numbers. */
   readonly tid: number | null;
   readonly part: ThreadPart;
 }
 
-/** An option for Node that makes a process and its threads leave notes in a folder, which is made. */
+/** Creates the folder. @returns an option for Node: the process and its threads write notes there */
 export function notesOption(folder: string, profile = false): string {
   mkdirSync(folder, { recursive: true });
   const file = pathToFileURL(join(import.meta.dirname, 'thread-notes.js')).href;
@@ -33,8 +30,8 @@ export const readNotes = (folder: string): ThreadNote[] =>
 const processesOf = (notes: readonly ThreadNote[]): number[] => distinct(notes.map(({ pid }) => pid));
 
 /**
- * CPU seconds so far of all processes that left notes, by their threads' parts. `rest` is what remains of those processes
- * and their children: threads that left no note, threads and children that have ended. One figure where threads cannot be told apart.
+ * CPU seconds of all processes with notes, by the parts of their threads. `rest`: threads without a note, ended threads,
+ * and children. Only `server` if the system does not distinguish threads.
  */
 export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, number> {
   const pids = processesOf(notes);
@@ -47,6 +44,6 @@ export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, numbe
   return { ...parts, rest: whole - sumOf(Object.values(parts)) };
 }
 
-/** Resident memory of all processes that left notes, MB. */
+/** Resident memory of all processes with notes, MB. */
 export const memoryOfNotes = (notes: readonly ThreadNote[]): number =>
   sumOf(processesOf(notes).map(memoryMb));

@@ -2,11 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
 
-/**
- * Asks again and again what is missing, until nothing is.
- * @param missing returns null when the work is done
- * @throws StartError with the last reply after the limit
- */
+/** @param missing returns null when the work is done, else what the StartError after the limit says */
 export async function untilDone(
   missing: () => Promise<string | null>,
   { limitMs = 120_000, pollMs = 50 } = {},

@@ -5,9 +5,9 @@ import type { LoadPlan, LoadResult, Percentiles } from './plan.js';
 import { fill, type Request } from './pool.js';
 import { closedLoop, openLoop, type Schedule } from './schedule.js';
 
-/** How often it is looked what is due: a request may leave this much late, which counts as its latency. */
+/** A request can leave this late, which counts as latency. */
 const tickMs = 1;
-/** One after another thousands took so long on a busy machine that the server closed the first as idle. */
+/** Thousands one after another take so long that the server closes the first as idle. */
 const openedAtOnce = 100;
 /** After the end of the schedule, for what is still waiting. */
 const graceMs = 20_000;
@@ -146,6 +146,5 @@ class Load {
 interface Lane {
   readonly connection: Connection;
   request: Request | null;
-  /** Place of the request in the schedule. */
   place: number;
 }

@@ -1,11 +1,11 @@
-/** What a load generator is told, and what it tells. */
+/** Input and output of a load generator. */
 import type { Latency } from '../results.js';
 
 export interface LoadPlan {
   readonly port: number;
   readonly connections: number;
   readonly seconds: number;
-  /** Requests per second, offered whatever comes back; null: the next one when the one before was answered. */
+  /** Requests per second of an open loop; null: closed loop. */
   readonly rate: number | null;
   /** Not to be driven by an external generator. */
   readonly ownGenerator?: boolean;
@@ -20,7 +20,7 @@ export interface LoadResult {
   readonly requests: number;
   /** Of requests with status 200. */
   readonly answers: number;
-  /** Answers of requests that were under way when the generator stopped: counted by the server or not. */
+  /** Requests still in flight when the generator stopped. The server may or may not have counted them. */
   readonly unanswered: number;
   readonly refused: number;
   readonly offered: number | null;

@@ -4,10 +4,7 @@ const headEnd = '\r\n\r\n';
 const lengthName = 'ontent-length: ';
 const maxHead = 8192;
 
-/**
- * @param onAnswer told the status when a response is complete
- * @returns takes the first `length` bytes of a buffer, which may be used again afterwards
- */
+/** @returns takes the first `length` bytes of a buffer, which the caller can reuse afterwards */
 export function createResponseReader(
   onAnswer: (status: number) => void,
 ): (buffer: Buffer, length: number) => void {

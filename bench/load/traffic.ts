@@ -1,4 +1,4 @@
-/** Requests as bytes, made before a load begins; every target of a scenario gets the very same ones. */
+/** Requests as bytes, prepared before a load. All targets of a scenario get the same ones. */
 import { type Draw, drawsOf, type Order } from './draws.js';
 
 export interface Traffic {
@@ -32,7 +32,7 @@ export interface Prepared {
   readonly answers: number;
 }
 
-/** Stands for a number that is another one for each answer: event ids must not repeat. */
+/** Place for the number of the answer: event ids must not repeat. */
 export const hole = '############';
 
 export const learnerId = (learner: number): string => `learner-${learner}`;
@@ -41,7 +41,6 @@ export const newLearnerId = (answer: number): string => `new-${`${answer}`.padSt
 const skillId = (skill: number): string => `skill-${skill}`;
 const upTo = (end: number): number => Math.floor(Math.random() * end);
 
-/** What platforms send; the i-th answers of two runs differ. */
 function eventOf({ learner, skill }: Draw, { fields, newLearners }: Traffic): object {
   return {
     user_id: newLearners ? `new-${hole}` : learnerId(learner),

@@ -1,8 +1,6 @@
 /**
- * What a forecast costs in the worker's thread, without Redis and the message between threads: the scores rolled
- * forward and the goal tracked; and the whole answer, from the stored records to its JSON and the row for the
- * journal; and what to ask next. Learners with 40 skills in a catalogue of 60, by the length of their history; and 500 skills, for the
- * slope.
+ * What forecasts and next items cost in the worker's thread, without Redis and messages between threads. `forecast` is the
+ * model alone; `prediction` goes from stored records to JSON and the journal row. 500 skills show the slope.
  */
 import { bench, do_not_optimize, group } from 'mitata';
 import { judgeQuestions, orderCandidates, reasonOf } from '../../src/domain/advice/next-items.js';

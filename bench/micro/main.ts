@@ -7,10 +7,7 @@ import { answerBenches } from './answers.js';
 import { forecastBenches } from './forecasts.js';
 import { recordBenches } from './records.js';
 
-/**
- * @param filter a regular expression, upper and lower case alike: only benchmarks whose names it finds
- * @throws Error where it finds none, and what a benchmark throws
- */
+/** @param filter a case-insensitive regular expression for names. @throws Error if no benchmark matches */
 export async function main(filter = ''): Promise<void> {
   answerBenches();
   recordBenches();

@@ -35,7 +35,6 @@ function newBlock(): Block {
   return { rows, stored };
 }
 
-/** What a job holds. */
 type QueuedAnswer = TracedAnswer & { readonly event: AnswerEvent };
 
 function rowOf({ event, masteryBefore, after }: QueuedAnswer): object {

@@ -1,7 +1,7 @@
 /**
- * Fastify with the service's promises for an answer, as an afternoon's work: state, event id and a row for the outbox are written
- * together or not at all, no update is lost, and an id that comes again within a day gets the answer of the first time.
- * By a script on one connection for all requests: with WATCH and MULTI, which need a connection each, it takes twice the CPU.
+ * Fastify with the service's promises for an answer: state, event id and outbox row are written atomically, no update is lost,
+ * and an event id repeated within a day gets its first response. One connection runs a script for all requests: WATCH and
+ * MULTI need a connection each and take twice the CPU.
  */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';

@@ -20,7 +20,6 @@ import { responseOf } from './tracing.js';
 const { redisUrl } = workerData as PeerSettings;
 const redis = new Redis(redisUrl);
 
-/** @returns the answer to the request */
 export default async function track(event: AnswerEvent): Promise<string> {
   const key = `task:${event.user_id}`;
   const [learnerRecord, skillRecord] = await redis.hmgetBuffer(key, 'L', event.skill_id);

@@ -31,13 +31,11 @@ export function answered({ mastery, attempts, correct }: SkillRecord, isCorrect:
 export const recordOf = (stored: string | null | undefined): SkillRecord =>
   stored ? (JSON.parse(stored) as SkillRecord) : fresh;
 
-/** What an answer led to. */
 export interface TracedAnswer {
   readonly masteryBefore: number;
   readonly after: SkillRecord;
 }
 
-/** The response to a request. */
 export const responseOf = ({ masteryBefore, after }: TracedAnswer): object => ({
   success: true,
   data: {

@@ -25,14 +25,13 @@ const peers = ['echo', 'fastify', 'fastify-outbox'] as const;
 /** A target under a load, and where its servers' own figures are asked for. */
 interface Subject {
   readonly contestant: Contestant;
-  /** Of the files. */
   readonly name: string;
   /** Folder of the threads' notes. */
   readonly notes: string;
   readonly counts: () => Promise<Readonly<Record<string, Counts>>>;
 }
 
-/** @param tenants of the two kinds of load @returns a text with the tables; the folder holds it too, with profiles and flame graphs */
+/** Writes tables, profiles and flame graphs into the folder. @returns the tables */
 export async function profileAll(
   bench: Bench,
   tenants: readonly [string, string],

@@ -3,7 +3,6 @@ import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { colorsOf, type Series } from '../../src/lab/report/marks.js';
 
-/** A stretch of a bar. */
 export interface BarPart {
   readonly from: number;
   readonly to: number;
@@ -15,7 +14,6 @@ export interface BarPart {
 
 export interface BarRow {
   readonly name: string;
-  /** At the row's end. */
   readonly value: string;
   readonly parts: readonly BarPart[];
   /** Ends of a line over the bar: how sure its end is. */
@@ -32,7 +30,6 @@ export interface BarChart {
   readonly level?: number;
 }
 
-/** An axis that begins at 0. */
 export const fromZero = (values: readonly number[], label: string): Plot.ScaleOptions => ({
   domain: [0, Math.max(...values)],
   label,

@@ -20,8 +20,8 @@ interface Entry {
 }
 
 /**
- * A text that tells row by row the median then, the median now, their ratio, and whether the spreads overlap. Figures
- * and ratios to the bare server of the same run come first: a machine's speed changes between runs, which hits both.
+ * Medians before and now, their ratio, and whether the spreads overlap. Figures and ratios to the echo of the same run come
+ * first: they do not depend on the speed of the machine.
  */
 export function comparison(old: BenchResults, now: BenchResults): string {
   const blocks = [
@@ -131,10 +131,8 @@ const leastChange = 0.03;
 /** Fewer rounds have no spread to speak of. */
 const leastRounds = 3;
 
-/** What is better: less, more, or neither. */
 type Better = 'less' | 'more' | 'neither';
 
-/** Whether there is a difference beyond noise, and of which kind. */
 function verdictOf(old: Spread, now: Spread, better: Better): string {
   if (Math.min(old.rounds, now.rounds) < leastRounds) return 'too few rounds to tell';
   const apart = now.low > old.high || now.high < old.low;
@@ -146,11 +144,8 @@ function verdictOf(old: Spread, now: Spread, better: Better): string {
 }
 
 /**
- * How often chance alone parts spreads: of all orders of the rounds of two runs, those in which all of one lie above
- * all of the other.
- *
- * @param old rounds of each value
- * @returns empty where nothing has rounds enough
+ * How often chance alone separates two spreads: the share of orders of all rounds in which one run lies above the other.
+ * @returns empty if no value has enough rounds
  */
 function chanceText(old: readonly number[], now: readonly number[]): string {
   const fewest = (rounds: readonly number[]): number =>

@@ -14,7 +14,6 @@ interface Place {
   readonly scenario: ScenarioResult;
 }
 
-/** What is drawn over the axis. */
 interface Quantity {
   readonly title: string;
   readonly unit: string;
@@ -98,7 +97,7 @@ const lineChart = (quantity: Quantity, points: readonly Point[]): string =>
     })),
   });
 
-/** Others would stand too close. */
+/** Labels of other values would overlap. */
 const powerText = (value: number): string => (Number.isInteger(Math.log10(value)) ? compact(value) : '');
 
 const barChart = (quantity: Quantity, points: readonly Point[]): string =>

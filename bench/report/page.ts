@@ -15,7 +15,6 @@ import { machineText, noiseText, runText, versionsText } from './view.js';
 export const writeReport = (results: BenchResults, file: string): void =>
   writeFileSync(file, benchPage(results));
 
-/** @returns a whole HTML document */
 const benchPage = (results: BenchResults): string =>
   htmlPage(
     'Benchmark of Skilltrace',

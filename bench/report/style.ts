@@ -40,7 +40,6 @@ const partColors: Readonly<Record<string, string>> = {
   clickhouse: 'click',
 };
 
-/** Colour of a CPU part. */
 export const partColor = (part: string): string => partColors[part] ?? 'other';
 
 /** Each of the names once, those without a colour of their own last. */

@@ -101,7 +101,6 @@ export const latencyRows = ({ measurements }: Pick<ScenarioResult, 'measurements
     ]),
   );
 
-/** Name, value, goal and aim. */
 export const figureCells = (figure: Figure): string[] => [
   figure.name,
   valueText(figure, spreadText(figure.value)),
@@ -153,7 +152,6 @@ export function wholeCpu({ cpu }: Measurement): { parts: number; rest: number; w
   return { parts: whole - rest, rest, whole };
 }
 
-/** In the figure's unit. */
 export function goalText({ goal }: Figure): string {
   if (goal === null) return '';
   return 'atMost' in goal ? `≤ ${shown(goal.atMost)}` : `≥ ${shown(goal.atLeast)}`;

@@ -29,8 +29,8 @@ const shares = [0.5, 1, 1.5, 2, 3];
 /** Enough to keep the service busy, too few for it to refuse any. */
 const saturating = 512;
 /**
- * More than the service lets wait, so that how long they do is up to it; few enough that each connection is used every
- * few seconds, for servers close idle ones, and that the service, which has our limit of open files, takes them all.
+ * More connections than the service queues, so that the service limits the wait. Few enough for its limit of open files, and
+ * that each is used every few seconds: servers close idle connections.
  */
 const connectionsFor = (capacity: number): number =>
   Math.floor(Math.min(0.9 * connectionBound(), 1000 + 2 * capacity));
