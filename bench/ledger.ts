@@ -1,5 +1,6 @@
 /** What became of a tenant's answers: every one that was acknowledged is in Redis and in ClickHouse, once. */
 import { StartError } from '../src/lifecycle.js';
+import { inParts } from '../src/lists.js';
 import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { selectRows } from '../src/warehouse/clickhouse/client.js';
@@ -45,8 +46,8 @@ async function attemptsInRedis(
   userIds: readonly string[],
 ): Promise<number> {
   let attempts = 0;
-  for (let from = 0; from < userIds.length; from += pageLearners) {
-    const places = userIds.slice(from, from + pageLearners).map((userId) => ({
+  for (const page of inParts(userIds, pageLearners)) {
+    const places = page.map((userId) => ({
       partition: partitionOf(tenant, userId, partitions),
       tenant,
       userId,
@@ -70,9 +71,7 @@ async function rowsInClickHouse({ clickhouse }: Service, tenant: string) {
   const query = `SELECT toFloat64(count()) AS rows, toFloat64(uniqExact(partition_id, outbox_ms, outbox_seq)) AS distinct_rows
     FROM attempts WHERE tenant = {tenant:String}`;
   const [found] = await selectRows<{ rows: number; distinct_rows: number }>(clickhouse, query, {
-    params: {
-      tenant,
-    },
+    params: { tenant },
   });
   return { inClickHouse: found?.rows ?? 0, distinctInClickHouse: found?.distinct_rows ?? 0 };
 }

@@ -3,7 +3,7 @@ import { argumentsOf, flag, integerOption, onlyOptions, option } from '../src/cl
 import { StartError } from '../src/lifecycle.js';
 import type { Pace, Settings } from './bench.js';
 import { wrkVersion } from './load/wrk.js';
-import { type BenchResults, readResults } from './results.js';
+import { readResults } from './results.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios/all.js';
 
@@ -39,7 +39,7 @@ form it takes four of eight minutes`,
     ),
     json: option('FILE', 'results (bench-results/DATE.json)', asText),
     report: option('FILE', 'HTML page', asText),
-    compare: option('OLD.json', 'changes since an earlier run, with noise in mind', readOld),
+    compare: option('OLD.json', 'changes since an earlier run, with noise in mind', readResults),
     profile:
       flag(`instead: flame graphs of Node's threads, commands of Redis, sums of ClickHouse, for single answers,
 batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
@@ -83,14 +83,6 @@ function chosen(only: string | null, full: boolean): readonly Scenario[] {
     if (found === undefined) throw new StartError(`--only: ${name} is none of ${names()}`);
     return found;
   });
-}
-
-function readOld(file: string): BenchResults {
-  try {
-    return readResults(file);
-  } catch (error) {
-    throw new StartError(error instanceof Error ? error.message : String(error), { cause: error });
-  }
 }
 
 const names = (): string => scenarios.map(({ name }) => name).join(', ');

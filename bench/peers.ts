@@ -117,23 +117,16 @@ async function startWithQueue(place: Place, withRedis: PeerSettings, redis: numb
   return { ...peer, settled: () => untilDone(jobsLeft) };
 }
 
-interface ServerProcess {
-  readonly url: string;
-  readonly pid: number;
-}
-
-async function startPeerRedis(dir: string, closers: Closers): Promise<ServerProcess> {
-  const port = await freePort();
-  const server = startRedis({ dir, port, password: 'peers', fsync: 'everysec', logger });
+async function startPeerRedis(dir: string, closers: Closers) {
+  const server = startRedis({ dir, port: await freePort(), password: 'peers', fsync: 'everysec', logger });
   closers.add('Redis of the peers', server.stop);
   await server.ready;
   return { url: server.url, pid: server.pid() as number };
 }
 
-async function startPeerClickhouse(dir: string, closers: Closers): Promise<ServerProcess> {
-  const port = await freePort();
+async function startPeerClickhouse(dir: string, closers: Closers) {
   const passwords = { password: 'peers', analystPassword: 'analyst' };
-  const server = startClickhouse({ dir, port, ...passwords, logger });
+  const server = startClickhouse({ dir, port: await freePort(), ...passwords, logger });
   closers.add('ClickHouse of the peers', server.stop);
   await server.ready;
   return { url: server.clickhouseUrl, pid: server.pid() as number };

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked } from '../src/contracts/checked.js';
+import { StartError } from '../src/lifecycle.js';
 
 type DeepReadonly<Of> = { readonly [Key in keyof Of]: DeepReadonly<Of[Key]> };
 type Static<Schema extends Type.TSchema> = DeepReadonly<Type.Static<Schema>>;
@@ -130,12 +131,12 @@ const BenchResults = Type.Object({
 });
 const resultsCheck = Compile(BenchResults);
 
-/** @throws Error with the file and the reason: unreadable, not JSON, or another format */
+/** @throws StartError with the file and the reason: unreadable, not JSON, or another format */
 export function readResults(file: string): BenchResults {
   try {
     return checked(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${file} cannot be compared with: ${reason}`, { cause });
+    throw new StartError(`${file} cannot be compared with: ${reason}`, { cause });
   }
 }

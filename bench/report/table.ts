@@ -48,14 +48,16 @@ function verdictOf({ figures }: BenchResults): string {
 
 function scenarioBlock(scenario: ScenarioResult): string {
   const { about, measurements } = scenario;
+  const notes = (textsOf: (measurement: Measurement) => readonly string[]): string[] =>
+    measurements.flatMap((one) => textsOf(one).map((text) => `  ${one.target}, ${text}`));
   const parts = [
     `${scenarioTitle(scenario)}: ${about}`,
     costTable(scenario),
-    ...measurements.flatMap(splitLines),
+    ...notes(splitTexts),
     latencyTable(scenario),
-    ...measurements.flatMap(memoryLines),
-    ...measurements.flatMap(pipelineLines),
-    ...measurements.flatMap(ledgerLines),
+    ...notes(memoryTexts),
+    ...notes(pipelineTexts),
+    ...notes(ledgerTexts),
   ];
   return parts.filter((part) => part !== '').join('\n');
 }
@@ -67,28 +69,24 @@ function costTable(scenario: ScenarioResult): string {
   return rows.length === 0 ? '' : aligned([head, ...rows]);
 }
 
-/** Where CPU is not split, the total above says it all. */
-function splitLines(measurement: Measurement): string[] {
-  const { target, cpu } = measurement;
+/** Empty if CPU is not split: the table has the total. */
+function splitTexts(measurement: Measurement): string[] {
+  const { cpu } = measurement;
   const parts = partsInOrder(Object.keys(cpu));
   if (parts.length < 2) return [];
-  const told = parts
+  const shares = parts
     .filter((part) => part !== 'rest')
     .map((part) => `${part} ${shown(cpu[part]?.median ?? 0)}`);
+  const split = `CPU: ${shares.join(', ')}`;
   const sum = wholeCpu(measurement);
-  return [
-    `  ${target}, CPU: ${told.join(', ')}`,
-    ...(sum
-      ? [
-          `  ${target}, sum of parts ${shown(sum.parts)} = all its processes ${shown(sum.whole)} - ${shown(sum.rest)} of other threads and children`,
-        ]
-      : []),
-  ];
+  if (sum === null) return [split];
+  const whole = `all its processes ${shown(sum.whole)} - ${shown(sum.rest)} of other threads and children`;
+  return [split, `sum of parts ${shown(sum.parts)} = ${whole}`];
 }
 
-function memoryLines(measurement: Measurement): string[] {
+function memoryTexts(measurement: Measurement): string[] {
   const text = memoryText(measurement);
-  return text === null ? [] : [`  ${measurement.target}, memory in MB: ${text}`];
+  return text === null ? [] : [`memory in MB: ${text}`];
 }
 
 function latencyTable(scenario: ScenarioResult): string {
@@ -97,18 +95,16 @@ function latencyTable(scenario: ScenarioResult): string {
   return rows.length === 0 ? '' : aligned([head, ...rows]);
 }
 
-function pipelineLines({ target, pipeline }: Measurement): string[] {
+function pipelineTexts({ pipeline }: Measurement): string[] {
   if (pipeline === null) return [];
   const { rowsPerSecond, lag } = pipeline;
-  return [
-    `  ${target}, pipeline: ${spreadText(rowsPerSecond)} rows/s into ClickHouse, lag ${spreadText(lag)} s`,
-  ];
+  return [`pipeline: ${spreadText(rowsPerSecond)} rows/s into ClickHouse, lag ${spreadText(lag)} s`];
 }
 
-function ledgerLines({ target, ledger }: Measurement): string[] {
+function ledgerTexts({ ledger }: Measurement): string[] {
   if (ledger === null) return [];
   const problems = ledgerProblems(ledger);
-  const told =
+  const verdict =
     problems.length === 0 ? 'each in Redis and in ClickHouse, once' : `WRONG: ${problems.join('; ')}`;
-  return [`  ${target}, ledger: ${shown(ledger.acknowledged)} acknowledged, ${told}`];
+  return [`ledger: ${shown(ledger.acknowledged)} acknowledged, ${verdict}`];
 }

@@ -194,19 +194,14 @@ export const hasCost = ({ throughput, cpu }: Measurement): boolean =>
 export function ledgerProblems(ledger: Ledger): string[] {
   const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
   const most = acknowledged + unanswered;
-  return [
-    ...(inRedis < acknowledged ? [`${grouped(acknowledged - inRedis)} acknowledged are not in Redis`] : []),
-    ...(inRedis > most ? [`${grouped(inRedis - most)} more in Redis than were sent`] : []),
-    ...(distinctInClickHouse < inRedis
-      ? [`${grouped(inRedis - distinctInClickHouse)} in Redis are not in ClickHouse`]
-      : []),
-    ...(distinctInClickHouse > inRedis
-      ? [`${grouped(distinctInClickHouse - inRedis)} more in ClickHouse than in Redis`]
-      : []),
-    ...(inClickHouse > distinctInClickHouse
-      ? [`${grouped(inClickHouse - distinctInClickHouse)} rows twice in ClickHouse`]
-      : []),
+  const differences: readonly (readonly [count: number, problem: string])[] = [
+    [acknowledged - inRedis, 'acknowledged are not in Redis'],
+    [inRedis - most, 'more in Redis than were sent'],
+    [inRedis - distinctInClickHouse, 'in Redis are not in ClickHouse'],
+    [distinctInClickHouse - inRedis, 'more in ClickHouse than in Redis'],
+    [inClickHouse - distinctInClickHouse, 'rows twice in ClickHouse'],
   ];
+  return differences.flatMap(([count, problem]) => (count > 0 ? [`${grouped(count)} ${problem}`] : []));
 }
 
 /** When, in which form and of which commit, in a line. */
