@@ -30,8 +30,8 @@ export interface Contestant {
   readonly mayRefuse?: boolean;
   /** The pipeline stands still under the load; what it left is drained after the measurement. */
   readonly paused?: Service;
-  /** Begins what goes on beside the load. @returns ends it */
-  readonly beside?: () => () => Promise<void>;
+  /** Further work during the load, until the signal at its end. */
+  readonly beside?: (end: AbortSignal) => Promise<void>;
 }
 
 export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate' | 'ownGenerator'>;
@@ -55,11 +55,15 @@ export async function measure(
   settings: LoadSettings,
 ): Promise<Sample> {
   contestant.paused?.pause();
-  const endBeside = contestant.beside?.();
+  const end = new AbortController();
+  const beside = contestant.beside?.(end.signal);
+  // A failure is thrown at the end, by `await beside`.
+  beside?.catch(() => undefined);
   try {
     return await measureRunning(runner, contestant, settings);
   } finally {
-    await endBeside?.();
+    end.abort();
+    await beside;
     contestant.paused?.resume();
     await contestant.paused?.hurried();
   }

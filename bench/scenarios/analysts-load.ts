@@ -1,5 +1,6 @@
 /** What analysts with heavy queries cost those who answer: the same steady load without and with four of them, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { indices } from '../../src/lists.js';
 import { ownService } from '../bench.js';
 import { figureOf } from '../goals.js';
 import { atItsPace, type Loads, measureLoads, type Scenario } from '../scenario.js';
@@ -32,7 +33,7 @@ const loads: Loads = {
   pace,
   contestants: (usual) => {
     const alone = { ...atItsPace(usual), rate };
-    return [alone, { ...alone, name: withAnalysts, beside: () => ask(usual.drains) }];
+    return [alone, { ...alone, name: withAnalysts, beside: (end) => ask(usual.drains, end) }];
   },
   figures: (rounds) => {
     const p99 = ratioSpread(rounds.p99(withAnalysts), rounds.p99(ours));
@@ -59,22 +60,15 @@ export const analystsLoad: Scenario = {
   },
 };
 
-/** Analysts ask one query after another until they are ended. */
-function ask({ analystUrl }: Service): () => Promise<void> {
-  const over = new AbortController();
-  const asking = Array.from({ length: analysts }, async (_, first) => {
-    for (let n = first; !over.signal.aborted; n++)
-      await askAsAnalyst(analystUrl, queries[n % queries.length] as string, {}, over.signal).catch(
+/** Each analyst asks one query after another. */
+async function ask({ analystUrl }: Service, end: AbortSignal): Promise<void> {
+  const askInTurn = async (first: number): Promise<void> => {
+    for (let n = first; !end.aborted; n++)
+      await askAsAnalyst(analystUrl, queries[n % queries.length] as string, {}, end).catch(
         (error: unknown) => {
-          if (!over.signal.aborted) throw error;
+          if (!end.aborted) throw error;
         },
       );
-  });
-  const all = Promise.all(asking);
-  // A failure is told at the end, when it is awaited.
-  all.catch(() => undefined);
-  return async () => {
-    over.abort();
-    await all;
   };
+  await Promise.all(indices(analysts).map(askInTurn));
 }

@@ -1,4 +1,5 @@
 /** What a subscriber of all webhooks costs those who answer: CPU of each answer, and p99 while ten thousand are delivered at once. */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultParameters } from '../../src/domain/base/params.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
@@ -70,14 +71,16 @@ export const webhooks: Scenario = {
 /** A contestant whose tenant has the endpoint while it is measured. */
 const listening = (subscriber: Subscriber, contestant: Contestant): Contestant => ({
   ...contestant,
-  beside: () => {
-    const begun = subscriber.listen(true);
-    return async () => {
-      await begun;
-      await subscriber.listen(false);
-    };
+  beside: async (end) => {
+    await subscriber.listen(true);
+    await aborted(end);
+    await subscriber.listen(false);
   },
 });
+
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}
 
 async function measureUsual({ bench, usual, subscriber }: Stage) {
   const settled = async (): Promise<void> => {
@@ -109,14 +112,11 @@ async function measureBurst(stage: Stage) {
     await comeNear(stage, skill);
   }
   const seconds: number[] = [];
-  const burstOf = (isTold: boolean) => () => {
-    const all = burstNow(stage, skills.shift() ?? '', isTold).then((took) => isTold && seconds.push(took));
-    // A failure is told at the end, when it is awaited.
-    all.catch(() => undefined);
-    return async () => {
-      await all;
-      await subscriber.listen(false);
-    };
+  const burstOf = (isTold: boolean) => async (end: AbortSignal) => {
+    const took = await burstNow(stage, skills.shift() ?? '', isTold);
+    if (isTold) seconds.push(took);
+    await aborted(end);
+    await subscriber.listen(false);
   };
   const contestants = [false, true].map((isTold) => ({
     ...atItsPace(usual),
