@@ -8,9 +8,9 @@ import {
 } from '../contracts/tasks.js';
 import { type ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type Queued } from '../fair-queue.js';
-import { inSpan } from './batch-span.js';
 import {
   idsIn,
+  inSpan,
   joinedOutcomes,
   type Outcomes,
   outcomesOf,

@@ -9,7 +9,7 @@ import {
   unreadable,
 } from '../contracts/tasks.js';
 import { ApiError, invalid, type Problem } from '../errors.js';
-import type { Span } from '../spans.js';
+import { ending, type Span } from '../spans.js';
 
 /** The events of one request, as the bytes in which they came: the worker parses and checks them. */
 export interface SentEvents {
@@ -31,8 +31,20 @@ export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
   readonly sent: SentEvents;
 }
 
+/** Runs a task in a span below its first sampled request, so that one trace shows the whole way, and linked to all of them. */
+export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
+  const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
+  const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);
+  const reply = await ending(batch, run(taskOf(requests, batch !== undefined)));
+  const worker = batch?.child('worker', {}, [], reply.times?.start);
+  for (const { name, start, end } of reply.times?.steps ?? [])
+    worker?.child(name, { 'db.system.name': 'redis' }, [], start).end({}, end);
+  worker?.end({}, reply.times?.end);
+  return reply;
+}
+
 /** @param entries of one form, import and slots */
-export function taskOf(entries: readonly SentPart[], isTimed: boolean): TrackTask {
+function taskOf(entries: readonly SentPart[], isTimed: boolean): TrackTask {
   const { sent, importId, slots } = entries[0] as SentPart;
   const requests = entries.map((entry) => entry.sent);
   return {

@@ -1,8 +1,7 @@
 /** Spans of batches, by the SDK and a receiver on loopback; what is logged of a receiver that refuses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inSpan } from '../../src/compute/batch-span.js';
-import type { SentPart } from '../../src/compute/track-task.js';
+import { inSpan, type SentPart } from '../../src/compute/track-task.js';
 import { loadConfig } from '../../src/config.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { openSpans } from '../../src/otel.js';
