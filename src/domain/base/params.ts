@@ -27,9 +27,6 @@ export const defaultParameters: BktParameters = {
   pForget: 0,
 };
 
-/** Version of a skill's parameters that were never fitted nor set. */
-export const defaultParametersVersion = 0;
-
 /** Mastery stays inside these bounds, so that no evidence is ever final. */
 export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 

@@ -1,10 +1,5 @@
 import { onceFor } from '../base/common.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  defaultParametersVersion,
-  difficultyModel,
-} from '../base/params.js';
+import { type BktParameters, defaultParameters, difficultyModel } from '../base/params.js';
 import { type AccuracyModel, startAccuracy } from '../prediction/accuracy-model.js';
 import {
   firstLogOdds,
@@ -31,7 +26,7 @@ export interface SkillParameters {
 export const defaultSkillParameters: SkillParameters = {
   parameters: defaultParameters,
   source: 'default',
-  version: defaultParametersVersion,
+  version: 0,
   fittedAt: null,
 };
 
