@@ -1,4 +1,4 @@
-/** Advice that comes with an answer: what the answer has made true of its skill. */
+/** Advice returned with an answer. */
 
 import type { AnswerEffect } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
@@ -10,7 +10,7 @@ import { isPlateau, type PlateauState } from '../tracing/plateau.js';
 import type { SkillState } from '../tracing/states.js';
 import { type Locale, texts, withNames } from './texts.js';
 
-/** The most urgent first. Rows store places of this list: add at the end only. */
+/** In order of priority. Rows store the index: append only. */
 export const adviceCodes = [
   'PLATEAU',
   'OVERCONFIDENT',
@@ -20,13 +20,12 @@ export const adviceCodes = [
   'READY',
 ] as const;
 
-/** Advice as it is stored; its text follows from it and the skill's id. */
 export interface Advice {
   readonly code: (typeof adviceCodes)[number];
   readonly figures: readonly number[];
 }
 
-/** Advice where the answer made something true, of several the first of `adviceCodes`; null where nothing is new. */
+/** The first of `adviceCodes` that became true with this answer; null if none did. */
 export function adviseOn(
   before: SkillState,
   { skill: after, masteryBefore }: Pick<AnswerEffect, 'skill' | 'masteryBefore'>,
@@ -46,7 +45,7 @@ export function adviseOn(
   return after.ready && !before.ready ? advice('READY') : null;
 }
 
-/** Two bytes, and one value to spare. */
+/** Figures are stored in two bytes, with one value reserved. */
 const maxFigure = 65_534;
 
 const advice = (code: Advice['code'], ...figures: number[]): Advice => ({
@@ -65,7 +64,7 @@ export function adviceText({ code, figures }: Advice, skillId: string, locale: L
   return withNames((skill) => text(skill, ...figures), skillId);
 }
 
-/** Whether a strong skill has lost much of the `stored` mastery of its last attempt: `effective` is left. */
+/** Whether a strong skill lost much of the mastery of its last attempt. @param effective after forgetting */
 export const hasFaded = (stored: number, effective: number): boolean =>
   stored >= adviceModel.strongMastery && effective <= (1 - adviceModel.fadedShare) * stored;
 
@@ -76,5 +75,5 @@ export const recentAttempts = ({ attempts }: PlateauState): number =>
 export const biasPoints = (state: CalibrationState): number =>
   Math.round(100 * Math.abs(calibration(state)?.bias ?? 0));
 
-/** Rounded up: "under that many seconds" is true of every answer below the threshold. */
+/** Rounded up, so that every answer below the threshold took less than this. */
 export const rapidFigure = (thresholdSeconds: number): number => Math.ceil(thresholdSeconds);

@@ -1,4 +1,4 @@
-/** Expected gain of an hour on one skill, in points of its section: recommendations are ranked by it. */
+/** Expected points per hour on one skill. Recommendations are ranked by it (science notes 7). */
 import { clamp, type PerSection, type Section, sections } from '../base/common.js';
 import { type BktParameters, gainModel, scoreModel } from '../base/params.js';
 import { shareOf } from '../catalogue/catalogue.js';
@@ -12,19 +12,18 @@ const { leastSkills } = scoreModel;
 
 type Worth = PerSection<Pick<SectionMeasure, 'knownWeight' | 'knownSkills' | 'mastery'>>;
 
-/** Points per hour of practice on a skill, answered before or not. */
 export function practiceGain(view: SkillView, worth: Worth): number {
   const learning = learningOf(view.model.parameters.pLearn, isPlateau(view.state.plateau));
   const answers = answersPerHour(view.state.pace);
   return pointsOf(view, worth, (hourShare) => learned(view.mastery, learning, answers * hourShare));
 }
 
-/** Points per hour of reviewing what a skill lost to forgetting, as if there were reviews enough for an hour. */
+/** Points per hour of review, if there were enough to review for an hour. */
 export const reviewGain = (view: SkillView, worth: Worth): number =>
   pointsOf(view, worth, (hourShare) => hourShare * (view.state.mastery - view.mastery)) *
   (answersPerHour(view.state.pace) / gainModel.reviewAnswers);
 
-/** Mastery that an hour is expected to bring on a skill without answers, among many known skills. */
+/** Mastery that one hour adds to a skill without answers, if many skills are known. */
 export const firstHour = ({ pInit, pLearn }: BktParameters): number =>
   learned(pInit, learningOf(pLearn, false), 3600 / gainModel.secondsPerAnswer);
 
@@ -35,8 +34,8 @@ const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 
 /**
- * Points per gain in mastery: the slope of the link from mean mastery to the score. @param gainIn by the
- * share of an hour that the skill gets: if few skills are known, each stands for many
+ * Slope of the score by mean mastery. @param gainIn mastery gained in a share of an hour. If few skills are
+ * known, each counts for many.
  */
 function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => number): number {
   let points = 0;
@@ -50,7 +49,7 @@ function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => 
   return points;
 }
 
-/** @param weight of the skill, which may be known to this learner alone */
+/** @param weight of the skill; only this learner may know it */
 function pointsPerWeight({ knownWeight, mastery }: Worth[Section], weight: number): number {
   const mean = clamp(mastery, gainModel.mean.low, gainModel.mean.high);
   return (scoreModel.sd * scoreModel.masteryLink) / (Math.max(knownWeight, weight) * mean * (1 - mean));

@@ -1,5 +1,3 @@
-/** Orders questions to ask next by expected gain and by distance to the success rate aimed at. */
-
 import { conditionsFor } from '../answer/conditions.js';
 import { clamp, logit, wholeDays } from '../base/common.js';
 import { nextItemsModel } from '../base/params.js';
@@ -13,22 +11,21 @@ import { type Judged, judge, nameOf } from './study-advice.js';
 import { texts as allTexts, withNames } from './texts.js';
 
 export interface Candidate {
-  /** Place in the list that was asked about: ties go by it. */
   readonly index: number;
   readonly skillId: string;
-  /** The served probability of a right answer, 0 to 1. */
+  /** Served probability of a right answer. */
   readonly pCorrect: number;
-  /** Of the skill, effective now, 0 to 1. */
+  /** Effective now. */
   readonly mastery: number;
-  /** Of practice on the skill, points of its section per hour, 0 or more. */
+  /** Points of its section per hour of practice, 0 or more. */
   readonly gain: number;
-  /** Whether the learner answered this very item last right, within the hour. */
+  /** Whether the learner's last answer to this item was right and less than an hour ago. */
   readonly rightLastHour: boolean;
 }
 
 /**
- * By gain x exp(-(logit p - logit target)^2 / 2), ties by index; questions answered right within the hour
- * last. At most three of one skill in a row. @param target success rate aimed at, above 0 and below 1
+ * Orders by gain x exp(-(logit p - logit target)^2 / 2), then by index. Items answered right within the hour
+ * come last; at most three of one skill in a row. @param target success rate, above 0 and below 1
  */
 export function orderCandidates<Of extends Candidate>(
   candidates: readonly Of[],
@@ -42,7 +39,7 @@ export function orderCandidates<Of extends Candidate>(
   return spread([fresh, recent], limit);
 }
 
-/** Logarithms: products of small numbers would tie at 0. No gain is -Infinity: the distance decides. */
+/** In logarithms: products of small numbers would tie at 0. Gains of 0 tie, and the distance decides. */
 function rank<Of extends Candidate>(candidate: Of, target: number) {
   const distance = Math.abs(distanceOf(candidate, target));
   return { candidate, distance, worth: Math.log(candidate.gain) - distance ** 2 / 2 };
@@ -50,7 +47,7 @@ function rank<Of extends Candidate>(candidate: Of, target: number) {
 
 type Ranked = ReturnType<typeof rank<Candidate>>;
 
-/** Not by differences: that of two infinities is no number. */
+/** Compares instead of subtracting: Infinity - Infinity is NaN. */
 function byRank(a: Ranked, b: Ranked): number {
   if (a.worth !== b.worth) return a.worth > b.worth ? -1 : 1;
   return a.distance - b.distance || a.candidate.index - b.candidate.index;
@@ -58,15 +55,15 @@ function byRank(a: Ranked, b: Ranked): number {
 
 const { surest } = nextItemsModel;
 
-/** How far a question is from the target, in logits: above 0 where it is easier. */
+/** Distance from the target in logits; above 0 for easier questions. */
 const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
   logit(clamp(pCorrect, 1 - surest, surest)) - logit(target);
 
-/** Parts one after the other, each in its order but for candidates that let other skills pass. */
+/** Concatenates the parts. Candidates of a skill with a full row wait for another skill. */
 function spread<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
   const order: Of[] = [];
   for (const part of parts) {
-    // All of one skill, whose row is full: the first of them go on once another skill has passed.
+    // Candidates of one skill with a full row.
     const held: Of[] = [];
     for (const candidate of part) {
       if (isRowFull(order, candidate)) {
@@ -91,15 +88,14 @@ export interface Question {
   readonly itemId: string | null;
   /** Logits, -3 to 3; null: not supplied. */
   readonly questionDifficulty: number | null;
-  /** Null without an item id, and where nobody answered the item yet. */
+  /** Null without an item id or answers to the item. */
   readonly item: ItemModel | null;
-  /** What the learner's memory has of the item: null without an item id, undefined where it was never met. */
+  /** From the learner's memory: null without an item id, undefined for an unknown item. */
   readonly met: AnswerStates['item'];
 }
 
 export interface JudgedCandidate extends Candidate, Pick<Judged, 'view' | 'code'> {}
 
-/** The questions as candidates, with the probability that an answer given now is counted with. */
 export function judgeQuestions(standing: Standing, questions: readonly Question[]): JudgedCandidate[] {
   const { learner, views, model, now } = standing;
   const viewOf = new Map(views.map((view) => [view.skillId, view]));
@@ -130,7 +126,7 @@ const texts = allTexts.en.nextItem;
 type ReasonCode = keyof typeof texts;
 export const reasonCodes = Object.keys(texts) as ReasonCode[];
 
-/** Why a candidate stands where it does, for a teacher: what holds it back or speaks for its skill, else its level. */
+/** Explains the candidate's position to a teacher. */
 export function reasonOf(candidate: JudgedCandidate, target: number, standing: Standing) {
   const { view, pCorrect, skillId } = candidate;
   const code = reasonCodeOf(candidate, target, standing);

@@ -1,4 +1,3 @@
-/** Advice that comes with a forecast: what to do next, the most useful first. */
 import { onceFor, type Section, sections, wholeDays } from '../base/common.js';
 import { activityModel, goalModel, studyModel } from '../base/params.js';
 import { shareOf } from '../catalogue/catalogue.js';
@@ -19,14 +18,14 @@ import { firstHour, practiceGain, reviewGain } from './gain.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts, withNames } from './texts.js';
 
 export interface StudyContext extends Pick<Standing, 'learner' | 'views' | 'model' | 'now' | 'measures'> {
-  /** Nobody is urged to a default goal. */
+  /** Default goals (`isSet` false) cause no advice. */
   readonly goal: GoalFigures & Pick<GoalOutlook, 'isSet' | 'onTrack'>;
   readonly locale: Locale;
 }
 
 export interface StudyAdvice {
   readonly code: keyof StudyTexts;
-  /** Null where it is about no single skill. */
+  /** Null for advice about no single skill. */
   readonly skillId: string | null;
   readonly text: string;
 }
@@ -41,9 +40,11 @@ interface SkillAdvice {
   readonly text: () => string;
 }
 
-/** At most five entries, one a skill: decline, missing section, goal gap, then by gain (science notes 7). */
+/**
+ * At most five entries, one per skill: decline, missing section, goal gap, then by gain (science notes 7).
+ */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
-  // A learner has each skill once, so no two ids are equal; comparing them is most of what sorting costs.
+  // A learner has each skill once, so ids are never equal. Comparing them is most of the sort's cost.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
   const judged = views.map((view) => judge(view, context));
   const bestUnseen = unseenBy(context);
@@ -73,7 +74,7 @@ export function noAdviceReason(context: StudyContext): string {
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-/** None for an idle learner: the recent answers are too old. */
+/** Empty for an idle learner: the recent answers are too old. */
 function decline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
   const isIdle = idleDaysOf(views, now) >= activityModel.days;
   if (!isFalling(trend) || isIdle) return [];
@@ -87,7 +88,7 @@ function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'NO_SECTION', skillId: null, text: texts[locale].study.NO_SECTION(missing, measured) }];
 }
 
-/** None for a date that has passed; a date beyond a year is beyond the forecast. */
+/** Empty for a past date. A date beyond a year is outside the forecast. */
 function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, targetDate } = goal;
   if (!isSet || onTrack || isOver(targetDate, now)) return [];
@@ -96,7 +97,6 @@ function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'GOAL_GAP', skillId: null, text }];
 }
 
-/** A skill, what its state calls for, and the points per hour of doing so. */
 export type Judged = ReturnType<typeof judge>;
 
 export function judge(view: SkillView, context: SkillContext & Pick<StudyContext, 'measures'>) {
@@ -128,9 +128,9 @@ function isSlow({ pace }: SkillState, mastery: number): boolean {
 const highest = (judged: readonly Judged[]): Judged | null =>
   judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
 
-/** Advice on the judged skills, but for mastered ones, which call for another skill. */
+/** Mastered skills are left out: `ready` handles them. */
 function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAdvice[] {
-  // A review is no practice: a few answers bring back what was there.
+  // A review needs few answers, so it does not compete with practice.
   const top = highest(judged.filter(({ code }) => code !== 'REVIEW_DUE'));
   return judged.flatMap((one) => {
     const { code, gain, view } = one;
@@ -170,7 +170,7 @@ function stateText(
   }
 }
 
-/** Whole points per hour; null where there are none, or the section has too few answers. */
+/** Points per hour; null if zero, or if the section has too few answers. */
 function pointsOf(gain: number, of: Section | null, { measures }: StudyContext): number | null {
   const isKnown = sections.every(
     (section) =>
@@ -180,7 +180,7 @@ function pointsOf(gain: number, of: Section | null, { measures }: StudyContext):
   return isKnown && points > 0 ? points : null;
 }
 
-/** The most valuable skill of the section that the tenant has set and the learner has not answered. */
+/** The most valuable skill of the section that is in the catalogue and has no answers. */
 type BestUnseen = (section: Section | null) => Judged | null;
 
 function unseenBy(context: StudyContext): BestUnseen {
@@ -194,7 +194,10 @@ function unseenBy(context: StudyContext): BestUnseen {
   };
 }
 
-/** The catalogue's skills by section, the most valuable first: ranked once, for a catalogue may be large. */
+/**
+ * The catalogue's skills by section, the most valuable first. Computed once per model: a catalogue may be
+ * large.
+ */
 const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[]> => {
   const ranked = Array.from(model.catalogue.entries, ([skillId, { section, weight }]) => {
     const skill = skillModelOf(model, skillId);
@@ -205,7 +208,7 @@ const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[
   return { math: idsOf('math'), rw: idsOf('rw'), none: idsOf(null) };
 });
 
-/** To the most valuable skill without an answer, where less than half of the section is covered. */
+/** Advises the most valuable skill without answers if less than half of the section is covered. */
 function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen): SkillAdvice[] {
   const { seenWeight, knownWeight } = context.measures[section];
   const unseen = seenWeight / knownWeight >= studyModel.coverage ? null : bestUnseen(section);
@@ -216,7 +219,7 @@ function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen
   return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
 }
 
-/** The mastered skill that was practised last of those with another to move on to. */
+/** The mastered skill practised last that has a skill to move on to. */
 function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
   for (const { view, gain } of lastMastered(judged)) {
     const { section } = view.placement;
@@ -233,7 +236,7 @@ function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: Bes
   return [];
 }
 
-/** The mastered skill of each section that was practised last, of several the first by id; the latest first. */
+/** The mastered skill practised last of each section, newest first; ties by id. */
 function lastMastered(judged: readonly Judged[]): Judged[] {
   const mastered = judged.filter(({ code }) => code === 'READY').sort(byLastAttempt);
   const ofSection = (section: Section | null) =>

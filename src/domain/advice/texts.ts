@@ -1,4 +1,4 @@
-/** Texts of recommendations by language, at most 200 characters with names. No text promises anything. */
+/** Texts of recommendations by language, at most 200 characters. They promise nothing. */
 
 import type { PerSection, Section } from '../base/common.js';
 import { adviceModel } from '../base/params.js';
@@ -10,15 +10,15 @@ export type Locale = (typeof locales)[number];
 interface WeakSkillFigures {
   readonly section: Section | null;
   readonly isTop: boolean;
-  /** Points per hour, whole, 1 or more; null where too little is known. */
+  /** Points per hour, 1 or more; null if unknown. */
   readonly points: number | null;
 }
 
-/** A goal that is not reached in time; without a date, within a year. */
+/** A goal that is not reached in time (by its date, or within a year). */
 export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
   Pick<LearnerForecast, 'neededRate'>;
 
-/** Of a question that may be asked next: chance of a right answer and the one aimed at, in percent, 1 to 99. */
+/** Percentages, 1 to 99. */
 interface NextItemFigures {
   readonly chance: number;
   readonly target: number;
@@ -35,7 +35,7 @@ const chanceOf = (percent: number): string => `about ${percent}% chance of a rig
 const onSkill = {
   PLATEAU: (skill: string, attempts: number) =>
     `Change approach on ${skill}: ${attempts} recent attempts brought little progress. Study a worked example, then try easier questions.`,
-  // The difference alone: confidence and accuracy are not kept apart.
+  // Only the difference is stored.
   OVERCONFIDENT: (skill: string, points: number) =>
     `Slow down on ${skill}: your confidence is ${points} percentage points ahead of your accuracy.`,
   RAPID: (skill: string, seconds: number) =>
@@ -104,7 +104,7 @@ export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
 
 const { maxLength } = adviceModel;
 
-/** At most 200 characters: names are cut, whole characters at a time; each has an equal part of the room. */
+/** Shortens names by whole characters so that the text has at most 200. Each name gets an equal share. */
 export function withNames(text: (...names: string[]) => string, ...names: string[]): string {
   const whole = text(...names);
   if (whole.length <= maxLength) return whole;

@@ -27,8 +27,8 @@ export interface AnswerEffect extends AnswerStates {
 }
 
 /**
- * Applies one answer to a learner's states. Pure: the same answers under the same conditions in the same order give the
- * same states bit for bit, which a rebuild rests on. A late answer counts on arrival: the skill's clock never runs back.
+ * Applies one answer to a learner's states. Deterministic bit for bit: a rebuild depends on it. A late answer
+ * counts on arrival; the skill's clock never goes back.
  */
 export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Conditions): AnswerEffect {
   const { learner, skill, item } = states;
@@ -56,7 +56,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   };
 }
 
-/** States are written out field by field: copying by spread takes ten times as long (bench/micro). */
+/** Written field by field: object spread is about ten times slower. */
 function traceSkill(
   skill: SkillState,
   answer: Answer,
@@ -90,7 +90,7 @@ function traceSkill(
   };
 }
 
-/** Whether enough answers on average questions were expected to be right before this answer. */
+/** Whether enough answers to average questions were expected to be right before this one. */
 const wasAccurate = (conditions: Conditions): boolean =>
   isAccurate(sigmoid(averageLogOdds(conditions)), conditions.parameters);
 
@@ -127,7 +127,7 @@ function countAnswer(
 
 type SkillChange = 'mastery.reached' | 'plateau.detected' | 'plateau.ended';
 
-/** What an answer changes of a skill, for webhooks: at most one event of mastery and one of the plateau. */
+/** For webhooks: at most one event of mastery and one of the plateau. */
 export function changesOf(before: SkillState, after: SkillState): SkillChange[] {
   const changes: SkillChange[] = [];
   if (after.reached && !before.reached) changes.push('mastery.reached');

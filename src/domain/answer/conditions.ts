@@ -15,30 +15,30 @@ import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from
 import { rapidThreshold, type SkillNorm, type SkillTimes, skillNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
-/** Every number that the update takes from outside the learner. All of it stands in the attempt row (ADR 9). */
+/** Every input of the update from outside the learner. All are stored in the attempt row (ADR 9). */
 export interface Conditions {
   readonly parameters: BktParameters;
-  /** Version of the model that brought the parameters; 0 for the defaults. */
+  /** Of the parameters' model; 0 for the defaults. */
   readonly version: number;
   readonly source: ParameterSource;
-  /** Logit shift of guess and slip by the question's difficulty; 0 where none was supplied. */
+  /** Logit shift of guess and slip by the question's difficulty; 0 without one. */
   readonly difficultyShift: number;
-  /** Log-odds of a right answer of a new learner on this skill and item, for the ability filter. */
+  /** For the ability filter: log-odds of a right answer of a new learner on this skill and item. */
   readonly abilityOffset: number;
-  /** The item's own term in the log-odds of `pCorrect`, learned online; 0 where it is not known. */
+  /** The item's term in the log-odds of `pCorrect`, learned online; 0 if unknown. */
   readonly itemDifficulty: number;
   readonly rapidSeconds: number;
   readonly norm: SkillNorm;
   readonly pCorrect: number;
   readonly section: Section | null;
   readonly weight: number;
-  /** Mean mastery at the close of the last day with answers, where this answer closes it; else null. */
+  /** Mean mastery at the end of the previous day with answers, if this answer closes it; else null. */
   readonly closedMastery: number | null;
 }
 
 type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
 
-/** Everything is known before the answer. @param item null without one, or where nobody answered it yet */
+/** @param item null without an item id or earlier answers to the item */
 export function conditionsFor(
   model: TenantModel,
   skillId: string,
@@ -69,7 +69,9 @@ export function conditionsFor(
   };
 }
 
-/** The served probability of a counted answer as it would be from these states, with its own shift and item difficulty. */
+/**
+ * Predicts a counted answer again from these states, with the shift and item difficulty it was counted with.
+ */
 export function predictAgain(
   model: TenantModel,
   skillId: string,
@@ -83,16 +85,16 @@ export function predictAgain(
   return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, features);
 }
 
-/** Log-odds of `pCorrect` for an average question: without the item's own term. */
+/** Log-odds of `pCorrect` for an average question. */
 export const averageLogOdds = (of: Conditions): number => logit(of.pCorrect) - of.itemDifficulty;
 
-/** Times stay the same objects from one version of a model to the next. */
+/** Cached: `times` stays the same object in later model versions. */
 const normsOf = onceFor((times: SkillTimes) => ({
   rapidSeconds: rapidThreshold(times),
   norm: skillNorm(times),
 }));
 
-/** One row for all predictions of a thread: each is read before the next is written. */
+/** Reused for all predictions of a thread. */
 const row = new Float64Array(rowWidth);
 
 const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>
@@ -108,7 +110,7 @@ export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: It
   itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction),
 });
 
-/** The next call overwrites the row. */
+/** Returns the shared row: the next call overwrites it. */
 export function featuresOf(
   skill: SkillModel,
   shift: number,

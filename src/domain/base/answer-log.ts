@@ -1,19 +1,17 @@
-/** Answers in columns, as fits and evaluations read them, and the passes over them. */
-
-/** Typed arrays that threads may share, sorted by learner and, within a learner, in the order of the answers. */
+/** Answers in columns that threads may share, by learner and then in order of arrival. */
 export interface AnswerLog {
-  /** Answers of learner l are the places `starts[l]` to `starts[l + 1] - 1`; one entry more than learners. */
+  /** Learner l has the places `starts[l]` to `starts[l + 1] - 1`; one entry more than learners. */
   readonly starts: Uint32Array;
   readonly skill: Uint32Array;
-  /** Index of the item, 1 to items; 0 where none was reported. */
+  /** 1 to `items`; 0 without an item. */
   readonly item: Uint32Array;
-  /** 1 for a right answer, 0 for a wrong one. */
+  /** 1 for right, 0 for wrong. */
   readonly correct: Uint8Array;
-  /** Unix milliseconds; one same value everywhere in a log without times. */
+  /** Unix milliseconds; one constant in a log without times. */
   readonly at: Float64Array;
-  /** Seconds spent, NaN where not reported. */
+  /** NaN if not reported. */
   readonly seconds: Float32Array;
-  /** Question difficulty as supplied, in logits; NaN where not supplied. */
+  /** Logits; NaN if not supplied. */
   readonly difficulty: Float32Array;
   readonly skills: number;
   readonly items: number;
@@ -33,7 +31,7 @@ export function sharedFloats(values: ArrayLike<number>): Float32Array {
   return column;
 }
 
-/** One byte for each learner: 1 for those who take part. */
+/** One byte per learner: 1 if selected. */
 export type Learners = Uint8Array;
 
 export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
@@ -41,7 +39,7 @@ export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts
 export const learnersWhere = (log: AnswerLog, takes: (learner: number) => boolean): Learners =>
   everyone(log).map((_, learner) => (takes(learner) ? 1 : 0));
 
-/** A learner's answers: the places from `start` to `end` - 1. */
+/** A learner's answers: the places from `start` to before `end`. */
 export interface LearnerPlaces {
   readonly learner: number;
   readonly start: number;
@@ -60,7 +58,7 @@ export function* placesByLearner(
   }
 }
 
-/** Places of all answers of these learners, ascending. */
+/** Ascending. */
 export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   const own = [...placesByLearner(log, learners)];
   const places = shared.counts(own.reduce((sum, { start, end }) => sum + end - start, 0));
@@ -69,7 +67,7 @@ export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   return places;
 }
 
-/** The log of these answers alone, in memory of its own; skills and items keep their numbers. @param kept of each learner */
+/** Copies these answers into new memory; skills and items keep their numbers. */
 export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, 'learner'>[]): AnswerLog {
   const starts = shared.counts(kept.length + 1);
   for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;
@@ -95,7 +93,7 @@ export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, '
   };
 }
 
-/** A stable counting sort: places of member m are `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
+/** Stable counting sort: member m has the places `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
 export function sortedBy(members: Uint32Array, size: number, places: Uint32Array) {
   const starts = shared.counts(size + 1);
   for (const place of places) {

@@ -26,16 +26,15 @@ export const logit = (p: number): number => Math.log(p / (1 - p));
 
 export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** Decimals in responses: probabilities have 4, rates 6, indexes and percents 1. */
+/** Decimals in responses: 4 for probabilities, 6 for rates, 1 for indexes and percentages. */
 export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
 export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
 export const round1 = (x: number): number => Math.round(x * 10) / 10;
 
-/** Null, as what is not known, stays so. */
 export const roundKnown = (value: number | null, round = round4): number | null =>
   value === null ? null : round(value);
 
-/** The numbers among the fields of an object with 4 decimals, the rest as it is. */
+/** Rounds the object's numbers to 4 decimals. */
 export const rounded = <Fields extends object>(fields: Fields): Fields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, typeof value === 'number' ? round4(value) : value]),
@@ -43,21 +42,21 @@ export const rounded = <Fields extends object>(fields: Fields): Fields =>
 
 export const dayMs = 86_400_000;
 
-/** UTC month of a time in Unix milliseconds, as 202601. */
+/** UTC month as 202601. */
 export function monthOf(ms: number): number {
   const at = new Date(ms);
   return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
 }
 
-/** The UTC day of a time in Unix milliseconds, as YYYY-MM-DD. */
+/** UTC date as YYYY-MM-DD. */
 export const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** UTC day since 1970 of a time in Unix milliseconds. */
+/** UTC day since 1970. */
 export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
 
 export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
 
-/** `make`, computed once for each object and kept as long as the object lives. */
+/** Caches `make` per object in a WeakMap. */
 export function onceFor<Key extends object, Value extends object>(make: (key: Key) => Value) {
   const known = new WeakMap<Key, Value>();
   return (key: Key): Value => {

@@ -1,7 +1,7 @@
-/** A quadratic inside a box. */
+/** A quadratic function with box constraints. */
 export const newQuadratic = (width: number) => ({
   gradient: new Float64Array(width),
-  /** Symmetric, by rows, with a diagonal above 0. */
+  /** Symmetric, by rows, diagonal above 0. */
   hessian: new Float64Array(width * width),
   low: new Float64Array(width),
   high: new Float64Array(width),
@@ -12,13 +12,13 @@ export type BoxedQuadratic = ReturnType<typeof newQuadratic>;
 
 interface Descent {
   readonly maxRounds: number;
-  /** A round that moves nothing by as much is the last. */
+  /** Stops after a round in which no coordinate moves this far. */
   readonly tolerance: number;
-  /** Keeps a term in place that nothing else holds: is added to the curvature. */
+  /** Added to the curvature, for terms without any. */
   readonly ridge: number;
 }
 
-/** Moves `solution` to the minimum by coordinate descent. */
+/** Minimises by coordinate descent, in place. */
 export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
   const { gradient, hessian, low, high, solution } = problem;
   const width = solution.length;
@@ -39,7 +39,7 @@ export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }
   }
 }
 
-/** Fills the upper half of a symmetric matrix from the lower one. */
+/** Copies the lower triangle to the upper one. */
 export function mirror(matrix: Float64Array, width: number): void {
   for (let i = 0; i < width; i++)
     for (let j = 0; j < i; j++) matrix[j * width + i] = matrix[i * width + j] as number;

@@ -1,14 +1,14 @@
-/** How well probabilities of a right answer predict the answers: discrimination, error and calibration. */
+/** Quality of predicted probabilities: discrimination, error, calibration. */
 
 import { normalQuantile } from './normal.js';
 
-/** Least probability that the log loss takes for what happened, so that one answer costs 13.8 nats at most. */
+/** Probabilities below are clipped, so that one answer costs at most 13.8 nats. */
 export const logLossClip = 1e-6;
 
-/** Equal-width bins of the reliability table and of the calibration error, as in Guo et al. 2017. */
+/** Equal-width bins (Guo et al. 2017). */
 export const reliabilityBins = 15;
 
-/** @param correct 1 for a right answer, 0 for a wrong one @param predictions of a right answer, 0 to 1; at least one */
+/** @param correct 1 for right, 0 for wrong @param predictions 0 to 1; at least one */
 export function measure(correct: Uint8Array, predictions: Float64Array) {
   const answers = correct.length;
   let squares = 0;
@@ -22,7 +22,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
     nats += natsOf(given);
     if (p >= 0.5 === isCorrect) hits++;
   }
-  // Expected calibration error: |mean prediction - share right| of each bin, weighted by answers.
+  // Expected calibration error: |mean prediction - share right| per bin, weighted by answers.
   let weighted = 0;
   for (const bin of reliabilityOf(correct, predictions))
     weighted += bin.answers * Math.abs((bin.predicted ?? 0) - (bin.correct ?? 0));
@@ -30,7 +30,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
     auc: areaUnderCurve(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
-    /** Share of answers on the side of .5 that was predicted; .5 itself predicts a right answer. */
+    /** A prediction of .5 counts as right. */
     accuracy: hits / answers,
     ece: answers === 0 ? 0 : weighted / answers,
   };
@@ -38,7 +38,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
 
 const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
 
-/** Interval of a share right (Wilson 1927). @param answers at least 1 @param level probability */
+/** Wilson interval (1927) of a share. @param answers at least 1 @param level probability */
 export function shareInterval(share: number, answers: number, level = 0.95) {
   const z = normalQuantile((1 + level) / 2);
   const middle = share + (z * z) / (2 * answers);
@@ -47,15 +47,17 @@ export function shareInterval(share: number, answers: number, level = 0.95) {
   return { low: Math.max(0, (middle - reach) / whole), high: Math.min(1, (middle + reach) / whole) };
 }
 
-/** Log loss of one answer. @param correct 1 for a right answer, 0 for a wrong one */
+/** @param correct 1 for right, 0 for wrong */
 export const answerLoss = (pCorrect: number, correct: number): number =>
   natsOf(correct === 1 ? pCorrect : 1 - pCorrect);
 
-/** Mean log loss of answers that were all given the probability `expected`, the `share` of them right. */
+/** Mean log loss of answers predicted as `expected`, of which `share` were right. */
 export const shareLogLoss = (expected: number, share: number): number =>
   share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 
-/** Probability that a right answer had the higher prediction than a wrong one; null where all are alike. */
+/**
+ * Probability that a right answer had a higher prediction than a wrong one; null if all answers are equal.
+ */
 export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {
   const right = sortedWhere(correct, predictions, 1);
   const wrong = sortedWhere(correct, predictions, 0);
@@ -74,7 +76,7 @@ export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): 
 const sortedWhere = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
   predictions.filter((_, i) => correct[i] === value).sort();
 
-/** Answers by prediction, in bins with their lower bounds, with means of predictions and answers, null in an empty bin. */
+/** Bins by prediction; means are null in an empty bin. */
 export function reliabilityOf(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
   const answers = new Float64Array(bins);
   const predicted = new Float64Array(bins);

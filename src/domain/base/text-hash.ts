@@ -1,12 +1,12 @@
-/** Short numbers that stand for ids where a learner's record has no room for their texts. */
+/** 32-bit keys for ids, to keep learner records small. */
 
-/** Of the lane that keys are; a fit takes the keys of items from the first bytes of their hashes. */
+/** Seed of keys. A fit reads item keys from the first bytes of their hashes. */
 export const keySeed = 0x9747b28c;
 
-/** Key of a skill or item, 1 to 2^32 - 1 (0: none). Collisions are rare and only blur a prediction. */
+/** 1 to 2^32 - 1 (0: none). Collisions are rare and only blur a prediction. */
 export const keyOf = (id: string): number => hashLane(id, keySeed) || 1;
 
-/** A murmur3-like 32-bit hash of UTF-16 code units, 0 to 2^32 - 1. Must never change: it is stored. */
+/** Murmur3-like hash of UTF-16 code units, 0 to 2^32 - 1. Stored: never change it. */
 export function hashLane(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) {
@@ -18,7 +18,7 @@ export function hashLane(text: string, seed: number): number {
   return mixBits(hash ^ text.length) >>> 0;
 }
 
-/** The finaliser of MurmurHash3, for whole numbers of 32 bits. */
+/** Finaliser of MurmurHash3 for 32-bit integers. */
 export function mixBits(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

@@ -8,17 +8,15 @@ import {
 } from '../base/params.js';
 import { mostForget, pStar } from '../tracing/bkt.js';
 
-/** What a tenant says of its skills: names, sections, weights, and parameters set by hand. */
-
 export interface SkillEntry {
   readonly name: string | null;
-  /** Null: counts half in each. */
+  /** Null: half in each section. */
   readonly section: Section | null;
-  /** Of the skill within its section, above 0. */
+  /** Within the section, above 0. */
   readonly weight: number;
-  /** Set by hand, which fits do not change; null: fitted ones, or the defaults. */
+  /** Set manually and never changed by fits; null: fitted or default. */
   readonly parameters: BktParameters | null;
-  /** Number of the change of the tenant's catalogue that brought the entry, from 1. */
+  /** Catalogue revision that changed the entry, from 1. */
   readonly revision: number;
   readonly updatedAt: number;
 }
@@ -27,7 +25,7 @@ export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
 const unplaced: Placement = { section: null, weight: 1 };
 
-/** Skills of one section: how many, and their weights together; one without a section counts half in each. */
+/** A skill without a section counts half in each. */
 export interface SectionTotals {
   readonly skills: number;
   readonly weight: number;
@@ -36,7 +34,7 @@ export interface SectionTotals {
 export interface Catalogue {
   readonly revision: number;
   readonly entries: ReadonlyMap<string, SkillEntry>;
-  /** `placed`: skills that were given to this very section. */
+  /** `placed`: skills assigned to this section only. */
   readonly totals: PerSection<SectionTotals & { readonly placed: number }>;
 }
 
@@ -59,13 +57,13 @@ export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
 export const placementOf = ({ entries }: Catalogue, skillId: string): Placement =>
   entries.get(skillId) ?? unplaced;
 
-/** How much of an answer on the skill belongs to the section: all, half or nothing. */
+/** Share of an answer on the skill that belongs to the section: 1, 0.5 or 0. */
 export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): number {
   if (section === null) return 1 / sections.length;
   return section === of ? 1 : 0;
 }
 
-/** Skills that the tenant knows. Without a catalogue they weigh at least `leastSkills` in a section. */
+/** If the catalogue places no skill in the section, its weight is at least `leastSkills`. */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
   const { skills, weight, placed } = totals[section];
@@ -77,10 +75,10 @@ export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'par
 
 export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
 
-/** Sums of decimals are off by less. */
+/** Rounding of decimal sums. */
 const tolerance = 1e-9;
 
-/** Why parameters cannot be served, or null: right answers must lead to mastery, wrong ones away from it. */
+/** Why parameters are rejected, or null: right answers must lead to mastery, wrong ones must not. */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {
@@ -101,5 +99,5 @@ export function misfitOf(
   return { parameter: 'pForget', message: `must be at most ${decimal(forget)}: ${reason}` };
 }
 
-/** Cut to 4 decimals, so that the bound in the message is allowed. */
+/** Rounds down to 4 decimals, so that the limit in the message is valid. */
 const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

@@ -12,13 +12,15 @@ import { type Related, unrelated } from '../prediction/related.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
-/** The built-in defaults, the shrunk mean of the tenant's fitted skills, a fit of the skill, or a person. */
+/**
+ * default: built in; prior: mean of the tenant's fitted skills; fitted: for this skill; manual: catalogue.
+ */
 export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
 
 export interface SkillParameters {
   readonly parameters: BktParameters;
   readonly source: ParameterSource;
-  /** Of the model that brought them, 0 for the defaults; set by hand: revision of the catalogue. */
+  /** Model version, 0 for the defaults; for manual parameters the catalogue revision. */
   readonly version: number;
   readonly fittedAt: string | null;
 }
@@ -31,26 +33,26 @@ export const defaultSkillParameters: SkillParameters = {
 };
 
 export interface SkillModel extends SkillParameters {
-  /** What the fit rested on; 0 where there was none. */
+  /** Data of the fit; 0 without one. */
   readonly learners: number;
   readonly answers: number;
-  /** Mean of the supplied question difficulties, which are centred by it. */
+  /** Mean of the supplied question difficulties. */
   readonly difficultyMean: number;
   readonly times: SkillTimes;
-  /** Terms of the served probability: intercept and slopes (prediction/model.ts). */
+  /** Terms of the served probability (prediction/model.ts). */
   readonly terms: readonly number[];
-  /** Terms with other skills, by their keys. */
+  /** By the keys of other skills. */
   readonly related: Related;
-  /** Part of the offset of the ability filter: how much easier the skill is than the mean, logits. */
+  /** For the ability filter: how much easier than the mean skill, logits. */
   readonly abilityOffset: number;
 }
 
-/** What is known of one item: its answers so far, and what the last fit found; zeros where it found nothing. */
+/** Counters, and terms of the last fit; zeros without one. */
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
-  /** Terms with items that were answered before it, by their keys. */
+  /** By the keys of items answered before it. */
   readonly before: Related;
-  /** Part of the offset of the ability filter: how much easier the item is than its skill, logits. */
+  /** For the ability filter: how much easier than its skill, logits. */
   readonly abilityOffset: number;
 }
 
@@ -58,16 +60,16 @@ export interface TenantModel {
   readonly version: number;
   /** RFC 3339; null before the first fit. */
   readonly fittedAt: string | null;
-  /** Mean of the tenant's fitted skills, for skills without a fit of their own; null below five fitted skills. */
+  /** Mean of the fitted skills, for skills without a fit; null below five fitted skills. */
   readonly prior: BktParameters | null;
-  /** k of the logit shift by question difficulty. */
+  /** Factor k of the logit shift by question difficulty. */
   readonly difficultyScale: number;
   readonly skills: ReadonlyMap<string, SkillModel>;
   readonly prediction: PredictionModel;
-  /** Log-odds of a right answer of a new learner on a mean skill, for the ability filter. */
+  /** For the ability filter: log-odds of a right answer of a new learner on the mean skill. */
   readonly abilityOffset: number;
   readonly accuracy: AccuracyModel;
-  /** What the tenant itself says of its skills; no part of the version, and empty in a fit. */
+  /** Not part of the version; empty in a fit. */
   readonly catalogue: Catalogue;
 }
 
@@ -83,7 +85,7 @@ export const unfittedModel: TenantModel = {
   catalogue: emptyCatalogue,
 };
 
-/** What a skill is served with: its own model, or the tenant's prior, or the defaults. */
+/** The parameters of the catalogue, else of the skill's fit, the tenant's prior or the defaults. */
 export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
   const skill = model.skills.get(skillId) ?? unknownSkill(model);
   const set = model.catalogue.entries.get(skillId);
