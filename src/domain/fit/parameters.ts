@@ -1,4 +1,4 @@
-/** The BKT part of a fit: solution times, options, parameters, and which of them may replace those in force. */
+/** The BKT part of a fit, and which parameters replace the current ones. */
 
 import { type BktParameters, defaultParameters, fitModel } from '../base/params.js';
 import {
@@ -14,7 +14,7 @@ import type { Comparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
 import { type FitWork, inRanges } from './stages.js';
 
-/** @returns the model in force with the parameters that passed, the skills' reports, and a comparison over all skills */
+/** @returns the current model with the accepted parameters, reports per skill, and the overall comparison */
 export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
   onStep('solution times');
@@ -47,7 +47,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
   });
 }
 
-/** Judges each skill, cold ones by the prior. Skills without held-out answers are published. */
+/** Judges cold skills by the prior. Skills without held-out answers are published. */
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,
@@ -60,7 +60,7 @@ async function judgeParameters(
   const candidate = { skills: fit.skills, difficultyScale };
   const before = tracedBy(current, skillIds);
   const losses = await compare(candidate, before);
-  // Every skill with the new prior against every skill with what cold ones have now.
+  // All skills with the new prior, against all with the current one.
   const alike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
     ...rules,
     skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
@@ -71,7 +71,7 @@ async function judgeParameters(
     const own = guard(work, skillId, fit.skills[k] as SkillFit, losses[k] as Comparison, cold);
     return { ...own, model: { ...own.model, times: times[k] ?? noTimes } };
   });
-  // Skills that had no answer in this fit stay as they were.
+  // Skills without answers in this fit do not change.
   const skillsWith = (own: readonly GuardedSkill[]) =>
     new Map([...current.skills, ...own.map(({ skillId, model }) => [skillId, model] as const)]);
   const fitted = [...skillsWith(guarded).values()].filter(({ source }) => source === 'fitted').length;
@@ -111,13 +111,13 @@ function poolLosses(losses: readonly Comparison[]): Comparison {
   return { answers, oldLogLoss: mean('oldLogLoss'), newLogLoss: mean('newLogLoss') };
 }
 
-/** Held-out log loss gets worse by no more than the slack, or is not known. A loss that is no number is worse. */
+/** Rejects NaN too. */
 export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers'>): boolean =>
   (newLogLoss ?? 0) - (oldLogLoss ?? 0) <= fitModel.heldOutSlack;
 
 type GuardedSkill = ReturnType<typeof guard>;
 
-/** @returns what the skill is served with, and why not with what was fitted; empty where it is */
+/** @returns the served model; `reason` is empty if it has the fitted parameters */
 function guard(
   { current, version, fittedAt }: FitWork,
   skillId: string,
@@ -126,13 +126,13 @@ function guard(
   cold: Comparison,
 ) {
   const old = skillModelOf(current, skillId);
-  // Without a fit of its own, neither in force nor now.
+  // Without a fit before and now.
   const isCold = fitted.source === 'prior' && ['default', 'prior'].includes(old.source);
   const reason = heldBackBecause(old, fitted, isCold ? cold : loss);
   const { parameters, source, difficultyMean, learners, observations } = fitted;
   const fresh = source === 'default' ? defaultSkillParameters : { parameters, source, version, fittedAt };
   const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
-  // Where the served probability was never fitted, it starts from BKT's own.
+  // A served probability that was never fitted starts from BKT's.
   const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
   const model: SkillModel = { ...served, learners, answers: observations, terms };
   return { skillId, model, reason };
@@ -146,7 +146,7 @@ function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: Comparison
   return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
-/** The contract: where fewer than five skills are fitted, a skill without a fit has the defaults. */
+/** By contract, below five fitted skills a skill without a fit has the defaults. */
 function withoutPrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   return {

@@ -1,4 +1,6 @@
-/** The heavy steps of a fit: pure, with plain data in and out, so that any may run in another thread over shared columns. */
+/**
+ * Heavy steps of a fit. Pure functions of plain data, so that other threads can run them on shared columns.
+ */
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -69,17 +71,17 @@ export interface StageRunner {
   readonly threads: number;
 }
 
-/** The table once more, in the form in which the compiler ties a name to its arguments. */
+/** Typed so that the compiler connects a name with its arguments. */
 const byName: {
   [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
 } = fitStages;
 
 export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
 
-/** Ranges for each thread: several, because skills and learners differ in size. */
+/** Several, because skills and learners differ in size. */
 const rangesPerThread = 4;
 
-/** Runs something for ranges of about the same size, side by side. @param starts where each member begins, and the end */
+/** Runs ranges of similar size in parallel. @param starts of each member, and the end */
 export function inRanges<Result>(
   { threads }: StageRunner,
   starts: Uint32Array,
@@ -100,14 +102,14 @@ export function inRanges<Result>(
 
 export interface FitInput {
   readonly log: AnswerLog;
-  /** By skill index. */
+  /** By index. */
   readonly skillIds: readonly string[];
-  /** Those whom the fit sees; it is judged by the others. */
+  /** The others judge the fit. */
   readonly training: Learners;
-  /** In force, which the new one has to hold its own against; items null where no fit found any. */
+  /** The new model must not be worse. Items are null without an earlier fit. */
   readonly current: TenantModel;
   readonly currentItems?: ItemFigures | null;
-  /** Number of the new model, and its time, RFC 3339. */
+  /** `fittedAt` is RFC 3339. */
   readonly version: number;
   readonly fittedAt: string;
 }

@@ -1,4 +1,4 @@
-/** The fit of one tenant. It publishes what held-out learners judged, not a fit on all learners. */
+/** Publishes the fit that held-out learners judged, not a second fit on all learners. */
 
 import {
   everyone,
@@ -33,14 +33,14 @@ import { type FitInput, type FitWork, inRanges, type StageRunner } from './stage
 
 const { fit: rules } = predictionModel;
 
-/** Learners who are not held out. @param hashes one per learner, evenly over 0 to 2^32 - 1, the same in every fit */
+/** Training learners. @param hashes uniform over 0 to 2^32 - 1 and equal in every fit */
 export function holdOut(hashes: Uint32Array): Learners {
   const training = shared.bytes(hashes.length);
   training.set(hashes.map((hash) => (hash / 2 ** 32 < fitModel.heldOutShare ? 0 : 1)));
   return training;
 }
 
-/** @returns model and items as they are to be published, items null: those in force go on; whether anything is to be */
+/** @returns items null: the current ones stay; `changed`: whether to publish */
 export async function fitTenant(
   input: FitInput,
   stages: StageRunner,
@@ -78,15 +78,15 @@ export async function fitTenant(
 export type FittedModel = Awaited<ReturnType<typeof fitTenant>>;
 
 export type FitReport = FittedModel['report'] & {
-  /** One learner in so many was read. */
+  /** One of so many learners was read. */
   readonly sampledOneIn: number;
   readonly seconds: number;
 };
 
 /**
- * Where the new weights do worse than what is in force, the old ones are tried with the new parameters of BKT, which
- * `base` has; where those do worse too, nothing changes. The store is left as replayed by the offsets that will be served.
- * @returns items null: those of the model in force go on; whether the parameters of BKT in the model are the new ones
+ * If the new weights are worse than the current ones, tries the old weights with the new BKT parameters of
+ * `base`; if these are worse too, nothing changes. Leaves the store replayed with the offsets that will be
+ * served. @returns items null: the current ones stay; whether the model has the new BKT parameters
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
@@ -110,7 +110,7 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
 }
 
-/** Replays the log as the model serves it, with the items' figures in force. @returns held-out loss */
+/** Replays the log as served, with the current items. @returns held-out loss */
 async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number | null> {
   const { skillIds, log, currentItems } = work;
   const skills = skillIds.map((skillId) => skillModelOf(model, skillId));
@@ -133,7 +133,7 @@ async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore
 async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, training, skillIds, stages } = work;
   const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
-  // As they are served: item figures have single precision.
+  // Item figures are served in single precision.
   const offsets = { ...found, items: sharedFloats(found.items) };
   await replay(work, base, offsets, store);
   const { parts, calibration, tried } = await chooseParts(work, store, found.itemVariance);
@@ -167,17 +167,16 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   };
 }
 
-/** Cross-fit log loss on the training learners with and without a part of the served probability. */
+/** Cross-fit log loss on the training learners. */
 export interface TriedPart {
   readonly part: PartName;
-  /** That the losses are over. */
   readonly answers: number;
   readonly without: number;
   readonly with: number;
   readonly published: boolean;
 }
 
-/** Part by part, those with which learners whom a fit did not see are predicted better. */
+/** Adds part by part if it improves the prediction of unseen learners. */
 async function chooseParts(
   { log, training, stages, onStep }: FitWork,
   store: FeatureStore,
@@ -222,7 +221,7 @@ function replay(work: FitWork, model: TenantModel, offsets: AbilityOffsets, stor
   );
 }
 
-/** After the replay: the held-out loss, with items as the training learners' answers leave them. */
+/** After the replay: held-out loss with item counters of the training learners. */
 async function judge(
   work: FitWork,
   prediction: FittedPrediction,
@@ -246,7 +245,7 @@ function withTerms(
   for (const [k, skillId] of skillIds.entries()) {
     const terms = Array.from(skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount), round4);
     const abilityOffset = offsets.skills[k] ?? 0;
-    // The log numbers skills from 1. Four decimals are enough, and a third of the text.
+    // The log numbers skills from 1. Four decimals suffice in a third of the text.
     const related = relatedByKeys(
       relatedAt(pairs, k),
       skillPairTerms,

@@ -1,6 +1,6 @@
 /**
  * Corrections by history and horizon (split-conformal prediction: Papadopoulos et al. 2002; Lei et al. 2018).
- * Each cell of the grid is fitted on the deviations around it (a tent-shaped kernel), from coarse to fine.
+ * Each cell is fitted on the deviations around it (a tent-shaped kernel), from coarse to fine groups.
  */
 
 import { clamp } from '../../base/common.js';
@@ -25,10 +25,10 @@ const { fit: rules } = accuracyConstants;
 type Grid = Omit<Surface, 'cells'>;
 type Widths = Pick<Correction, 'below' | 'above'>;
 
-/** Widths and factors depend on each other: a few rounds of both, widths last. */
+/** Widths and factors depend on each other. */
 const rounds = 2;
 
-/** @param observed in the order of learners */
+/** @param observed by learner */
 export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Surface {
   const grid = {
     histories: historyBands.map(({ middle }) => Math.log1p(middle)),
@@ -62,7 +62,7 @@ export function calibrate(model: AccuracyModel, observed: readonly Observation[]
 
 type Deviation = ReturnType<typeof deviationOf>;
 
-/** How far what came out is from what was expected, on the stabilised scale, and what variance is expected of it. */
+/** Deviation on the stabilised scale, and its expected variance. */
 const deviationOf = (
   { variance }: AccuracyModel,
   grid: Grid,
@@ -77,7 +77,7 @@ const deviationOf = (
 
 type Groups = ReturnType<typeof groupsOf>;
 
-/** Cells taken together: which they are in, and the weight and the number of learners in each. */
+/** Weight and number of learners per group of cells. */
 function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell: number) => number) {
   const weights = new Float64Array(size);
   const learners = new Float64Array(size);
@@ -95,7 +95,7 @@ function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell
   return { groupOf, weights, learners };
 }
 
-/** Of each group and each share the value below which so much of its weight lies; NaN without any. */
+/** Per group and share, the value below which this share of its weight lies; NaN for an empty group. */
 function quantiles(
   deviations: readonly Deviation[],
   values: Float64Array,
@@ -120,7 +120,7 @@ function quantiles(
   return found;
 }
 
-/** Places by value in single precision, ties by place. Five times as fast as a sort with a comparator. */
+/** Places by value in single precision, then by place. Much faster than a sort with a comparator. */
 function ascending(values: Float64Array): Uint32Array {
   const bits = new Uint32Array(Float32Array.from(values).buffer);
   const keys = new BigUint64Array(values.length);
@@ -128,14 +128,14 @@ function ascending(values: Float64Array): Uint32Array {
   for (let place = 0; place < bits.length; place++) {
     const own = bits[place] as number;
     halves[2 * place] = place;
-    // Bits of floats order as whole numbers do, negative ones the other way round and above all others.
+    // Float bits order as integers; negative ones in reverse, and above the positive ones.
     halves[2 * place + 1] = own >>> 31 === 1 ? ~own : own | 0x80000000;
   }
   keys.sort();
   return halves.filter((_, i) => i % 2 === 0);
 }
 
-/** Sums of weights in another order differ by less. */
+/** Tolerance for sums in another order. */
 const rounding = 1e-6;
 
 const scaledBy = (deviations: readonly Deviation[], factors: readonly number[]) => ({
@@ -151,7 +151,7 @@ const latentVariance = ({ latent, around }: Deviation, factors: readonly number[
 
 const tails = widthLevels.map((level) => (1 - level) / 2);
 
-/** Each group's quantiles by tail, shrunk to their start: by half with `tailLearners` in the tail. */
+/** Quantiles per group and tail, shrunk to the start: half with `tailLearners` in the tail. */
 function widthsOf(
   { deviations, values }: ReturnType<typeof scaledBy>,
   groups: Groups,
@@ -184,7 +184,7 @@ const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
-/** Multiplies factors until the level's share of deviations lies inside; small groups shrink to 1. */
+/** Scales factors until the level's share of deviations is inside; small groups shrink to 1. */
 function refined(
   deviations: readonly Deviation[],
   factors: readonly number[],

@@ -1,4 +1,4 @@
-/** Moments of learners, and what came after: what forecasts are fitted on and measured by. */
+/** Cases on which forecasts are fitted and measured. */
 
 import {
   type AnswerLog,
@@ -14,17 +14,16 @@ import { columnOf, rowWidth } from '../../prediction/features.js';
 import { shareAfter } from '../../tracing/trend.js';
 import type { FeatureStore } from '../prediction/replay.js';
 
-/** A learner (index in the log) after so many answers, and the answers inside the horizon from then on. */
+/** A learner after `history` answers, and the answers inside the horizon. */
 export interface AccuracyCase {
   readonly learner: number;
-  /** Answers so far: the first answer of the horizon is this place of the learner's, from 0. */
   readonly history: number;
   readonly horizon: number;
-  /** How much of the horizon the log has: days end with its last answer of all. */
+  /** Part of the horizon covered by the log, which ends with its last answer. */
   readonly span: number;
-  /** Time of the last answer before, Unix milliseconds. */
+  /** Of the previous answer, Unix milliseconds. */
   readonly at: number;
-  /** Answers inside the horizon, and the right ones of them. */
+  /** Inside the horizon. */
   readonly answers: number;
   readonly right: number;
 }
@@ -32,14 +31,14 @@ export interface AccuracyCase {
 export type TracedCase = AccuracyCase & AccuracySubject;
 export type Observation = AccuracyCase & { readonly expected: number };
 
-/** Days where any learner's answers differ in time, else answers. */
+/** Days if any learner's answers differ in time. */
 export const unitOf = (log: AnswerLog): HorizonUnit =>
   [...placesByLearner(log, everyone(log))].some((own) => isTimed(log, own)) ? 'days' : 'answers';
 
 const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
   end > start && (at[end - 1] as number) > (at[start] as number);
 
-/** Milliseconds after which the past tells of the future: the shortest horizon is over. */
+/** Milliseconds until the shortest horizon has ended. */
 export const leastPast = constants.horizons.days[0] * dayMs;
 
 const { from: lowestCuts, perDoubling } = constants.cuts;
@@ -51,8 +50,8 @@ const laterCuts: ReadonlySet<number> = new Set(
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
 /**
- * All cases of learners, in the order of the log. In days, a horizon begins with the answer before the cut
- * and may end after the log. @param before the log as of this time, Unix milliseconds; only for days
+ * In the order of the log. In days, a horizon begins with the answer before the cut and may end after the
+ * log. @param before Unix milliseconds: only answers before it count; only for days
  */
 export function accuracyCases(
   log: AnswerLog,
@@ -88,7 +87,7 @@ export function accuracyCases(
   return cases;
 }
 
-/** The cases with the figures that serving had at the moment: those that the next answer was predicted from. */
+/** Adds the figures that serving had when it predicted the next answer. */
 export function tracedCases(
   log: AnswerLog,
   unit: HorizonUnit,

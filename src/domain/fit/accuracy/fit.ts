@@ -1,4 +1,3 @@
-/** Fits the forecast of the share of right answers: expected share, variance by moments, then widths. */
 import type { AnswerLog, Learners } from '../../base/answer-log.js';
 import { clamp, sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
@@ -26,13 +25,13 @@ import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } fro
 
 const { fit: rules } = constants;
 
-/** What was known at a time, Unix milliseconds: the cases that had begun, with what had come out of them by then. */
+/** The cases begun before a time (Unix milliseconds), with their outcomes by then. */
 export interface Past {
   readonly at: number;
   readonly cases: readonly TracedCase[];
 }
 
-/** Deterministic. @param pasts ascending by time @returns null for too few cases or learners */
+/** Deterministic. @param pasts ascending @returns null for too few cases or learners */
 export function fitAccuracy(
   cases: readonly TracedCase[],
   unit: HorizonUnit,
@@ -50,7 +49,7 @@ export function fitAccuracy(
   return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
 
-/** Each case against a fit that does not know its outcome: on its latest past, else on other learners. */
+/** Predicts each case by a fit without its outcome: on the latest past, else on other learners. */
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
@@ -83,7 +82,6 @@ function observe(
 
 const judgedLevel = 0.8;
 
-/** Mean log loss of single answers over the cases, and the share of cases inside the 80 % interval. */
 export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
   let inside = 0;
@@ -100,7 +98,7 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
 
 type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
 
-/** Fits on the training learners, judges by the others. The report's `reason` is empty if published. */
+/** Fits on the training learners and judges by the others. `reason` is empty if published. */
 export function fitJudgedAccuracy(
   log: AnswerLog,
   training: Learners,
@@ -116,7 +114,7 @@ export function fitJudgedAccuracy(
   }));
   const fitted = fitAccuracy(known, unit, pasts);
   const cases = tracedCases(log, unit, heldOut, store);
-  // Figures from before a fit are rough enough for either unit.
+  // The start figures serve both units.
   const inForce = current.cases === 0 ? { ...current, unit } : current;
   const before = cases.length > 0 && inForce.unit === unit ? judgeAccuracy(inForce, cases) : null;
   const after = cases.length > 0 && fitted !== null ? judgeAccuracy(fitted, cases) : null;
@@ -138,7 +136,7 @@ export function fitJudgedAccuracy(
 
 export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
-/** Empty where nothing speaks against the new figures, or none can be compared. A loss that is no number is worse. */
+/** Empty if the new figures are no worse, or nothing can be compared. A loss of NaN is worse. */
 function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
   if (after === null || before === null) return '';
   if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
@@ -147,7 +145,7 @@ function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null):
   return miscalibration(after) <= miscalibration(before) ? '' : 'held-out coverage is worse';
 }
 
-/** Times by which so much of all moments lay behind; none in answers. */
+/** Cut times by `rules.pasts`; none in answers. */
 export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): number[] {
   if (unit === 'answers') return [];
   const times = Float64Array.from(cases, ({ at }) => at).sort();
@@ -159,7 +157,7 @@ export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): numb
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
-/** Bias and trend may have any sign. Their ridge is small: it only bounds them on logs without information. */
+/** Bias and trend may have any sign. Their small ridge bounds them on logs without information. */
 const free = 2;
 const freeRidge = 0.01;
 const width = free + 2 * figureCount;
@@ -167,7 +165,6 @@ const maxSteps = 25;
 const tolerance = 1e-6;
 const descent = { maxRounds: 2000, tolerance: 1e-9, ridge: 1e-9 };
 
-/** Figures of cases, a row each, and the shares that came out; some may be left out. */
 interface CaseRows {
   readonly rows: Float64Array;
   readonly shares: Float64Array;
@@ -180,7 +177,7 @@ function rowsOf(cases: readonly TracedCase[], mean: number): CaseRows {
   return { rows, shares: Float64Array.from(cases, ({ right, answers }) => right / answers) };
 }
 
-/** Newton's method on the log loss of the shares, drawn towards the figures before a fit. */
+/** Newton's method on the log loss of the shares, drawn to the start figures. */
 function fitExpected(
   from: AccuracyModel,
   { rows, shares, takesPart = () => true }: CaseRows,
@@ -233,7 +230,7 @@ function addCase(
 function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: number): number[] {
   const { gradient, hessian, solution, low } = problem;
   for (let j = 0; j < width; j++) {
-    // In proportion to the cases' information about the coefficient, whatever its figure's scale.
+    // In proportion to the information about the coefficient, whatever its scale.
     const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
     gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
     hessian[j * width + j] = (hessian[j * width + j] as number) + own;
@@ -244,7 +241,7 @@ function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: numbe
   return lowestPoint(problem);
 }
 
-/** Without upper bounds; the lower ones are 0 unless set. */
+/** Lower bounds are 0 unless set. */
 function lowestPoint(problem: BoxedQuadratic): number[] {
   problem.high.fill(Number.POSITIVE_INFINITY);
   descend(problem, descent);
@@ -254,7 +251,7 @@ function lowestPoint(problem: BoxedQuadratic): number[] {
 const varianceRounds = 3;
 const startVariance = 0.02;
 
-/** Parts of the variance, none negative, by weighted least squares of deviations less answer chance. */
+/** Non-negative variance parts by weighted least squares of deviations minus answer chance. */
 function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, span, answers, right }) => ({
     parts: varianceParts(expected, history, span),
@@ -264,7 +261,7 @@ function fitVariance(observed: readonly Observation[]): number[] {
   const size = variancePartCount;
   let variance: number[] = new Array(size).fill(startVariance / size);
   for (let round = 0; round < varianceRounds; round++) {
-    // The search begins at 0, where the gradient is.
+    // The search starts at 0, where the gradient is taken.
     const problem = newQuadratic(size);
     const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {

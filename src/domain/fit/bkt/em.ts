@@ -1,4 +1,4 @@
-/** Expectation maximisation of one skill's parameters: forward filter and backward smoother over its tree, and the M-step. */
+/** Expectation maximisation of one skill's parameters over its answer tree. */
 
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import {
@@ -14,17 +14,17 @@ import { faded, mostForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 
 export const newWorkspace = (nodes: number) => ({
-  /** Probability of mastery before the answer; after the backward pass the sequences expected to be mastered. */
+  /** Probability of mastery before the answer; after the backward pass, expected mastered sequences. */
   before: new Float64Array(nodes),
   after: new Float64Array(nodes),
-  /** Messages from the next attempts, for mastery and for no mastery; all 0 between passes. */
+  /** Messages from the next attempts; all 0 between passes. */
   backKnown: new Float64Array(nodes),
   backUnknown: new Float64Array(nodes),
 });
 
 type Workspace = ReturnType<typeof newWorkspace>;
 
-/** The tree of one skill, with e^(k b) per node for difficulty b and its scale k; null where difficulty plays no part. */
+/** `odds`: e^(k b) per node for difficulty b and scale k; null without difficulty. */
 export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
   const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
   return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
@@ -38,7 +38,7 @@ function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
-/** Bounds of e^(k b) for guess and slip together, so that the evidence of an answer stays monotone in the difficulty. */
+/** Limits e^(k b) for guess and slip together, so that evidence stays monotone in the difficulty. */
 function oddsRange({ pGuess, pSlip }: BktParameters): Range {
   const { itemGuess, itemSlip } = fitBounds;
   const guess = odds(pGuess);
@@ -50,12 +50,12 @@ function oddsRange({ pGuess, pSlip }: BktParameters): Range {
 
 const odds = (p: number): number => p / (1 - p);
 
-/** Far enough from the smallest number for another probability. */
+/** Leaves room for one more probability before underflow. */
 const smallProduct = 1e-200;
 
 /**
- * Forward filter (Corbett & Anderson 1995), scaled: nodes hold probabilities given the answers so far. @param
- * floor distance of probabilities from 0 and 1 @returns log likelihood of all answers
+ * Scaled forward filter (Corbett & Anderson 1995). @param floor distance of probabilities from 0 and 1
+ * @returns log likelihood
  */
 export function filterForward(
   tree: SkillTree,
@@ -71,13 +71,13 @@ export function filterForward(
   let guess = parameters.pGuess;
   let slip = parameters.pSlip;
   let logLikelihood = 0;
-  // Logarithms cost most here: the probabilities of nodes with one sequence, most of them, share theirs.
+  // Multiplies probabilities of nodes with one sequence (most nodes): logarithms cost most here.
   let product = 1;
   for (let node = 0; node < size; node++) {
     const from = parent[node] as number;
     let reached = pInit;
     if (from >= 0) {
-      // Learning and forgetting at the attempt, then what a long pause leaves of it.
+      // Learning and forgetting at the attempt, then a long pause.
       const last = after[from] as number;
       reached = faded(last * (1 - pForget) + (1 - last) * pLearn, pInit, kept[node] as number);
     }
@@ -91,7 +91,7 @@ export function filterForward(
     const knownToo = known * (isCorrect ? 1 - slip : slip);
     const probability = knownToo + (1 - known) * (isCorrect ? guess : 1 - guess);
     before[node] = known;
-    // An answer that the parameters rule out is no evidence, as in pyBKT.
+    // As in pyBKT: an answer that the parameters exclude is no evidence.
     after[node] = probability > 0 ? knownToo / probability : known;
     const count = through[node] as number;
     if (count > 1) {
@@ -108,19 +108,17 @@ export function filterForward(
 }
 
 /**
- * Backward smoother after `filterForward`; `before` then has the expected mastered sequences of a node. With
- * gamma the smoothed and p the filtered probability, a message back is gamma / p and (1 - gamma) / (1 - p).
+ * Backward smoother after `filterForward`; leaves expected mastered sequences in `before`. With smoothed
+ * gamma and filtered p, a message back is gamma / p and (1 - gamma) / (1 - p).
  */
 export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
   const { parent, correct, through, ending, kept } = tree;
-  // Sequences, and those expected to start with mastery.
   let [starts, startsKnown] = [0, 0];
-  // Attempts without mastery that another attempt follows, by what came of them.
+  // Attempts without mastery before another attempt, by outcome.
   let [learned, notLearned] = [0, 0];
-  // The same of attempts with mastery.
+  // Attempts with mastery before another attempt, by outcome.
   let [forgotten, notForgotten] = [0, 0];
-  // Attempts with and without mastery, and the right answers among them.
   let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
     const last = after[node] as number;
@@ -160,9 +158,9 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
 export type Expectations = ReturnType<typeof smoothBackward>;
 
 export interface FitRules {
-  /** Of the pull to the prior means, each above 0. */
+  /** Of the pull to the prior means, above 0. */
   readonly strengths: BktParameters;
-  /** Relative gain of the penalised log likelihood at which a fit stops, and the most iterations. */
+  /** Relative gain of the penalised log likelihood at which a fit stops. */
   readonly tolerance?: number;
   readonly maxIterations?: number;
 }
@@ -172,7 +170,7 @@ const parameterNames = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as cons
 export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters =>
   Object.fromEntries(parameterNames.map((name) => [name, of(name)])) as Record<keyof BktParameters, number>;
 
-/** Within the bounds, P* at most its share of pInit, and `reachableMastery` within reach. */
+/** Within the bounds, P* at most its share of pInit, `reachableMastery` reachable. */
 export function constrain(wanted: BktParameters): BktParameters {
   const inside = parametersBy((name) => clamp(wanted[name], fitBounds[name].low, fitBounds[name].high));
   const { pInit, pGuess, pSlip } = inside;
@@ -182,13 +180,13 @@ export function constrain(wanted: BktParameters): BktParameters {
 }
 
 /**
- * Maximum a posteriori estimate from one start. Keeps the best: a step may lead down where P* bounds
- * learning, and after long pauses. Halving such steps gained nothing on real logs.
+ * Maximum a posteriori estimate from one start. Steps may lead down (P* limits learning; long pauses), so the
+ * best parameters are returned.
  */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
   const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
-  /** Log likelihood plus the log density of the prior, up to a constant. */
+  /** Log posterior, up to a constant. */
   const objectiveOf = (parameters: BktParameters): number => {
     let sum = filterForward(tree, parameters, work);
     for (const name of parameterNames) {
@@ -197,7 +195,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
     }
     return sum;
   };
-  /** One E-step and one M-step. The filter has run with these parameters, and its results are in the workspace. */
+  /** One E-step and one M-step. Expects the filter's results for these parameters in the workspace. */
   const improve = (parameters: BktParameters): BktParameters => {
     const sums = smoothBackward(tree, parameters, work);
     const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
@@ -233,7 +231,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
 
 export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
-/** M-step of guess and slip with difficulty as an offset: two Newton steps of logistic regressions. */
+/** M-step with difficulty as an offset: two Newton steps of logistic regressions. */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,
   shifts: Float64Array,
@@ -265,7 +263,7 @@ function shiftedEmissions(
   return { pGuess, pSlip };
 }
 
-/** Logits. A longer Newton step starts too far from the optimum for its quadratic to hold. */
+/** Logits. The quadratic is no good approximation for longer steps. */
 const longestStep = 1;
 
 function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {

@@ -1,5 +1,3 @@
-/** Fits all skills of a tenant, drawn to the mean of its large skills (empirical Bayes). */
-
 import {
   type AnswerLog,
   everyone,
@@ -22,10 +20,10 @@ import { sumLosses } from './trace.js';
 import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
 
 export interface FitOptions extends FitRules {
-  /** k of the difficulty's logit shift; 0 leaves difficulty out. */
+  /** Factor k of the logit shift; 0 ignores difficulty. */
   readonly difficultyScale: number;
   readonly warm?: readonly (BktParameters | undefined)[];
-  /** Starts from the prior means too and keeps the better fit: for when much of the data is new. */
+  /** Also starts from the prior means and takes the better fit, if much of the data is new. */
   readonly coldStart?: boolean;
 }
 
@@ -33,11 +31,11 @@ export type FitRound = FitOptions & { readonly means: BktParameters };
 export type BktFit = ReturnType<typeof fitOf>;
 export type SkillFit = BktFit['skills'][number];
 
-/** A round that moves no prior mean by more than `settled` is the last. */
+/** Stops when no prior mean moves by more than `settled`. */
 const maxRounds = 4;
 const settled = 0.005;
 
-/** @param estimate fits all skills, in order, with a round's means: by `fitRange`, here or spread over threads */
+/** @param estimate fits all skills in order, like `fitRange`, perhaps in threads */
 export async function fitTrees(
   trees: AnswerTrees,
   options: FitOptions,
@@ -57,7 +55,7 @@ export async function fitTrees(
   }
 }
 
-/** Fits the skills `from` to `to` - 1. Skills with too few learners get the prior means. */
+/** Skills with too few learners get the prior means. */
 export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
   const { means, warm = [], coldStart = false, difficultyScale } = round;
   return Array.from({ length: to - from }, (_, i) => {
@@ -75,7 +73,7 @@ export function fitRange(trees: AnswerTrees, from: number, to: number, round: Fi
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
 
-/** Means of the large skills; of all fitted ones while there are too few of those; null while there are too few of either. */
+/** Of the large skills, else of all fitted ones; null if both are too few. */
 function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
   const { priorLearners, minLearners, minFittedSkills } = fitModel;
   for (const learners of [priorLearners, minLearners]) {
@@ -100,7 +98,7 @@ function fitOf(
   { means }: FitRound,
 ) {
   const fitted = estimates.filter((_, skill) => isFitted(trees, skill));
-  // What skills without a fit of their own are served: the mean of the fitted ones; with too few of them, the defaults.
+  // For skills without a fit.
   const prior: { readonly parameters: BktParameters; readonly source: ParameterSource } =
     fitted.length < fitModel.minFittedSkills
       ? { parameters: defaultParameters, source: 'default' }
@@ -115,16 +113,16 @@ function fitOf(
   return { skills, prior, means };
 }
 
-/** From the strongest to the weakest hold on a fit. */
+/** From strong to weak priors. */
 const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
   strengths: parametersBy((name) => share * priorStrengths[name]),
   difficultyScale: 0,
 }));
 
-/** The default comes first: to leave it takes evidence. */
+/** The default comes first: leaving it takes evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
-/** Fits each candidate on four fifths of the learners, compares on the rest: strengths, then scale. */
+/** Fits candidates on four fifths of the learners and compares on the rest: strengths, then scale. */
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = everyone(log),
@@ -140,11 +138,11 @@ export async function chooseFitOptions(
   return preferred(log, heldOut, shifted, scales);
 }
 
-/** A fixed fifth of the learners, picked by a hash of their index. */
+/** A fixed fifth of the learners, by a hash of the index. */
 export const isHeldOut = (learner: number): boolean =>
   (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 
-/** The first candidate that loses no more to the best one than chance may account for: one standard error. */
+/** The first candidate within one standard error of the best. */
 async function preferred(
   log: AnswerLog,
   heldOut: Learners,
@@ -168,7 +166,7 @@ async function tryOut(log: AnswerLog, heldOut: Learners, trees: AnswerTrees, can
   return { candidate, losses, answers, total, meanLoss };
 }
 
-/** Standard error of the mean difference with learners as clusters: answers of one learner go together. */
+/** Standard error of the mean difference, clustered by learner. */
 function isNear({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
   const difference = meanLoss - best.meanLoss;
   let squares = 0;

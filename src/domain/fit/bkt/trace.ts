@@ -1,4 +1,4 @@
-/** Traces a log with given parameters, by the very rule that serves, and compares models by it. */
+/** Traces a log with the rule that serves, and compares models. */
 
 import { type AnswerLog, hasDifficulty, type Learners, placesByLearner } from '../../base/answer-log.js';
 import { dayOf } from '../../base/common.js';
@@ -14,13 +14,12 @@ export interface TracedModel {
 const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel) =>
   skills[log.skill[place] as number] as TracedModel['skills'][number];
 
-/** Difficulty of the answer's question less the skill's mean; null where none was supplied. */
+/** Minus the skill's mean; null if not supplied. */
 export function difficultyAt(log: AnswerLog, place: number, model: TracedModel): number | null {
   const difficulty = log.difficulty[place] as number;
   return Number.isNaN(difficulty) ? null : difficulty - skillAt(log, place, model).difficultyMean;
 }
 
-/** Logit shift by the difficulty of the answer's question; 0 where none was supplied. */
 export function shiftAt(log: AnswerLog, place: number, model: TracedModel): number {
   const difficulty = difficultyAt(log, place, model);
   if (model.difficultyScale === 0 || difficulty === null) return 0;
@@ -28,7 +27,7 @@ export function shiftAt(log: AnswerLog, place: number, model: TracedModel): numb
   return difficultyShift(parameters, difficulty, model.difficultyScale);
 }
 
-/** The shifts of all answers, by place; null in a log without difficulties. */
+/** By place; null in a log without difficulties. */
 export const shiftsOf = (log: AnswerLog, model: TracedModel): Float32Array | null =>
   hasDifficulty(log) ? Float32Array.from(log.skill, (_, place) => shiftAt(log, place, model)) : null;
 
@@ -43,7 +42,7 @@ export const newPractice = (learner: number, mastery = 0) => ({
 
 type Practice = ReturnType<typeof newPractice>;
 
-/** Counts an answer. @param at Unix milliseconds, not before the last one */
+/** @param at Unix milliseconds, ascending */
 export function practise(practice: Practice, at: number, isCorrect: boolean): void {
   const day = dayOf(at);
   practice.attempts++;
@@ -53,7 +52,7 @@ export function practise(practice: Practice, at: number, isCorrect: boolean): vo
   practice.lastCorrectDay = day;
 }
 
-/** Traces answers of a range of learners. `visit` gets the prediction from the earlier answers. */
+/** `visit` gets the prediction from earlier answers. */
 export function traceLog(
   log: AnswerLog,
   learners: Learners,
@@ -82,7 +81,7 @@ export function traceLog(
   }
 }
 
-/** Sums of the answers' log losses, and numbers of answers, by what `groupOf` says that each belongs to. */
+/** Log losses and numbers of answers per group. */
 export function sumLosses(
   log: AnswerLog,
   learners: Learners,
@@ -100,14 +99,14 @@ export function sumLosses(
   return { losses, answers };
 }
 
-/** Mean log loss on the same held-out answers, with what was in force and with what was fitted; null: no answers. */
+/** Mean log loss on the same held-out answers, before and after; null without answers. */
 export interface Comparison {
   readonly answers: number;
   readonly oldLogLoss: number | null;
   readonly newLogLoss: number | null;
 }
 
-/** Compares two models skill by skill on learners whom the candidate was not fitted on. */
+/** @param learners unseen by the candidate */
 export function heldOutLogLoss(
   log: AnswerLog,
   learners: Learners,

@@ -1,4 +1,4 @@
-/** Answers of each skill as prefix trees: learners alike so far share nodes. Parents come first. */
+/** Answers of each skill as prefix trees: learners with equal answers share nodes. Parents come first. */
 
 import {
   type AnswerLog,
@@ -14,21 +14,21 @@ import { fitModel } from '../../base/params.js';
 import { retentionOf } from '../../tracing/bkt.js';
 import { newPractice, practise } from './trace.js';
 
-/** Trees of all skills, in columns over shared memory, so that threads can fit a range of skills each. */
+/** Columns of all skills in shared memory: each thread fits a range of skills. */
 const newTrees = (skills: number, answers: number, withDifficulty: boolean) => ({
-  /** Nodes of skill k are the places `starts[k]` to `starts[k + 1] - 1`; one entry more than skills. */
+  /** Skill k has the nodes `starts[k]` to `starts[k + 1] - 1`; one entry more than skills. */
   starts: shared.counts(skills + 1),
-  /** The attempt before, counted from the skill's first node; -1 for a first attempt. */
+  /** Previous attempt, counted from the skill's first node; -1 for a first attempt. */
   parent: shared.ints(answers),
   correct: shared.bytes(answers),
-  /** Sequences that run through the node, and those of them that end there. */
+  /** Sequences through the node, and sequences that end there. */
   through: shared.ints(answers),
   ending: shared.ints(answers),
-  /** Share of the mastery above pInit that is left after a long pause before this attempt; 1 without a pause. */
+  /** Share of mastery above pInit left after a long pause before this attempt; 1 without one. */
   kept: shared.floats(answers),
-  /** Question difficulty less the skill's mean, 0 where none was supplied; null where fits leave it out. */
+  /** Minus the skill's mean, 0 if not supplied; null if fits ignore it. */
   difficulty: withDifficulty ? shared.floats(answers) : null,
-  /** Per skill: the mean that was taken off, distinct learners, answers in use. */
+  /** Per skill: the subtracted mean, distinct learners, answers. */
   difficultyMean: shared.doubles(skills),
   learners: shared.counts(skills),
   observations: shared.counts(skills),
@@ -37,9 +37,9 @@ const newTrees = (skills: number, answers: number, withDifficulty: boolean) => (
 export type AnswerTrees = Readonly<ReturnType<typeof newTrees>>;
 
 export interface TreeOptions {
-  /** By skill: answers given in fewer seconds are rapid guesses and left out; none where absent. */
+  /** By skill: faster answers (in seconds) are rapid guesses and left out. */
   readonly rapidBelow?: readonly number[];
-  /** Keeps each answer's difficulty, at the price of sharing no nodes on skills that have any. */
+  /** Skills with difficulties then share no nodes. */
   readonly withDifficulty?: boolean;
 }
 
@@ -57,7 +57,7 @@ type Nodes = ReturnType<typeof nodesOf>;
 /** Trees of the first `maxAttempts` answers. A pause over `splitDays` starts a branch with decay. */
 export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptions = {}): AnswerTrees {
   const { rapidBelow = [], withDifficulty = false } = options;
-  // Seconds that were not reported are NaN, which is below nothing.
+  // Unreported seconds are NaN, and NaN < x is false.
   const isRapid = (place: number): boolean =>
     (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
   const used = placesOf(log, learners).filter((place) => !isRapid(place));
@@ -75,15 +75,14 @@ interface Growth {
   readonly log: AnswerLog;
   readonly trees: AnswerTrees;
   readonly learnerOf: Uint32Array;
-  /** Next node, plus one, by node and answer; row 0 is before the first attempt. All 0 between skills. */
+  /** Next node + 1, by node and answer; row 0 is before the first attempt. All 0 between skills. */
   readonly children: Int32Array;
 }
 
-/** @param places of the answers on the skill, by learner */
+/** @param places by learner */
 function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, places: Uint32Array): void {
   const first = trees.starts[skill] as number;
   const nodes = nodesOf(trees, first);
-  // Answers with difficulties share no nodes.
   const hasDifficulty = places.some((place) => !Number.isNaN(log.difficulty[place]));
   const difficulty = hasDifficulty ? nodes.difficulty : null;
   let practice = newPractice(-1);
@@ -98,7 +97,7 @@ function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, p
     if (practice.attempts === fitModel.maxAttempts) continue;
     const correct = log.correct[place] as number;
     const at = Math.max(practice.lastAttemptAt, log.at[place] as number);
-    // A pause too short to split a sequence lets fits forget nothing.
+    // Shorter pauses forget nothing in a fit.
     const isSplit = practice.attempts > 0 && (at - practice.lastAttemptAt) / dayMs > fitModel.splitDays;
     const kept = isSplit ? retentionOf(practice, at) : 1;
     practise(practice, at, correct === 1);
@@ -123,7 +122,7 @@ function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, p
   children.fill(0, 0, 2 * (size + 1));
 }
 
-/** Sequences end where they do not run on; a long pause ends one too. @returns the answers of the skill */
+/** A long pause ends a sequence too. @returns the skill's answers */
 function countEndings({ parent, through, ending, kept }: Nodes, size: number): number {
   let answers = 0;
   for (let node = 0; node < size; node++) {
@@ -136,7 +135,7 @@ function countEndings({ parent, through, ending, kept }: Nodes, size: number): n
   return answers;
 }
 
-/** @returns the mean that was taken off; 0 without any, which were not among the first attempts then */
+/** @returns the subtracted mean; 0 if no answer has a difficulty */
 function centre(difficulty: Float32Array): number {
   const supplied = difficulty.filter((b) => !Number.isNaN(b));
   const mean = supplied.length === 0 ? 0 : supplied.reduce((sum, b) => sum + b, 0) / supplied.length;

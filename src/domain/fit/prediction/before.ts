@@ -1,4 +1,4 @@
-/** What was practised just before: terms of a skill with each skill before it, and with the learner's form on that. */
+/** Terms of a skill with each skill practised before it, and with the form on that skill. */
 import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { courseModel, predictionModel } from '../../base/params.js';
@@ -9,7 +9,7 @@ import type { FitMemory } from './blocks.js';
 const { fit: rules } = predictionModel;
 const descent = { maxRounds: 20, tolerance: 1e-3, ridge: 0 };
 
-/** The two terms of a pair: that it was practised before, and the form on it. */
+/** Practised before; form on it. */
 const kinds = [
   { term: 0, ridge: rules.beforeRidge },
   { term: 1, ridge: rules.formRidge },
@@ -17,7 +17,7 @@ const kinds = [
 
 type Kind = (typeof kinds)[number];
 
-/** A skill: its `count` pairs, from `start` on, and its answers, the places from `first` to `end` - 1 of their order. */
+/** A skill's pairs from `start`; its answers in the places from `first` to before `end`. */
 interface OwnPairs {
   readonly start: number;
   readonly count: number;
@@ -25,7 +25,7 @@ interface OwnPairs {
   readonly end: number;
 }
 
-/** The values of an answer that are not 0, and the pairs that they belong to. */
+/** Non-zero values of an answer, with their pairs. */
 const newEntries = () => ({
   count: 0,
   pairs: new Uint32Array(skillsBefore),
@@ -34,11 +34,11 @@ const newEntries = () => ({
 
 type Entries = ReturnType<typeof newEntries>;
 
-/** A Newton step of both kinds for the skills `from` to `to` - 1, which share no answers with others. */
+/** One Newton step of both kinds. Skills share no answers, so ranges may run in parallel. */
 export function stepBefore(memory: FitMemory, from: number, to: number): void {
   const { pairs, blocks } = memory;
   const { starts } = blocks.skills;
-  /** By the number of another skill, its pair among those of the skill at hand, from 1; 0: none. */
+  /** From another skill's number to its pair + 1; 0: none. */
   const pairOf = new Uint32Array(starts.length);
   for (let skill = from; skill < to; skill++) {
     const start = pairs.starts[skill] as number;
@@ -94,7 +94,7 @@ function readEntries(
   entries.count = count;
 }
 
-/** Adds an answer's log likelihood to second order. */
+/** Log likelihood to second order. */
 function addAnswer(
   { gradient, hessian }: BoxedQuadratic,
   { count, pairs, values }: Entries,
@@ -116,7 +116,7 @@ function addAnswer(
   }
 }
 
-/** Moves the terms to the optimum, no further than a step. @returns the moves */
+/** Limits the step. @returns the moves */
 function solve(
   { pairs: { terms } }: FitMemory,
   { start, count }: OwnPairs,
@@ -138,7 +138,7 @@ function solve(
   return solution.map((value, pair) => {
     const before = terms[at(pair)] as number;
     terms[at(pair)] = value;
-    // As it is stored, in single precision.
+    // Terms are stored in single precision.
     return (terms[at(pair)] as number) - before;
   });
 }

@@ -1,4 +1,7 @@
-/** The served probability's terms in blocks of shared memory, fitted by block Newton, alike in any number of threads. */
+/**
+ * Terms of the served probability in blocks of shared memory, fitted by block Newton. The number of threads
+ * does not change results.
+ */
 import { type AnswerLog, type Learners, placesOf, shared, sortedBy } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
 import {
@@ -27,10 +30,10 @@ const { fit: rules } = predictionModel;
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
-/** Answers in a range of a pass; the same for any number of threads, for sums depend on it in their last digits. */
+/** Independent of the number of threads, because it affects the last digits of sums. */
 export const rangeAnswers = 1 << 12;
 
-/** All that the steps work on. @param itemVariance of the items' effects (see `fitOffsets`), which sets their ridge */
+/** @param itemVariance of item effects (`fitOffsets`), for their ridge */
 export function newFitMemory(
   log: AnswerLog,
   learners: Learners,
@@ -41,12 +44,12 @@ export function newFitMemory(
   const { correct, skill, item, skills, items } = log;
   const answers = { places, rows, ...momentsOf(rows, places) };
   const { pairs, itemPairs } = pairTablesOf(log, rows, places);
-  // The skill that each item was last asked for.
+  // Skill of each item, from its last answer.
   const skillOf = shared.counts(items + 1);
   for (const place of places) skillOf[item[place] as number] = skill[place] as number;
-  // Items' terms are normal about 0 with the variance of their effects: the ridge is one by it.
+  // Item terms are normal around 0 with this variance.
   const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
-  // Items' slopes are trusted less where items differ less.
+  // Slopes are trusted less if items differ less.
   const slopeRidge = (column: number): number =>
     (itemRidge / rules.itemRidge) *
     (column === columnOf('ability') ? rules.itemAbilityRidge : rules.itemSlopeRidge);
@@ -59,13 +62,12 @@ export function newFitMemory(
     ...tableBlocks(log, answers, pairs, itemPairs),
   };
   startWeights(blocks.weights, correct, places);
-  // By place in the log: the answers, and the log-odds of a right answer by the terms so far.
+  // By place: log-odds of a right answer by the current terms.
   const logits = shared.doubles(correct.length);
   const streaks = newStreaks(skills);
   return { correct, logits, rows, ranges: rangesOf(places), skillOf, blocks, pairs, itemPairs, streaks };
 }
 
-/** The pairs that terms are fitted for: of skills with others before them, or as a course; of items with items before. */
 function pairTablesOf({ skill, item, skills, items }: AnswerLog, rows: Float32Array, places: Uint32Array) {
   const bySkill = sortedBy(skill, skills, places);
   const byItem = sortedBy(item, items + 1, places);
@@ -77,14 +79,14 @@ function pairTablesOf({ skill, item, skills, items }: AnswerLog, rows: Float32Ar
 
 type Answers = { readonly places: Uint32Array; readonly rows: Float32Array } & ReturnType<typeof momentsOf>;
 
-/** Whether any answer has to do with the part: without item ids there are no retries. */
+/** Whether any answer concerns the part; without item ids there are no retries. */
 export function occurs({ blocks, pairs }: FitMemory, part: PartName): boolean {
   if (part === 'streaks') return true;
   if (part === 'before') return pairs.keys.length > 0;
   return partBlocks[part].some((name) => blocks[name].order.length > 0);
 }
 
-/** Blocks of intercepts alone: an answer belongs to one of their members, or to none, which is member 0. */
+/** Blocks of intercepts. An answer has one member, or member 0 for none. */
 function tableBlocks(
   { correct, skill, item, skills, items }: AnswerLog,
   answers: Answers,
@@ -126,7 +128,7 @@ function tableBlocks(
 
 const skillPairColumns = [courseColumn, ...Array.from({ length: skillsBefore }, (_, i) => beforeColumn + i)];
 
-/** Mean number of a learner's answers on a skill: of their places, those without a streak are first answers. */
+/** Mean number of a learner's answers on a skill. Answers with a streak of 0 are first ones. */
 function answersEach(rows: Float32Array, places: Uint32Array): number {
   const first = places.reduce((sum, place) => sum + (rows[place * rowWidth + streakColumn] === 0 ? 1 : 0), 0);
   return places.length / Math.max(1, first);
@@ -159,8 +161,8 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
 export type Block = ReturnType<typeof newBlock>;
 
 /**
- * Terms fitted together: per member an intercept and slopes about feature means, ridges in standard units.
- * @param members of each answer of the log @param first members below it have no terms
+ * Per member an intercept and slopes around feature means. @param members by place @param first members below
+ * it have no terms
  */
 function newBlock(
   { places, rows, means, sds }: Answers,
@@ -172,7 +174,7 @@ function newBlock(
   ridgeOf: (column: number) => number,
 ) {
   const width = 1 + columns.length;
-  // Those of no member are left out: passes over them would find nothing.
+  // Answers without a member cannot contribute.
   const own = first === 0 ? places : places.filter((place) => (members[place] as number) >= first);
   const sorted = sortedBy(members, size, own);
   const isPacked = columns.length < features.length;
@@ -180,14 +182,14 @@ function newBlock(
   return {
     ...sorted,
     first,
-    /** Features of the slopes, `stride` apart: packed in the block's order, or else all by place in the log. */
+    /** Features of the slopes, `stride` apart: packed in the block's order, else all by place. */
     rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
     stride: isPacked ? columns.length : rowWidth,
     isPacked,
-    /** Terms per member, and the features of terms 1 and up. */
+    /** Terms per member; features of terms 1 and up. */
     width,
     columns,
-    /** By term: mean over the fit's answers, pull to its centre, longest move in one step. */
+    /** By term: mean of the feature, pull to the centre, longest step. */
     means: Float64Array.of(0, ...columns.map((column) => means[column] as number)),
     ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
     centres: new Float64Array(width),
@@ -199,7 +201,7 @@ function newBlock(
   };
 }
 
-/** A pass over far-apart rows waits for memory most of the time. */
+/** Passes over distant rows mostly wait for memory. */
 function packedRows(rows: Float32Array, columns: readonly number[], order: Uint32Array): Float32Array {
   const stride = columns.length;
   const packed = shared.floats(stride * order.length);
@@ -213,7 +215,7 @@ function packedRows(rows: Float32Array, columns: readonly number[], order: Uint3
 /** Gradient, then the lower triangle of the Hessian by rows. */
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
-/** The weights start at their centres, beside the bias of the overall share; with few answers the bias alone moves. */
+/** Starts at the centres with the bias of the overall share. With few answers only the bias moves. */
 function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
   const right = places.reduce((sum, place) => sum + (correct[place] as number), 1);
   const bias = Math.log(right / (places.length + 2 - right));

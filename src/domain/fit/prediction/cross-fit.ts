@@ -1,4 +1,4 @@
-/** Which parts help unseen learners, and the spread of log-odds: fits on parts of the training learners. */
+/** Fits on parts of the training learners: which parts help unseen learners, and the spread of log-odds. */
 import {
   type AnswerLog,
   type Learners,
@@ -23,19 +23,19 @@ const { crossFit: rules, calibration } = predictionModel.fit;
 
 export const uncalibrated: Calibration = { shift: 0, spread: 1 };
 
-/** Learners of a log who take part, with a place of their own for their answers: the whole log may be much larger. */
+/** A sample of learners with own numbering: the whole log may be much larger. */
 export interface CrossLog {
   readonly log: AnswerLog;
   readonly rows: Float32Array;
 }
 
-/** One fit of the cross-fit, and the learners whom it predicts. */
+/** One fit, and the learners it predicts. */
 export interface CrossPart {
   readonly memory: FitMemory;
   readonly others: Learners;
 }
 
-/** Of the training learners whole ones, evenly spread, with about `rules.answers` answers at most. */
+/** A sample of whole training learners, evenly spread, with at most about `rules.answers` answers. */
 export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
   const share = Math.min(1, rules.answers / Math.max(1, placesOf(log, training).length));
   let taken = 0;
@@ -51,7 +51,7 @@ export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore
   return withOwnItems({ log: logOfPlaces(log, [...placesByLearner(log, learners)]), rows });
 }
 
-/** Numbers the items anew that the learners answered: a tenant may have a million others. */
+/** Renumbers the sample's items: a tenant may have a million others. */
 function withOwnItems({ log, rows }: CrossLog): CrossLog {
   const numbers = new Uint32Array(log.items + 1);
   let items = 0;
@@ -64,7 +64,7 @@ function withOwnItems({ log, rows }: CrossLog): CrossLog {
   return { log: { ...log, items }, rows };
 }
 
-/** @param part from 0 to below `rules.parts` */
+/** @param part below `rules.parts` */
 export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, part: number): CrossPart {
   const isOther = (learner: number): boolean => learner % rules.parts === part;
   const memory = newFitMemory(
@@ -77,7 +77,7 @@ export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, par
   return { memory, others: learnersWhere(log, isOther) };
 }
 
-/** Sweeps with these parts, the last one new. Writes `logits` of the others. @returns their log loss */
+/** Adds the last of `parts`. Writes `logits` of the other learners. @returns their log loss */
 export function growCrossPart(
   { log, rows }: CrossLog,
   { memory, others }: CrossPart,
@@ -100,13 +100,13 @@ export function growCrossPart(
   return loss;
 }
 
-/** Once the terms without parts are found, one part after the other is added to them. */
+/** First the terms without parts, then one part after the other. */
 const crossSteps = (added: PartName | undefined): FitStep[] =>
   added === undefined
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
     : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
-/** a and b of sigmoid(a + b eta) by Newton; b is drawn to 1. Steps are short: whole ones run away. */
+/** a and b of sigmoid(a + b eta) by Newton; b is drawn to 1. Full steps may diverge. */
 export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
   const { ridge, low, high, maxStep } = calibration;
   let [shift, spread] = [0, 1];
@@ -131,7 +131,7 @@ export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibra
 
 type Figures = Float32Array | Float64Array;
 
-/** What a step back returns to: terms and log-odds, in shared memory. */
+/** Terms and log-odds in shared memory, for a later `restoreTerms`. */
 export const saveTerms = (part: CrossPart): Figures[] => figuresOf(part).map(copyOf);
 
 export function restoreTerms(part: CrossPart, saved: readonly Figures[]): void {

@@ -7,7 +7,7 @@ import type { FitMemory } from './blocks.js';
 import type { PairTable } from './pair-tables.js';
 import { streakSteps, streakTerms } from './streaks.js';
 
-/** What the steps have led to. @param spread b of the calibration a + b eta, with a as `shift` */
+/** @param spread b of the calibration a + b eta @param shift a */
 export function fittedPrediction(
   { blocks, pairs, itemPairs, streaks }: FitMemory,
   itemVariance: number,
@@ -30,7 +30,7 @@ export function fittedPrediction(
   for (let pair = 0; pair < pairs.keys.length; pair++)
     pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
   itemPairs.terms.set(itemsBefore.terms.subarray(1));
-  // To four decimals and without a negative zero, as they are stored.
+  // Stored with four decimals and without a negative zero.
   const stored = (terms: ArrayLike<number>): Float32Array =>
     sharedFloats(scaled(terms).map((term) => round4(term) + 0));
   const scaledTable = (table: PairTable): PairTable => ({ ...table, terms: stored(table.terms) });
@@ -63,7 +63,7 @@ function skillTermsOf(
   return terms;
 }
 
-/** An item's intercept is not published: its counters stand for it. */
+/** The counters replace an item's intercept. */
 function itemTermsOf({ items, itemRuns: runs }: FitMemory['blocks']): number[] {
   const terms: number[] = [];
   for (let item = 0; item < items.terms.length / items.width; item++) {

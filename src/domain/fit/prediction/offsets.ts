@@ -2,15 +2,15 @@ import { type AnswerLog, everyone, type Learners, placesByLearner, placesOf } fr
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import { predictionModel } from '../../base/params.js';
 
-/** How easy skills and items are for the ability filter: log-odds of a right answer of a new learner. */
+/** For the ability filter: log-odds of a right answer of a new learner. */
 export interface AbilityOffsets {
   readonly mean: number;
   readonly skills: ArrayLike<number>;
-  /** By item index; place 0, no item, is 0. */
+  /** By item index; 0 for no item. */
   readonly items: ArrayLike<number>;
 }
 
-/** @param shift of log-odds by the question's supplied difficulty, 0 where there is none */
+/** @param shift by the question's difficulty, 0 without one */
 export const abilityOffset = (
   { mean, skills, items }: AbilityOffsets,
   skill: number,
@@ -21,8 +21,8 @@ export const abilityOffset = (
 const rules = predictionModel.offsets;
 
 /**
- * Elo ratings with falling steps (Pelánek 2016) in two passes; the second has small steps, so that the order
- * of learners hardly matters. A pass before them measures how much items differ, which bounds their steps.
+ * Elo ratings with falling steps (Pelánek 2016) in two passes, the second with small steps, so that the order
+ * of learners hardly matters. An earlier pass measures how much items differ, which limits their steps.
  * @param shifts of log-odds by place @returns also the variance of item effects within skills, logits squared
  */
 export function fitOffsets(
@@ -31,7 +31,7 @@ export function fitOffsets(
   shifts: Float32Array | null = null,
 ): AbilityOffsets & { readonly itemVariance: number } {
   const places = placesOf(log, learners);
-  // One right and one wrong answer added, so that logs of one kind of answer only have a share too.
+  // Adds one right and one wrong answer, so that the share is never 0 or 1.
   const right = places.reduce((sum, place) => sum + (log.correct[place] as number), 1);
   const mean = logit(right / (places.length + 2));
   const deviations = newItemDeviations(log.items);
@@ -99,13 +99,13 @@ function rateLearners(
   }
 }
 
-/** By item, sums of r = y - p, r², v = p (1 - p) and v² over the first answer of each learner on it. */
+/** By item, over each learner's first answer: sums of r = y - p, r², v = p (1 - p) and v². */
 const newItemDeviations = (items: number) => ({
   sum: new Float64Array(items + 1),
   squares: new Float64Array(items + 1),
   information: new Float64Array(items + 1),
   informationSquares: new Float64Array(items + 1),
-  /** The learner who answered last, from 1; 0: nobody. Learners come one after the other. */
+  /** Last learner + 1; 0: none. Learners come one by one. */
   last: new Uint32Array(items + 1),
 });
 
@@ -122,7 +122,7 @@ function noteDeviation(found: ItemDeviations, item: number, learner: number, r: 
 
 const varianceRounds = 20;
 
-/** Variance tau² of item effects by moments: deviations of two learners have mean product tau² v v'. */
+/** Variance tau² by moments: deviations of two learners have mean product tau² v v'. */
 function itemVariance({ sum, squares, information, informationSquares }: ItemDeviations): number {
   const { low, high, start, startItems } = predictionModel.items.variance;
   let variance: number = start;

@@ -1,20 +1,20 @@
-/** Sparse tables of pairs that occurred often enough in a log: skills with others before them, items with items before. */
+/** Sparse tables of frequent pairs: skills with skills before them, items with items before. */
 import { shared } from '../../base/answer-log.js';
 import { findKey, type Related, unrelated } from '../../prediction/related.js';
 
-/** For each owner its other halves, ascending, in shared memory: those of owner o from `starts[o]` to `starts[o + 1]` - 1. */
+/** In shared memory. Owner o has the ascending keys `starts[o]` to `starts[o + 1]` - 1. */
 export interface PairTable {
   readonly starts: Uint32Array;
   readonly keys: Uint32Array;
-  /** `width` for each pair. */
+  /** `width` per pair. */
   readonly terms: Float32Array;
   readonly width: number;
 }
 
 export interface PairLimits {
-  /** Answers that a pair needs. */
+  /** Minimum answers of a pair. */
   readonly answers: number;
-  /** Most pairs of one owner, and of all: those with the most answers stay. */
+  /** Maximum pairs per owner and in total; pairs with fewer answers are dropped. */
   readonly each: number;
   readonly all: number;
 }
@@ -25,7 +25,7 @@ interface Counted {
   readonly answers: number;
 }
 
-/** Pairs of owners and the keys in `columns` (0: none). `order` and `starts` are those of `sortedBy`. */
+/** Pairs of owners and keys in `columns` (0: none). `order`, `starts`: from `sortedBy`. */
 export function newPairTable(
   rows: Float32Array,
   rowWidth: number,
@@ -48,7 +48,7 @@ export function newPairTable(
   return tableOf(mostAnswered(kept, limits.all), owners, width);
 }
 
-/** The keys of an answer, each once: the skill that a course began with may be among those practised before. */
+/** A set, because the course's first skill may also be practised before. */
 function keysOf(rows: Float32Array, row: number, columns: readonly number[]): Set<number> {
   const keys = new Set<number>();
   for (const column of columns) if (rows[row + column] !== 0) keys.add(rows[row + column] as number);
@@ -75,7 +75,7 @@ function tableOf(pairs: Counted[], owners: number, width: number): PairTable {
 
 export const noPairs = (owners: number, width: number): PairTable => tableOf([], owners, width);
 
-/** @param related of each owner, in the log's numbers */
+/** @param related by owner, in the log's numbers */
 export function pairTableOf(related: readonly Related[], width: number): PairTable {
   const pairs = related.flatMap(({ keys }, owner) => Array.from(keys, (key) => ({ owner, key, answers: 0 })));
   const table = tableOf(pairs, related.length, width);
@@ -84,7 +84,7 @@ export function pairTableOf(related: readonly Related[], width: number): PairTab
   return table;
 }
 
-/** Place of a pair in the table, from 1; 0 where it has none. */
+/** Place + 1; 0 if absent. */
 export function pairMember({ starts, keys }: PairTable, owner: number, key: number): number {
   const from = starts[owner] as number;
   const end = starts[owner + 1] as number;
@@ -99,7 +99,7 @@ export function relatedAt({ starts, keys, terms, width }: PairTable, owner: numb
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/** The same under other keys (0: left out), without pairs whose `width` terms are all 0. */
+/** Renames keys (0: dropped) and drops pairs with only zero terms. */
 export function relatedByKeys(
   { keys, terms }: Related,
   width: number,

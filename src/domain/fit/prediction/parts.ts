@@ -1,8 +1,8 @@
-/** Which terms a fit finds, in which steps: those of any fit, and parts that are published where they help. */
+/** Terms of a fit and the steps that find them. */
 import { predictionModel } from '../../base/params.js';
 
 const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
-/** Further parts, in words. A fit publishes each only if it helps learners whom the fit did not see (`cross-fit.ts`). */
+/** Optional parts. A fit publishes those that help unseen learners (`cross-fit.ts`). */
 export const partTexts = {
   streaks: 'streaks on a skill',
   before: 'what was practised just before',
@@ -24,13 +24,13 @@ export type FitStep =
   | { readonly kind: 'streaks' }
   | { readonly kind: 'before' };
 
-/** Steps of a sweep, a Newton step per block. Only fresh ones sum up the Hessian, which hardly changes. */
+/** One Newton step per block. Only fresh steps sum up the Hessian, which hardly changes. */
 export const sweepSteps = (parts: readonly PartName[], fresh: boolean): FitStep[] => [
   ...blockSteps(firstBlocks, fresh),
   ...parts.flatMap((part) => partSteps(part, fresh)),
 ];
 
-/** What was practised just before hardly moves after a few sweeps, and costs most of all. */
+/** `before` costs most and hardly moves after a few sweeps. */
 export const partsIn = (sweep: number, parts: readonly PartName[]): PartName[] =>
   parts.filter((part) => part !== 'before' || sweep < predictionModel.fit.beforeSweeps);
 

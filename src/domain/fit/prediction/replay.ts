@@ -1,4 +1,4 @@
-/** Replays a log as it would have been served, keeps the features of every answer, predicts from them, judges by them. */
+/** Replays a log as served, stores features of every answer, and predicts and judges by them. */
 
 import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
 import { dayOf, sigmoid } from '../../base/common.js';
@@ -27,12 +27,12 @@ import type { FittedPrediction } from './fitted.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 import { type PairTable, relatedAt, relatedByKeys } from './pair-tables.js';
 
-/** What is known of all answers of a log, by place. Memory that threads share: each may fill a range of learners. */
+/** By place, in shared memory: threads fill ranges of learners. */
 export const newFeatureStore = ({ skill }: AnswerLog) => ({
   rows: shared.floats(rowWidth * skill.length),
-  /** 1 for answers that count for their item: a learner's first few, and the first of any further day. */
+  /** 1 for a learner's first few answers on the item, and the first of each further day. */
   countsForItem: shared.bytes(skill.length),
-  /** Log-odds of a right answer without the item's own term, by the last `predictRange`. */
+  /** From the last `predictRange`, without the item's term. */
   logits: shared.floats(skill.length),
 });
 
@@ -47,7 +47,7 @@ const newHistory = () => ({
   window: newItemWindow,
 });
 
-/** Fills the store for the learners from `from` to `to` - 1, each answer from the learner's earlier ones. */
+/** Each answer's features come from the learner's earlier answers. */
 export function replayLearners(
   log: AnswerLog,
   from: number,
@@ -71,7 +71,7 @@ export function replayLearners(
       skill: trace,
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
-    // Numbers of the log stand for keys.
+    // Numbers of the log replace keys.
     const asked = { skill: skill + 1, item };
     writeFeatures(store.rows, place * rowWidth, {
       traces,
@@ -82,7 +82,7 @@ export function replayLearners(
       place: nth,
       at: answer.occurredAt,
       difficulty: difficultyAt(log, place, model),
-      // Terms are fitted without it: it corrects what they leave.
+      // The bias corrects the fitted terms, so they are fitted without it.
       bias: 0,
     });
     store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
@@ -98,13 +98,13 @@ export function replayLearners(
   traceLog(log, everyone(log), model, replay, from, to);
 }
 
-/** Unlike serving, a fit counts several answers of a day: items practised often need them. */
+/** Serving counts one answer a day; a fit needs several of often practised items. */
 const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
   recalled === null ||
   recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach ||
   dayOf(recalled.at * 1000) < dayOf(occurredAt);
 
-/** Log-odds of the answers of the learners `from` to `to` - 1, after `replayLearners`. */
+/** Expects `replayLearners` to have run. */
 export function predictRange(
   log: AnswerLog,
   from: number,
@@ -142,15 +142,14 @@ export function termsFor(
 const termsAt = (terms: Float32Array, index: number, count: number): Float32Array =>
   terms.subarray(index * count, (index + 1) * count);
 
-/** What a fit found for items, by index, place 0 being none. */
+/** By item index; 0: no item. */
 export interface ItemFigures {
   readonly terms: Float32Array;
   readonly offsets: Float32Array;
-  /** With items before. */
   readonly pairs: PairTable;
 }
 
-/** Items as they are published: the figures, and the answers of all learners, the held-out ones too. */
+/** `sums` include held-out learners. */
 export type FittedItems = ItemFigures & { readonly sums: ReturnType<typeof countItems> };
 
 export const itemModelAt = (
@@ -170,7 +169,7 @@ const countsAt = ({ answers, right, expected }: FittedItems['sums'], item: numbe
   expected: expected[item] ?? 0,
 });
 
-/** After `predictRange`: sums of these learners' answers by item as serving would have counted them, place 0 being none. */
+/** After `predictRange`: sums by item as serving counts them. */
 export function countItems(log: AnswerLog, learners: Learners, { countsForItem, logits }: FeatureStore) {
   const answers = shared.counts(log.items + 1);
   const right = shared.counts(log.items + 1);
@@ -185,7 +184,7 @@ export function countItems(log: AnswerLog, learners: Learners, { countsForItem, 
   return { answers, right, expected };
 }
 
-/** Mean log loss on the held-out answers, with items as the training learners' answers leave them; null: no answers. */
+/** Mean held-out log loss, with item counters of the training learners; null without answers. */
 export function judgeServed(
   log: AnswerLog,
   training: Learners,

@@ -6,10 +6,9 @@ import { type Block, type FitMemory, rangeAnswers, sumsPerMember } from './block
 import type { BlockName, FitStep } from './parts.js';
 import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
 
-/** Answers that are added to the sums at once: sums are then read and written less often. */
+/** Answers per addition to the sums: fewer passes over memory. */
 const together = 4;
 
-/** A few answers of one member: their rows of values, and slopes and curvatures of the log likelihood. */
 const newBatch = (width: number) => ({
   width,
   values: new Float64Array(together * width).fill(1),
@@ -19,10 +18,9 @@ const newBatch = (width: number) => ({
 type Batch = ReturnType<typeof newBatch>;
 
 /**
- * Sums up the log likelihood to second order by the terms of a block's members, over the ranges `from` to `to` - 1
- * of the answers in the block's order. Ranges may run side by side: a range's members are next to each other, so the
- * sums of member m in range r stand in a place m + r of their own. Where the step is not fresh, the Hessian stays as
- * an earlier pass left it.
+ * Sums up the log likelihood to second order for the ranges `from` to `to` - 1 of the block's order. Ranges
+ * may run in parallel: members of a range are adjacent, so member m in range r has its own place m + r.
+ * Without `fresh` the previous Hessian stays.
  */
 export function sumRanges(
   memory: FitMemory,
@@ -82,7 +80,7 @@ function addHessian(batch: Batch, sums: Float64Array, at: number): void {
   }
 }
 
-/** Adds the first `count` values of the batch's answers to the sums from `at` on, by a weight of each answer. */
+/** Adds `count` values of each answer in the batch, weighted. */
 function addRow(
   { width, values }: Batch,
   sums: Float64Array,
@@ -102,7 +100,7 @@ function addRow(
       w3 * (values[3 * width + j] as number);
 }
 
-/** Adds the block's last moves to the log-odds of the answers in the ranges `from` to `to` - 1. */
+/** Adds the block's last moves to the log-odds. */
 export function moveRanges({ logits, blocks }: FitMemory, name: BlockName, from: number, to: number): void {
   const { width, means, moves, order, rows, stride, isPacked } = blocks[name];
   eachPart(blocks[name], from, to, (member, _, start, end) => {
@@ -118,7 +116,7 @@ export function moveRanges({ logits, blocks }: FitMemory, name: BlockName, from:
   });
 }
 
-/** Visits the answers of each member in each range: the places from `start` to `end` - 1 of the block's order. */
+/** Visits each member's answers per range: places `start` to `end` - 1 of the block's order. */
 function eachPart(
   block: Block,
   from: number,
@@ -137,7 +135,6 @@ function eachPart(
   }
 }
 
-/** The member that has the answer at this place of the block's order. */
 function memberAt(starts: Uint32Array, at: number): number {
   let [low, high] = [0, starts.length - 1];
   while (high - low > 1) {
@@ -149,7 +146,7 @@ function memberAt(starts: Uint32Array, at: number): number {
 }
 
 const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
-/** Moves every member's terms to the optimum of what the ranges summed up, inside the signs of the features. */
+/** Moves the terms to the optimum of the sums, within the features' signs. */
 export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
   const { first, width, terms, moves, starts } = block;
@@ -185,10 +182,10 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
   mirror(hessian, width);
 }
 
-/** Keeps the quadratic of an intercept without a ridge a quadratic where every answer is certain. */
+/** Keeps the curvature above 0 if every answer is certain. */
 const tinyRidge = 1e-6;
 
-/** Starts at the member's terms with ridges; limits the step, and the sign of the whole weight. */
+/** Adds ridges; limits the step and the sign of the whole weight. */
 function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
   const { gradient, hessian, low, high, solution } = problem;
   const { width, columns, terms, ridges, centres, maxMoves } = memory.blocks[name];
@@ -210,7 +207,7 @@ function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, memb
   }
 }
 
-/** What a slope is added to: the feature's weight, and for an item the slope of its skill. */
+/** The feature's weight, and for an item its skill's slope. */
 function weightBelow(
   { blocks, skillOf }: FitMemory,
   name: BlockName,

@@ -1,4 +1,6 @@
-/** Streak terms: sums of steps away from 0 with fixed signs, so that a right answer lowers no prediction. */
+/**
+ * Streak terms as sums of steps away from 0 with fixed signs, so that a right answer lowers no prediction.
+ */
 import { shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
@@ -11,9 +13,8 @@ import type { FitMemory } from './blocks.js';
 const { fit: rules } = predictionModel;
 const descent = { maxRounds: 200, tolerance: 1e-5, ridge: 0 };
 
-/** Streaks without 0: each has a step of its own. */
 export const streakSteps = 2 * maxStreak;
-/** Step s < maxStreak is that to s - maxStreak from the one after it; the others are those to s - maxStreak + 1 from the one before. */
+/** Step s < maxStreak leads down to streak s - maxStreak, the others up to s - maxStreak + 1. */
 const hasStep = (step: number, place: number): boolean => (step < maxStreak ? place <= step : place > step);
 
 export const newStreaks = (skills: number) => ({
@@ -24,7 +25,7 @@ export const newStreaks = (skills: number) => ({
   own: shared.doubles(skills * streakSteps),
 });
 
-/** Slopes and curvatures of the log likelihood by skill and streak, for the skills `from` to `to` - 1. */
+/** By skill and streak. */
 export function sumStreaks(
   { logits, correct, rows, blocks, streaks }: FitMemory,
   from: number,
@@ -44,7 +45,7 @@ export function sumStreaks(
     }
 }
 
-/** Moves the shared steps, and what the sums say of each skill's own with them. */
+/** Moves the shared steps and adjusts each skill's sums. */
 export function solveStreaks({ streaks }: FitMemory): void {
   const { slopes, curvatures, moves } = streaks;
   const sumOver = (sums: Float64Array): Float64Array => {
@@ -68,7 +69,7 @@ export function solveStreaks({ streaks }: FitMemory): void {
   }
 }
 
-/** Moves the skills' own steps, and the log-odds of their answers by both. */
+/** Moves the skills' steps, and log-odds by both. */
 export function moveStreaks(memory: FitMemory, from: number, to: number): void {
   const { logits, rows, blocks, streaks } = memory;
   const { order, starts } = blocks.skills;
@@ -92,7 +93,7 @@ export function moveStreaks(memory: FitMemory, from: number, to: number): void {
   }
 }
 
-/** Moves the steps to the optimum, where with what they are added to they keep their sign. @returns moves by streak */
+/** Keeps the sign of term + base. @returns moves by streak */
 function solve(
   slopes: Float64Array,
   curvatures: Float64Array,
@@ -128,7 +129,7 @@ function solve(
   return streakTerms(moves);
 }
 
-/** By streak, the sums of steps away from 0. */
+/** Sums of steps from 0, by streak. */
 export const streakTerms = (own: ArrayLike<number>): Float64Array =>
   Float64Array.from({ length: streakCount }, (_, place) => {
     let sum = 0;
