@@ -33,10 +33,7 @@ const learned = (mastery: number, learning: number, answers: number): number =>
 const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 
-/**
- * Slope of the score by mean mastery. @param gainIn mastery gained in a share of an hour. If few skills are
- * known, each counts for many.
- */
+/** @param gainIn mastery gained in a share of an hour: if few skills are known, each counts for many */
 function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => number): number {
   let points = 0;
   for (const section of sections) {

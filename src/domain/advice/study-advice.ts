@@ -40,9 +40,7 @@ interface SkillAdvice {
   readonly text: () => string;
 }
 
-/**
- * At most five entries, one per skill: decline, missing section, goal gap, then by gain (science notes 7).
- */
+/** At most five, one per skill: decline, missing section, goal gap, then by gain (science notes 7). */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
   // A learner has each skill once, so ids are never equal. Comparing them is most of the sort's cost.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
@@ -194,10 +192,7 @@ function unseenBy(context: StudyContext): BestUnseen {
   };
 }
 
-/**
- * The catalogue's skills by section, the most valuable first. Computed once per model: a catalogue may be
- * large.
- */
+/** The catalogue's skills by section, best first. Computed once per model, because it may be large. */
 const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[]> => {
   const ranked = Array.from(model.catalogue.entries, ([skillId, { section, weight }]) => {
     const skill = skillModelOf(model, skillId);

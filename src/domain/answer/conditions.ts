@@ -69,9 +69,7 @@ export function conditionsFor(
   };
 }
 
-/**
- * Predicts a counted answer again from these states, with the shift and item difficulty it was counted with.
- */
+/** Predicts a counted answer again from these states, with its own shift and item difficulty. */
 export function predictAgain(
   model: TenantModel,
   skillId: string,

@@ -55,9 +55,7 @@ export const answerLoss = (pCorrect: number, correct: number): number =>
 export const shareLogLoss = (expected: number, share: number): number =>
   share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 
-/**
- * Probability that a right answer had a higher prediction than a wrong one; null if all answers are equal.
- */
+/** Probability that a right answer had a higher prediction than a wrong one; null if all are equal. */
 export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {
   const right = sortedWhere(correct, predictions, 1);
   const wrong = sortedWhere(correct, predictions, 0);

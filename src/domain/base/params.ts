@@ -206,10 +206,7 @@ export const difficultyModel = { scale: 0.5, limit: 3 } as const;
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
-/**
- * Slower progress than `minSlope` per attempt, at an upper bound of `z` standard errors, is a plateau
- * (simulated).
- */
+/** Progress below `minSlope` per attempt, at an upper bound of `z` standard errors (simulated). */
 export const plateauModel = {
   decay: 0.9,
   minSlope: 0.02,

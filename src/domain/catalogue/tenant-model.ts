@@ -12,9 +12,7 @@ import { type Related, unrelated } from '../prediction/related.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
-/**
- * default: built in; prior: mean of the tenant's fitted skills; fitted: for this skill; manual: catalogue.
- */
+/** default: built in; prior: mean of the fitted skills; fitted: for this skill; manual: catalogue. */
 export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
 
 export interface SkillParameters {

@@ -1,6 +1,4 @@
-/**
- * Heavy steps of a fit. Pure functions of plain data, so that other threads can run them on shared columns.
- */
+/** Heavy steps of a fit: pure functions of plain data, which other threads can run on shared columns. */
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';

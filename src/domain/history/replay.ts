@@ -1,6 +1,6 @@
 /**
- * A learner's states from the attempt rows alone, applied in their order: what was committed, byte for byte; and the same
- * without one of the answers. What an update took from outside the learner is each row's own.
+ * Replays attempt rows in order to the committed states, byte for byte, with or without one answer. Each row
+ * has the inputs from outside the learner.
  */
 import { type Advice, adviseOn } from '../advice/answer-advice.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
@@ -30,7 +30,7 @@ export interface ReplayRow {
 
 interface Figures {
   readonly learnerSeq: number;
-  /** Answers of one commit share it. */
+  /** Shared by the answers of one commit. */
   readonly learnerVersion: number;
   readonly baselineTotal: number | null;
 }
@@ -38,7 +38,7 @@ interface Figures {
 export interface ReplayedStates {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** Items by id: those of generations of even number, and of odd number. */
+  /** By id: items of even generations, and of odd ones. */
   readonly items: readonly [even: ReadonlyMap<string, ItemTrace>, odd: ReadonlyMap<string, ItemTrace>];
 }
 
@@ -49,7 +49,7 @@ export interface ReplayedAnswer {
 
 export type Replay = ReturnType<typeof startReplay>;
 
-/** @param from states that the rows follow on; without them the learner is new */
+/** @param from earlier states; null for a new learner */
 export function startReplay(from: ReplayedStates | null = null) {
   let learner = from?.learner ?? newLearner;
   const skills = new Map(from?.skills);
@@ -63,7 +63,7 @@ export function startReplay(from: ReplayedStates | null = null) {
     return { asked: askedOf(event), learner, skill, item };
   }
 
-  /** Applies the learner's next row. Rows come in the order of `learner_seq`. */
+  /** Rows come in the order of `learner_seq`. */
   function add(row: ReplayRow): ReplayedAnswer {
     const { event, figures, conditions } = row;
     const states = before(row);
@@ -91,13 +91,13 @@ export function startReplay(from: ReplayedStates | null = null) {
   };
 }
 
-/** Version, number and baseline are the row's: where one is missing, no later answer may get another's number. */
+/** From the row: if a row is missing, later answers keep their numbers. */
 const asCommitted = (
   learner: LearnerState,
   { learnerVersion, learnerSeq, baselineTotal }: Figures,
 ): LearnerState => ({ ...learner, version: learnerVersion, attempts: learnerSeq, baselineTotal });
 
-/** The items of both generations as commits leave them: each is written once, into the generation it had at the end. */
+/** Items as commits store them: written once, into their last generation. */
 function createItems(from: ReplayedStates | null) {
   const stored = [new Map(from?.items[0]), new Map(from?.items[1])] as const;
   const open = new Map<string, RememberedItem<ItemTrace>>();
@@ -134,7 +134,7 @@ type TotalContext = Pick<ForecastSubject, 'model' | 'knownSkills'>;
 
 interface RetractionContext extends TotalContext {
   readonly findItem: (itemId: string) => ItemModel | null;
-  /** Of the learner's record without the answer. */
+  /** Of the new record. */
   readonly version: number;
 }
 
@@ -144,10 +144,9 @@ export interface RewrittenRow<Row> extends ReplayedAnswer, Figures {
 }
 
 /**
- * @param rows without gaps, those of the snapshot left out
- * @param from states that the rows follow on; null where the first is the learner's first
- * @param removed place of the row that goes
- * @returns the rows after it and all of the last commit, with the new version; and the states
+ * @param rows without gaps and without those of the snapshot @param from earlier states; null if the first
+ * row is the learner's first @param removed index of the removed row @returns later rows and all of the last
+ * commit, with the new version; and the states
  */
 export function replayWithout<Row extends ReplayRow>(
   rows: readonly Row[],
@@ -180,7 +179,7 @@ export function replayWithout<Row extends ReplayRow>(
   return { rewritten, states: left.length === 0 ? from : without.states() };
 }
 
-/** Takes the baseline of progress (science notes 6.6), where it is due. @param at Unix milliseconds */
+/** Sets the baseline of progress (science notes 6.6) when due. @param at Unix milliseconds */
 export function takeBaseline(
   { learner, skills, setBaseline }: Replay,
   at: number,
@@ -200,8 +199,8 @@ function startOfLastCommit(rows: readonly ReplayRow[]): number {
 }
 
 /**
- * Where the model in force does not give the prediction of the row, the answer was counted under another one, and its
- * own figures stay. @param oldClose of the retracted answer, for the row behind it, which may open its day now
+ * If the current model does not reproduce the row's prediction, another model counted the answer, and the
+ * row's figures stay. @param oldClose of the retracted answer, for the next row, which may open its day now
  */
 function conditionsNow(
   old: Replay,
@@ -231,7 +230,7 @@ function conditionsNow(
   };
 }
 
-/** Sums of doubles in another order differ by less. */
+/** Tolerance for sums in another order. */
 const sameMastery = 1e-9;
 
 const closedMastery = (replay: Replay, { activity }: LearnerState, model: TenantModel): number | null =>

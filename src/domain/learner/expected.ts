@@ -1,4 +1,3 @@
-/** The chance of a right answer on an average question of a skill, and the range of the learner's true share right. */
 import { featuresOf, termsOf } from '../answer/conditions.js';
 import { sigmoid } from '../base/common.js';
 import { expectedModel } from '../base/params.js';
@@ -8,7 +7,7 @@ import { askedOf } from '../tracing/course.js';
 import { hasSteadyMastery, isAccurate, type LearnerState } from '../tracing/states.js';
 import type { SkillView } from './skill-view.js';
 
-/** Terms and features of a question of which nothing but the skill is known. The next call overwrites `row`. */
+/** Only the skill is known. The next call overwrites `row`. */
 export function averageQuestion(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const question = { occurredAt: now, questionDifficulty: null };
   const asked = askedOf({ skillId: view.skillId, itemId: null });
@@ -16,13 +15,13 @@ export function averageQuestion(view: SkillView, learner: LearnerState, model: T
   return { terms: termsOf(model, view.model, null), row };
 }
 
-/** The served probability for such a question, and an 80 % range of the true share right. @param now Unix milliseconds */
+/** Of an average question, with an 80 % range of the true share right. @param now Unix milliseconds */
 export function expectedAccuracy(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return expectedRange(logOddsWithoutItem(model.prediction, terms, row, 0), view.state.attempts);
 }
 
-/** @param logOdds of a right answer on an average question. @param attempts counted on the skill before it */
+/** @param logOdds of an average question @param attempts before it */
 export function expectedRange(logOdds: number, attempts: number) {
   const { z, variance, perAnswer, priorAnswers } = expectedModel;
   const reach = z * Math.sqrt(variance + perAnswer / (attempts + priorAnswers));

@@ -1,4 +1,4 @@
-/** Explains a skill: the parts of one answer's change of mastery, and the terms of the probability of a right answer. */
+/** Parts of one answer's change of mastery, and terms of the probability of a right answer. */
 import { round4 } from '../base/common.js';
 import type { BktParameters } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -10,7 +10,7 @@ import type { LearnerState } from '../tracing/states.js';
 import { averageQuestion } from './expected.js';
 import type { SkillView } from './skill-view.js';
 
-/** A counted answer: what its update took, and what came of it, unrounded. */
+/** Inputs and results of an update, unrounded. */
 export interface CountedAnswer {
   readonly isCorrect: boolean;
   readonly parameters: BktParameters;
@@ -21,8 +21,8 @@ export interface CountedAnswer {
 }
 
 /**
- * Previous + forgetting + evidence + learning is `after` to the last digit. A station that does not lead to
- * the next is null. @param previous mastery after the answer before; null: not known
+ * Previous + forgetting + evidence + learning equals `after` exactly. Null where a value does not lead to the
+ * next. @param previous mastery after the previous answer; null if unknown
  */
 export function partsOf(answer: CountedAnswer, previous: number | null) {
   const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
@@ -40,15 +40,15 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
     after,
     forgetting: start === null ? null : round4(before - start),
     evidence: posterior === null ? null : round4(posterior - before),
-    /** Learning less forgetting at the attempt, less what the guard and the bounds cut off. */
+    /** Includes forgetting at the attempt, and what the guard and the limits cut off. */
     learning: posterior === null ? null : round4(after - posterior),
   };
 }
 
-/** Figures agree within this: the same operations on the same doubles, short of another version's rounding. */
+/** Tolerance for rounding in other versions. */
 const tolerance = 1e-9;
 
-/** Forgetting leads towards the prior, never past it, and leaves alone what is below it. */
+/** Forgetting moves towards the prior, not past it, and never from below. */
 const isForgotten = (previous: number, before: number, { pInit }: BktParameters): boolean =>
   before <= previous + tolerance && before >= Math.min(previous, pInit) - tolerance;
 
@@ -57,7 +57,7 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
-/** Terms of `expectedAccuracy` to four decimals; their sum is `logOdds` to the last decimal. */
+/** To four decimals; they add up to `logOdds` exactly. */
 export function explainExpected(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return shownTerms(explain(model.prediction, terms, row), row);

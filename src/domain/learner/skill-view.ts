@@ -1,4 +1,3 @@
-/** A learner's skills as they stand now: what forecasts, advice and velocity look at. */
 import { momentumModel } from '../base/params.js';
 import { type Placement, placementOf } from '../catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
@@ -10,9 +9,9 @@ export interface SkillView {
   readonly state: SkillState;
   readonly model: SkillModel;
   readonly placement: Placement;
-  /** At the time of the view, after forgetting. */
+  /** After forgetting. */
   readonly mastery: number;
-  /** Share of what mastery had above its prior that forgetting has left, 0 to 1. */
+  /** Share of mastery above the prior that is left, 0 to 1. */
   readonly retention: number;
 }
 
@@ -44,14 +43,14 @@ export function viewSkill(
 export const viewUnseen = (skillId: string, model: TenantModel, at: number): SkillView =>
   viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, at);
 
-/** A skill as `meanMastery` looks at it: without a view, for a learner may have thousands. */
+/** Smaller than a view: a learner may have thousands of skills. */
 export interface PractisedSkill {
   readonly state: Pick<SkillState, 'attempts' | 'correctDays' | 'mastery' | 'lastAttemptAt'>;
   readonly placement: Pick<Placement, 'weight'>;
   readonly pInit: number;
 }
 
-/** Sets the state of one skill; what is in force for it is looked up once. */
+/** Looks up placement and prior once per skill. */
 export function practise(
   skills: Map<string, PractisedSkill>,
   skillId: string,
@@ -70,7 +69,7 @@ export function practisedSkills(skills: SkillStates, model: TenantModel): Map<st
   return practised;
 }
 
-/** Weighted mean mastery after forgetting; null if no skill has enough attempts to show learning. */
+/** Weighted, after forgetting; null if no skill has enough attempts. */
 export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
   let [weights, sum] = [0, 0];
   for (const { state, placement, pInit } of skills.values()) {

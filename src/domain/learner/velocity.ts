@@ -1,4 +1,3 @@
-/** How a learner's mastery moves: from day to day, out of daily sums of answers, and its momentum now. */
 import { dayMs, dayOf } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
 import { activityModel, momentumModel, velocityModel } from '../base/params.js';
@@ -10,8 +9,8 @@ import { meanMastery, type PractisedSkill, practise, practisedSkills } from './s
 type Point = { readonly time: number; readonly value: number };
 
 /**
- * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968), the lower rank one inside of Sen's
- * (science notes 4). n points cost n^2 / 2 slopes. @returns null below 5 points
+ * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968), one rank inside Sen's lower one (science
+ * notes 4). Computes n^2 / 2 slopes. @returns null below 5 points
  */
 export function theilSen(points: readonly Point[]) {
   const n = points.length;
@@ -27,7 +26,7 @@ export function theilSen(points: readonly Point[]) {
   };
 }
 
-/** Change of the value per unit of time, with its 90 % interval. */
+/** Per unit of time, with its 90 % interval. */
 export type Slope = NonNullable<ReturnType<typeof theilSen>>;
 
 const upper = normalQuantile((1 + velocityModel.level) / 2);
@@ -42,30 +41,27 @@ function pairwiseSlopes(points: readonly Point[]): Float64Array {
 
 export interface SkillDay {
   readonly skillId: string;
-  /** UTC day since 1970; the day before the window stands for all days before it. */
+  /** UTC day since 1970; the day before the window combines all earlier days. */
   readonly day: number;
   readonly attempts: number;
   readonly correct: number;
-  /** Distinct days with a right answer: 0 or 1, or more where several days are one. */
+  /** Distinct days with a right answer; more than 1 only if days are combined. */
   readonly correctDays: number;
-  /** Right after the last answer. */
+  /** After the last answer. */
   readonly mastery: number;
   /** Unix milliseconds. */
   readonly lastAttemptAt: number;
 }
 
 export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
-  /** Weighted mean mastery at its close, 0 to 1; null where no skill had enough answers by then. */
+  /** Weighted mean at the end of the day, 0 to 1; null if no skill had enough answers. */
   readonly mastery: number | null;
 }
 
-/** The window of n days is today, a UTC day since 1970, and the n - 1 days before it. */
+/** Of n days up to today (UTC days since 1970). */
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
-/**
- * Mastery at the close of each day with answers, oldest first; today closes now. Yields after each day.
- * @param rows one for each skill and day, in any order
- */
+/** Oldest first; today closes now. Yields after each day. @param rows one per skill and day */
 export function* closingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
@@ -104,7 +100,7 @@ function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: Tenan
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);
 
-/** @param closings active days up to today, oldest first, none missing of the window */
+/** @param closings all active days of the window, oldest first */
 export function progressOver(closings: readonly Closing[], days: number, today: number) {
   const series = closings.filter(({ day }) => day >= firstDayOf(days, today));
   const attempts = sum(series, 'attempts');
@@ -141,7 +137,6 @@ export function momentumNow(
   return found?.label === 'building' && isIdle ? { ...found, label: 'steady' } : found;
 }
 
-/** The last day with answers, some between it and today, and today. */
 function daysToClose(last: number, today: number): number[] {
   const step = Math.max(1, Math.ceil((today - last) / momentumModel.idleClosings));
   const days = [last];

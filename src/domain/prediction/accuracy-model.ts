@@ -1,6 +1,6 @@
 /**
  * Forecast of the share of right answers over a horizon. On the scale asin(sqrt(share)) the chance of m
- * answers has the variance 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
+ * answers has variance 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
  */
 
 import { clamp, logit, sigmoid } from '../base/common.js';
@@ -10,24 +10,23 @@ import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
 
 export interface Correction {
-  /** Of the variance of the latent share. */
   readonly factor: number;
-  /** How far intervals reach below and above the expected share at `widthLevels`, in standard deviations. */
+  /** Reach of intervals at `widthLevels`, in standard deviations. */
   readonly below: readonly number[];
   readonly above: readonly number[];
 }
 
-/** Corrections by ln(1 + answers) and ln(1 + horizon), ascending; bilinear between, constant beyond. */
+/** By ln(1 + answers) and ln(1 + horizon), ascending; bilinear between, constant outside. */
 export interface Surface {
   readonly histories: readonly number[];
   readonly horizons: readonly number[];
   readonly cells: readonly Correction[];
 }
 
-/** What a horizon is counted in; answers in a log without times. */
+/** Answers in a log without times. */
 export type HorizonUnit = 'days' | 'answers';
 
-/** Levels at which widths are fitted; others lie between them. */
+/** Levels of the fitted widths; others are interpolated. */
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
 
 export const startCorrection: Correction = {
@@ -36,19 +35,19 @@ export const startCorrection: Correction = {
   above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
 };
 
-/** Figures before a tenant's first fit, from two real logs; ability says nothing yet. Plain JSON. */
+/** Before a tenant's first fit, from two real logs. Ability has no effect yet. Plain JSON. */
 export const startAccuracy = {
   unit: 'days' as HorizonUnit,
   learners: 0,
   cases: 0,
   mean: 0.7,
-  /** Log-odds of a learner like the population, and what they change with ln(1 + horizon). */
+  /** Log-odds of a learner like the population, and their change with ln(1 + horizon). */
   bias: 0.85,
   trend: 0,
-  /** Weights of the figures, none negative; `fading` ones fade with the horizon (return to the mean). */
+  /** Weights of the figures, not negative; `fading` ones decrease with the horizon. */
   lasting: [0.1, 0, 1.1, 0],
   fading: [0.9, 0, 1.8, 1.3],
-  /** Parts of the variance of the latent share (see `varianceParts`), none negative. */
+  /** Not negative; see `varianceParts`. */
   variance: [0.03, 0.01, 0.003, 0.003, 0, 0, 0.42],
   surface: { histories: [0], horizons: [0], cells: [startCorrection] } as Surface,
 };
@@ -64,7 +63,7 @@ export interface AccuracySubject {
 
 export const figureCount = 4;
 
-/** The learner against the population. No figure falls with a right answer nor rises with a wrong one. */
+/** Compared with the population. Right answers lower no figure, wrong ones raise none. */
 export function figuresOf(
   { ability, recent, slow, right, wrong }: AccuracyTrace,
   mean: number,
@@ -80,14 +79,13 @@ export function figuresOf(
   ];
 }
 
-/** How much of what is fleeting still counts: 1 now, less and less with the horizon, never 0. */
+/** Weight of temporary effects: 1 now, falling with the horizon, never 0. */
 export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
 export const variancePartCount = 7;
 
 /**
- * Parts of the latent variance: what stays unknown, good and bad days, lasting changes, each for novices and
- * for others; last, days of those who are expected to fail often.
+ * Unknown ability, good and bad days, lasting changes (each for novices and others); days of likely failure.
  */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
@@ -96,20 +94,20 @@ export function varianceParts(expected: number, history: number, horizon: number
   return [...parts.flatMap((part) => [part * novice, part * (1 - novice)]), memory * (1 - expected) ** 2];
 }
 
-/** 1 before the first answer, less and less with each. */
+/** 1 before the first answer, then falling. */
 const noviceShare = (history: number): number =>
   Math.sqrt(constants.variancePrior / (history + constants.variancePrior));
 
-/** Variance of the latent share on the scale asin(sqrt(share)), never quite 0. @param variance what each part counts */
+/** Variance on the scale asin(sqrt(share)), above 0. @param variance weight of each part */
 export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
   const sum = parts.reduce((total, part, i) => total + part * (variance[i] as number), 0);
   return Math.max(sum, constants.fit.leastVariance);
 }
 
-/** Variance on the same scale that the chance of single answers adds (Anscombe 1948). @param answers 1 or more */
+/** Variance of answer chance on the same scale (Anscombe 1948). @param answers 1 or more */
 export const chanceVariance = (answers: number): number => 1 / (4 * answers);
 
-/** Learners by answers so far: `from` to below `to`. Figures stand at `middle`, in ratio. */
+/** Learners by number of answers, from `from` to below `to`. `middle` is geometric. */
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
@@ -120,7 +118,7 @@ export const isInBand = ({ from, to }: (typeof historyBands)[number], history: n
 
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
-/** Expected share, and sd of the latent share on the scale asin(sqrt(share)) without answer chance. */
+/** Expected share, and sd on the scale asin(sqrt(share)) without answer chance. */
 export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject, horizon: number) {
   const expected = expectedShare(model, subject, horizon);
   const history = subject.trace.right + subject.trace.wrong;
@@ -132,7 +130,7 @@ export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject,
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
 type Place = Pick<AccuracyForecast, 'history' | 'horizon'>;
 
-/** The cells of a surface that a place lies between, with weights that add up to 1. */
+/** Neighbouring cells with weights that add up to 1. */
 export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, place: Place) =>
   between(histories, Math.log1p(place.history)).flatMap(([i, own]) =>
     between(horizons, Math.log1p(place.horizon)).map(([j, part]) => ({
@@ -143,7 +141,7 @@ export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, pla
 
 type Neighbour = readonly [place: number, weight: number];
 
-/** One or two neighbours, with weights that add up to 1. */
+/** One or two, with weights that add up to 1. */
 function between(places: readonly number[], at: number): Neighbour[] {
   const next = places.findIndex((place) => place > at);
   if (next <= 0) return [[next < 0 ? places.length - 1 : 0, 1]];
@@ -173,7 +171,7 @@ export function expectedShare(
   return sigmoid(nearRecent(logOdds, trend));
 }
 
-/** Keeps a forecast near the recent share: else learners who change keep the forecast of before. */
+/** Keeps forecasts near the recent share, for learners who change. */
 function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
@@ -183,7 +181,7 @@ function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubjec
   return clamp(logOdds, recent - reach, recent + reach);
 }
 
-/** Bounds for the share among so many answers with probability `level`, around the expected share. */
+/** @param level probability @param answers over which the share is taken */
 export function accuracyInterval(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -200,13 +198,13 @@ export function accuracyInterval(
   };
 }
 
-/** How far a forecast's intervals reach below and above, in standard deviations with the chance of single answers. */
+/** In standard deviations that include the chance of single answers. */
 export function intervalReach(model: AccuracyModel, place: Place, level: number) {
   const { below, above } = widthsAt(model.surface, place);
   return { below: widthAt(below, level), above: widthAt(above, level) };
 }
 
-/** Each is a mean of widths that do not fall with the level, and so does not either. */
+/** Monotone in the level, as each cell's widths are. */
 const widthsAt = (surface: Surface, place: Place) => {
   const widths = (side: 'below' | 'above'): number[] =>
     widthLevels.map((_, i) => correctionAt(surface, place, (cell) => cell[side][i] as number));
@@ -219,13 +217,13 @@ const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)
 
 const placeOfLevel = (level: number): number => normalQuantile(0.5 + level / 2);
 
-/** Where widths are known: 0, then the widths of the normal distribution, between which lines are nearly straight. */
+/** 0, then widths of the normal distribution: interpolation between them is nearly linear. */
 const widthPlaces = [0, ...widthLevels.map(placeOfLevel)];
 
 const widthAt = (widths: readonly number[], level: number): number =>
   valueAt(widthPlaces, [0, ...widths], placeOfLevel(level));
 
-/** Probability of a share below this one, a bound between two possible ones, by the intervals of all levels. */
+/** Probability of a lower share, by the intervals of all levels. @param share between two possible ones */
 export function accuracyCdf(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -236,13 +234,13 @@ export function accuracyCdf(
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const distance = (stabilised(share) - stabilised(expected)) / totalSd(sd, answers);
   const widths = [0, ...widthsAt(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
-  // Beyond the last width the line goes on to twice its value.
+  // Extrapolates to twice the last width.
   const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
   const place = valueAt(extended(widths), extended(widthPlaces), Math.abs(distance));
   return normalCdf(distance < 0 ? -place : place);
 }
 
-/** Straight lines between values at ascending places, constant beyond the first and the last. */
+/** Linear interpolation, constant outside. */
 function valueAt(places: readonly number[], values: readonly number[], at: number): number {
   const [[low], above] = between(places, at) as [Neighbour, Neighbour?];
   const value = values[low] as number;

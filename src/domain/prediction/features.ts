@@ -5,16 +5,16 @@ import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } f
 
 interface Feature {
   readonly name: string;
-  /** Weight before a fit, and what fits are drawn to. */
+  /** Before a fit; fits are drawn to it. */
   readonly start: number;
-  /** Sign that the weight keeps (0: any): + figures never fall with a right answer on another item. */
+  /** Of the weight (0: any). Features with + never fall with a right answer on another item. */
   readonly sign: 1 | -1 | 0;
-  /** Whether skills, or items, have a slope of their own on it. */
+  /** Whether skills or items have their own slopes. */
   readonly bySkill?: true;
   readonly byItem?: true;
 }
 
-/** Features in column order; absent history is 0. Logarithms are ln(1 + x), times in minutes. */
+/** In column order; 0 without history. Logarithms are ln(1 + x), times in minutes. */
 export const features = [
   { name: 'bkt', start: 0.44, sign: 1, bySkill: true },
   { name: 'ability', start: 0.35, sign: 1, bySkill: true, byItem: true },
@@ -29,25 +29,25 @@ export const features = [
   { name: 'rightOnSkill', start: 0.01, sign: 1, bySkill: true },
   { name: 'answersSinceRightOnSkill', start: -0.05, sign: -1, bySkill: true },
   { name: 'timeSinceRightOnSkill', start: -0.03, sign: -1 },
-  /** Last right: 1 / (1 + answers since). */
+  /** 1 / (1 + answers since) if the last answer was right. */
   { name: 'lastRightByAnswers', start: 0.05, sign: 1, bySkill: true },
-  /** Last right: 1 / (1 + ln(1 + minutes since)). */
+  /** 1 / (1 + ln(1 + minutes since)) if the last answer was right. */
   { name: 'lastRightByTime', start: 0.1, sign: 1, bySkill: true },
   { name: 'rightOnItem', start: 0.35, sign: 1 },
   { name: 'wrongOnItem', start: -0.05, sign: -1 },
-  /** 1 where the last answer on the item was right, -1 where it was wrong. */
+  /** 1 after a right answer on the item, -1 after a wrong one. */
   { name: 'lastOnItem', start: 0.15, sign: 1 },
   { name: 'itemSeen', start: 0, sign: 0 },
-  /** Answers to other skills since the item, and the same where its last answer was right. */
+  /** Answers to other skills since the item; the second only after a right answer. */
   { name: 'itemLag', start: -0.01, sign: 0 },
   { name: 'itemLagIfRight', start: -0.02, sign: 0 },
   { name: 'itemTime', start: -0.04, sign: 0 },
   { name: 'itemTimeIfRight', start: 0, sign: 0 },
-  /** 1 where the item was last answered wrong and no other skill since. */
+  /** 1 after a wrong answer on the item, with no other skill since. */
   { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
-  /** Minus the supplied difficulty, which is centred by skill; 0 where none was supplied. */
+  /** Minus the supplied difficulty, centred by skill; 0 if not supplied. */
   { name: 'easiness', start: 0.2, sign: 1 },
-  /** At first tries of an item, and at tries after a wrong one: ability and moving average; 0 at the other ones. */
+  /** First tries of an item, and tries after a wrong one: ability and moving average, else 0. */
   { name: 'firstTryAbility', start: 0, sign: 1 },
   { name: 'recentFirstTries', start: 0, sign: 1 },
   { name: 'retryAbility', start: 0, sign: 1 },
@@ -64,30 +64,28 @@ export const itemColumns = columnsWhere(({ byItem }) => byItem === true);
 
 export const columnOf = (wanted: FeatureName): number => features.findIndex(({ name }) => name === wanted);
 
-/** All that a prediction takes from the learner's history and the question. */
 export interface FeatureInput {
   readonly traces: Traces;
   readonly asked: Asked;
   readonly bktProbability: number;
-  /** The learner's earlier answers on the skill, and the right ones of them. */
+  /** Earlier answers. */
   readonly skillAttempts: number;
   readonly skillRight: number;
   readonly place: number;
   readonly at: number;
-  /** Supplied difficulty minus the skill's mean, in logits; null: not supplied. */
+  /** Minus the skill's mean, logits; null: not supplied. */
   readonly difficulty: number | null;
-  /** Of the learner's predictions, in log-odds (`tracing/trend.ts`). */
+  /** Log-odds (`tracing/trend.ts`). */
   readonly bias: number;
 }
 
 export type FeatureRow = Float32Array | Float64Array;
 
-/** Other skills practised last that a prediction looks at. */
 export const skillsBefore = courseModel.skills - 1;
 
 /**
- * Columns after the features: wrong run on the item, streak, `itemPattern`, keys of the course and of the
- * last item of another skill, keys of other skills (newest first), form on each, bias. Key 0: none.
+ * After the features: wrong run on the item, streak, `itemPattern`, keys of the course and of the last item
+ * of another skill, keys of other skills (newest first), form on each, bias. Key 0: none.
  */
 export const runColumn = features.length;
 export const streakColumn = runColumn + 1;
@@ -102,7 +100,7 @@ export const rowWidth = biasColumn + 1;
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
-/** Writes the features of an answer, from what is known before it, to `row[from]` and the places after it. */
+/** Uses only what is known before the answer. @param from first place in `row` */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
   const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty, bias } = input;
   const { learner, skill, item } = input.traces;
@@ -111,7 +109,6 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   const lastRight = everRight && skill.lastRightPlace === skill.lastPlace;
   const answersSince = Math.max(0, place - 1 - skill.lastRightPlace);
   const timeSince = lagOf((seconds - skill.lastRightAt) / 60);
-  // In the order of the table above.
   let column = from;
   row[column++] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));
   row[column++] = learner.ability;
@@ -191,6 +188,6 @@ const lagOf = (x: number): number => Math.log1p(Math.max(0, x));
 
 const logsOfCounts = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
 
-/** ln(1 + count) of a whole number, looked up: seven logarithms were a twentieth of the cost of an answer. */
+/** ln(1 + count) by table: logarithms are slow on this path. */
 const logOfCount = (count: number): number =>
   count < logsOfCounts.length ? (logsOfCounts[count] as number) : Math.log1p(count);

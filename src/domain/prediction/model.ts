@@ -1,6 +1,6 @@
 /**
- * The served probability of a right answer: the sigmoid of a sum of terms. Weights keep their signs, so that
- * a right answer never lowers it for another item of the skill.
+ * Served probability of a right answer: the sigmoid of a sum of terms. Weights keep their signs, so that a
+ * right answer never lowers it for another item of the skill.
  */
 
 import { clamp, logit, sigmoid } from '../base/common.js';
@@ -21,57 +21,56 @@ import {
 } from './features.js';
 import { beforeTerm, courseTerm, findKey, type Related } from './related.js';
 
-/** Log-odds that BKT gives the first answer of a learner. */
+/** Of a learner's first answer by BKT. */
 export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
   logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
 
 const bktWeight = features[0].start;
 
-/** A place for each streak, 0 in the middle. */
+/** 0 is in the middle. */
 export const streakCount = 2 * maxStreak + 1;
 
-/** Weights shared by a tenant's skills and items; plain JSON. Before a fit a first answer has BKT's p. */
+/** Shared by skills and items of a tenant; plain JSON. Before a fit, a first answer has BKT's probability. */
 export const startModel = {
-  /** Log-odds of an answer whose features all have their means. */
+  /** Log-odds at the means of all features. */
   bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
   weights: features.map(({ start }): number => start),
-  /** Subtracted from the features: slopes of skills and items turn about the mean. */
+  /** Subtracted from the features, so that slopes turn around the mean. */
   means: features.map(() => 0),
-  /** Terms of 1 to 8 wrong answers in a row on the item up to now. */
+  /** For 1 to 8 wrong answers in a row on the item. */
   runs: new Array<number>(maxItemRun).fill(0),
-  /** Terms of a streak on a skill that no fit has seen, from `maxStreak` wrong answers to as many right ones; never falling. */
+  /** For skills without a fit: from `maxStreak` wrong answers to as many right ones; never falling. */
   streaks: new Array<number>(streakCount).fill(0),
-  /** Terms of `itemPattern` from 1 on. */
+  /** By `itemPattern`, from 1. */
   patterns: new Array<number>(itemPatterns).fill(0),
-  /** Answers as expected that are added to an item's own (see `itemDifficulty`). */
+  /** See `itemDifficulty`. */
   itemPriorAnswers: predictionModel.items.startPrior as number,
-  /** What its counters say of an item counts by so much. */
+  /** Weight of the item's counters. */
   itemScale: predictionModel.itemScale as number,
 };
 
 export type PredictionModel = Readonly<typeof startModel>;
 
-/** Terms of a skill: intercept, slopes on `skillColumns`, streaks as in the model, runs of wrong answers on an item. */
+/** Skill terms: intercept, slopes on `skillColumns`, streaks, runs of wrong answers on an item. */
 const streaksAt = 1 + skillColumns.length;
 const skillRunsAt = streaksAt + streakCount;
 export const skillRuns = 4;
 export const skillTermCount = skillRunsAt + skillRuns;
 
-/** Terms of an item: slopes on `itemColumns`, runs of wrong answers on it. */
+/** Item terms: slopes on `itemColumns`, runs of wrong answers. */
 const itemRunsAt = itemColumns.length;
 export const itemRuns = 3;
 export const itemTermCount = itemRunsAt + itemRuns;
 
-/** What is known of the skill and the item in question, added to the weights. */
+/** Added to the weights. */
 export interface Terms {
   /** `skillTermCount`. */
   readonly skill: ArrayLike<number>;
-  /** `itemTermCount`; null without an item, or for one that no fit has seen. */
+  /** `itemTermCount`; null without an item or its fit. */
   readonly item: ArrayLike<number> | null;
-  /** Of the skill with other skills, and of the item with items before it. */
   readonly related: Related;
   readonly itemsBefore: Related;
-  /** The item's own term; 0 where nothing is known. */
+  /** 0 if unknown. */
   readonly itemDifficulty: number;
 }
 
@@ -83,12 +82,12 @@ export interface Term {
   readonly logits: number;
 }
 
-/** Slope of a column in those of a skill and of an item; -1: none. */
+/** Index of the column's slope; -1: none. */
 const skillPlaces = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
 const itemPlaces = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
-/** Weight of a feature for this skill and item, cut at 0 where it would lose its sign. */
+/** Of a skill and item; 0 if the slopes would change its sign. */
 function weightOf(weights: readonly number[], { skill, item }: Slopes, column: number): number {
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
@@ -98,7 +97,7 @@ function weightOf(weights: readonly number[], { skill, item }: Slopes, column: n
   return (signs[column] as number) * weight < 0 ? 0 : weight;
 }
 
-/** Terms that stand in tables: by what the row says of the answers before, beside its features. */
+/** Terms looked up by history. */
 const tables = {
   itemRun: ({ runs }, { skill, item }, rows, from) => {
     const run = rows[from + runColumn] as number;
@@ -126,11 +125,11 @@ const tables = {
 >;
 type TableName = keyof typeof tables;
 
-/** Probability of a right answer. @param row of features as `writeFeatures` writes it */
+/** @param row from `writeFeatures` */
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 
-/** Log-odds of a right answer without the item's own term: what its counters expect. @param from of the row in `rows` */
+/** The item's counters compare answers with this. @param from of the row in `rows` */
 export function logOddsWithoutItem(
   model: PredictionModel,
   terms: TermsWithoutItem,
@@ -150,7 +149,7 @@ export function logOddsWithoutItem(
   return logits;
 }
 
-/** The terms of `predict` that are not 0. The means go into the base, so that absent history has no term. */
+/** The terms of `predict` that are not 0. Means are part of the base, so that no history gives no term. */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
   const weights = features.map((_, column) => weightOf(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
@@ -170,7 +169,7 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
 
-/** Terms with `startModel` for a skill with parameters of its own: there too, the first p is BKT's. */
+/** With them the first probability is BKT's, before a fit. */
 export function startTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
   terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
@@ -183,18 +182,18 @@ export function unseenTerms({ streaks }: PredictionModel): number[] {
   return terms;
 }
 
-/** What answers on one item came to: sums, so that processes add to them in any order. */
+/** Sums, so that processes can add in any order. */
 export interface ItemCounts {
   readonly answers: number;
   readonly right: number;
-  /** Sum of the probabilities of a right answer, the item's own term left out. */
+  /** Sum of probabilities of a right answer without the item's term. */
   readonly expected: number;
 }
 
 const probabilityFloor = 1e-3;
 const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
-/** The item's own term, logits (above 0: easier), shrunk by `itemPriorAnswers` answers as expected. */
+/** Logits (above 0: easier), shrunk by `itemPriorAnswers` expected answers. */
 export function itemDifficulty(
   { answers, right, expected }: ItemCounts,
   { itemPriorAnswers: priorAnswers, itemScale }: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,

@@ -1,20 +1,20 @@
-/** Terms of a skill with other skills, and of an item with the items before it, looked up by key. */
+/** Terms with other skills, and of items with items before them, by key. */
 import { courseModel } from '../base/params.js';
 import { beforeColumn, type FeatureRow, skillsBefore } from './features.js';
 
 export interface Related {
   /** Ascending. */
   readonly keys: ArrayLike<number>;
-  /** `skillPairTerms` for each other skill; one for each item. */
+  /** `skillPairTerms` per other skill, or one per item. */
   readonly terms: ArrayLike<number>;
 }
 
 export const unrelated: Related = { keys: [], terms: [] };
 
-/** Of another skill: where it was practised before, by the learner's form on it, and as a course. */
+/** Practised before, form on it, course. */
 export const skillPairTerms = 3;
 
-/** Place of the key, below 0 where it is not there. */
+/** Below 0 if absent. */
 export function findKey(keys: ArrayLike<number>, key: number): number {
   let [low, high] = [0, keys.length - 1];
   while (low <= high) {
@@ -27,10 +27,10 @@ export function findKey(keys: ArrayLike<number>, key: number): number {
   return -1;
 }
 
-/** How much less each skill practised before counts than the one after it. */
+/** By recency: each skill counts less than the next one. */
 export const fadings = Float64Array.from({ length: skillsBefore }, (_, i) => courseModel.fading ** i);
 
-/** What was practised just before. Answers on the skill itself do not change it: any sign is monotone. */
+/** Answers on the skill itself do not change the term, so it may have any sign. */
 export function beforeTerm({ keys, terms }: Related, rows: FeatureRow, from: number): number {
   if (keys.length === 0) return 0;
   let sum = 0;

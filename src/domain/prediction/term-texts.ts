@@ -1,4 +1,4 @@
-/** What each term of the served probability says of a learner: sentences for teachers that can be read aloud. */
+/** Sentences for teachers about each term of the served probability. */
 import { sigmoid } from '../base/common.js';
 import { itemPatternCounts, maxItemRun, maxStreak } from '../tracing/traces.js';
 import { isChanging, type Trend } from '../tracing/trend.js';
@@ -7,14 +7,14 @@ import type { Term } from './model.js';
 
 type Name = Term['name'];
 
-/** @param figure the term's own in the row, 0 where it has none @param raises whether the term is above 0 */
+/** @param figure in the row, 0 without one @param raises the term is above 0 */
 type Telling = (figure: number, raises: boolean) => string;
 
 const counted = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`;
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
-/** Of a figure ln(1 + count), which has single precision in some rows. */
+/** From ln(1 + count), in single precision in some rows. */
 const countOf = (figure: number): number => Math.round(Math.expm1(figure));
 const right = (figure: number): string => (figure > 0 ? 'right' : 'wrong');
 const better = (figure: number): string => (figure > 0 ? 'better' : 'worse');
@@ -22,7 +22,6 @@ const outweigh = (figure: number): string =>
   figure > 0 ? 'right answers outweigh wrong ones' : 'wrong answers outweigh right ones';
 const oftener = (raises: boolean): string => `${raises ? 'more' : 'less'} often right`;
 
-/** @param minutes since, 0 or more */
 function ago(minutes: number): string {
   const hours = minutes / 60;
   if (minutes < 1) return 'less than a minute ago';
@@ -30,7 +29,7 @@ function ago(minutes: number): string {
   return hours < 36 ? `${Math.round(hours)} hours ago` : `${counted(Math.round(hours / 24), 'day')} ago`;
 }
 
-/** @param most so many stand for more too */
+/** @param most larger counts are reported as this */
 function inARow(count: number, where: string, outcome: string, most = Number.POSITIVE_INFINITY): string {
   if (count === 1) return `The last answer ${where} was ${outcome}`;
   return `The last ${count} ${count < most ? '' : 'or more '}answers ${where} were ${outcome}`;
@@ -108,7 +107,7 @@ const columns: Readonly<Partial<Record<Name, number>>> = {
   ...{ itemRun: runColumn, streak: streakColumn, itemPattern: patternColumn },
 };
 
-/** One sentence. @param row that the term comes of; a term of 0 says that it hardly matters */
+/** @param row the term's; a term of 0 hardly matters */
 export function termText({ name, logits }: Term, row: FeatureRow): string {
   const column = columns[name];
   const figure = column === undefined ? 0 : (row[column] as number);
@@ -116,7 +115,7 @@ export function termText({ name, logits }: Term, row: FeatureRow): string {
   return `${tellings[name](figure, logits > 0)}: this ${effect} the chance.`;
 }
 
-/** Recent results against the learner's earlier ones on the same skills; null without a clear change. */
+/** Null without a clear change. */
 export function changeText(trend: Trend): string | null {
   if (!isChanging(trend)) return null;
   const more = trend.change < 0 ? 'fewer' : 'more';

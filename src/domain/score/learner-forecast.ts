@@ -1,4 +1,3 @@
-/** The whole forecast of a learner: scores, goal and share of right answers; and the same under a plan of practice. */
 import { clamp, dayOf, type PerSection, perSection, round1 } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
 import { accuracyConstants, goalModel, scoreModel } from '../base/params.js';
@@ -25,15 +24,15 @@ import {
   standingOf,
 } from './score.js';
 
-/** Horizon of the `predicted_*_in_30_days` fields. */
+/** Of the `predicted_*_in_30_days` fields. */
 export const standardDays = 30;
 
 export interface ForecastRequest {
   /** 1 to 365. */
   readonly days: number;
-  /** Of the intervals, 0.5 to 0.99. */
+  /** 0.5 to 0.99. */
   readonly level: number;
-  /** Null: none was set, a default holds. */
+  /** Null: use the default goal. */
   readonly goal: GoalSetting | null;
 }
 
@@ -54,12 +53,12 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
     neededRate: goal.isSet && !goal.onTrack ? neededRate(standing, goal) : null,
     measures: standing.measures,
     practice,
-    /** Share of the population's variance that the answers explain, 0 to 1. */
+    /** Share of the population's variance explained by the answers, 0 to 1. */
     reliability: perSection((section) => clamp(1 - standing.estimate.variance[section], 0, 1)),
   };
 }
 
-/** Share of right answers over the days, for as many answers as at the present rate, and at least 10. */
+/** Over as many answers as the present rate gives, at least 10. */
 function accuracyOutlook(
   { learner, model: { accuracy }, now }: ForecastSubject,
   { days, level }: ForecastRequest,
@@ -70,33 +69,32 @@ function accuracyOutlook(
   return { ...forecast, answers, interval: accuracyInterval(accuracy, forecast, answers, level) };
 }
 
-/** Rates that are tried for advice, answers a day in each section. */
+/** Answers per day and section. */
 const triedRates = [1, 2, 5, 10, 20, 40];
 
-/** The smallest tried rate that reaches the goal in time; null where none does. */
+/** The smallest tried rate that reaches the goal in time, or null. */
 function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook): number | null {
   const days = horizonOf(targetDate, standing.now);
   const reaches = (rate: number): boolean => {
     const practising = forecastUnder(standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
-  // Most goals that are out of reach stay so at any rate: the highest is tried first.
+  // Tries the highest first: most unreachable goals stay unreachable at any rate.
   return reaches(Math.max(...triedRates)) ? (triedRates.find(reaches) ?? null) : null;
 }
 
 export interface PracticePlan {
-  /** Over all sections together, every day, 0 or more. */
+  /** Over both sections, every day, 0 or more. */
   readonly answersPerDay: number;
-  /** The only skills that are practised, each as often; null: all, in the sections' present proportion. */
+  /** The only skills practised, equally often; null: all, in the sections' present proportion. */
   readonly skills: readonly SkillView[] | null;
 }
 
-/** More answers than this in a day are no plan. */
 export const maxAnswersPerDay = 1000;
 
 export type WhatIf = ReturnType<typeof forecastPlan>;
 
-/** A forecast under another plan than the present practice. @param inDays when the target is to be reached, 0 to 365 */
+/** @param inDays days until the target should be reached, 0 to 365 */
 export function forecastPlan(
   subject: ForecastSubject,
   plan: PracticePlan,
@@ -115,13 +113,13 @@ export function forecastPlan(
     planned: forecast.forecastIn(days, level),
     unplanned: present.scoresIn(days),
     goal,
-    /** Least whole number of answers a day, on the plan's skills, that reaches the target; null above the maximum. */
+    /** Least integer on the plan's skills that reaches the target; null above the maximum. */
     neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
     neededInDays: inDays,
   };
 }
 
-/** More practice never lowers a forecast, so that a binary search finds the least rate. */
+/** Binary search: more practice never lowers a forecast. */
 function leastRate(reaches: (answersPerDay: number) => boolean): number | null {
   if (!reaches(maxAnswersPerDay)) return null;
   let [low, high] = [-1, maxAnswersPerDay];
@@ -141,7 +139,7 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   }
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practice = steadyPractice(answersPerDay);
-  // Where few skills are known, each stands for many fine ones, which share its answers.
+  // If few skills are known, each counts for many and they share its answers.
   const practised = perSection((section) =>
     skillPractice(practice, Math.min(1, known[section] / scoreModel.leastSkills) / chosen.size),
   );
@@ -152,7 +150,7 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   };
 }
 
-/** Of the answers: as now, or, without present practice, by the sections' skills. */
+/** As now, else by the number of skills. */
 function mathShare({ learner, now }: Standing, skills: PerSection<number>): number {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
@@ -162,7 +160,7 @@ function mathShare({ learner, now }: Standing, skills: PerSection<number>): numb
 
 export type Forecast = ReturnType<typeof forecastUnder>;
 
-/** @param added skills beside the learner's own that the habit brings in: so far they are as ability predicts */
+/** @param added skills without answers that the habit includes */
 export function forecastUnder(standing: Standing, habit: Habit, added: readonly SkillView[] = []) {
   const { estimate, views } = standing;
   const { theta } = estimate;
@@ -174,9 +172,7 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
   };
   return {
     current,
-    /** @param days 0 to 365 */
     scoresIn: (days: number) => bestScores(days, days),
-    /** @param level of the intervals, 0.5 to 0.99 */
     forecastIn: (days: number, level: number): ScoreForecast => {
       const [lost, gained] = [changes(days, 0), changes(0, days)];
       const swing = perSection((section) => Math.max(-lost[section], gained[section]));
@@ -188,7 +184,7 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
   };
 }
 
-/** First day that reaches the target. Totals may turn: a range is skipped if its best case misses. */
+/** Totals may turn, so a range is skipped if its best case misses. */
 function firstDay(best: BestScores, target: number, from: number, to: number): number | null {
   if (best(from, to).total < target) return null;
   if (from === to) return from;
@@ -196,12 +192,12 @@ function firstDay(best: BestScores, target: number, from: number, to: number): n
   return firstDay(best, target, from, middle) ?? firstDay(best, target, middle + 1, to);
 }
 
-/** No scores of a day in the range are higher; for a single day they are that day's. */
+/** Upper bound over a range of days; exact for one day. */
 type BestScores = (from: number, to: number) => Scores;
 
 export type GoalOutlook = ReturnType<typeof goalOutlook>;
 
-/** Where a learner stands against a goal. @param set null: a default holds */
+/** @param set null: use the default goal */
 function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSetting | null) {
   const base = learner.baselineTotal ?? goalModel.defaultBaseline;
   const { targetScore, targetDate } = set ?? { targetScore: defaultTarget(base), targetDate: null };
@@ -216,17 +212,16 @@ function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSe
     isSet: set !== null,
     daysToGoal,
     progressPercent: progress(targetScore, base, forecast.current.total),
-    /** Reached within the horizon, and still at its end. */
+    /** Reached within the horizon and at its end. */
     onTrack: isReached && isKept,
-    /** Reached within the horizon, and forgotten by its end. */
+    /** Reached within the horizon but not at its end. */
     isLost: isReached && !isKept,
     predictedTotal: inTime.scores.total,
-    /** Of a total at least the target's at the horizon, 0 to 1. */
+    /** Of at least the target at the horizon, 0 to 1. */
     probability: reachProbability(targetScore, inTime),
   };
 }
 
-/** A round hundred points above the baseline. */
 const defaultTarget = (base: number): number => clamp(50 * Math.ceil(base / 50) + 100, 500, 1600);
 
 function progress(target: number, base: number, current: number): number {
@@ -235,6 +230,6 @@ function progress(target: number, base: number, current: number): number {
   return round1(100 * clamp((current - base) / (target - base), 0, 1));
 }
 
-/** Nobody misses the lowest score. */
+/** The lowest score is certain. */
 const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
   target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);

@@ -1,6 +1,6 @@
 /**
- * Mastery rolled forward by practice and forgetting (science notes 6.3). du/dt = learn (1 - u) - forget (u -
- * kept), the latter above `kept` alone: each skill moves towards one balance and never turns back.
+ * Rolls mastery forward by practice and forgetting (science notes 6.3): du/dt = learn (1 - u) - forget (u -
+ * kept), forgetting only above `kept`. Each skill moves towards one balance and never turns back.
  */
 import { dayMs, dayOf, type PerSection, perSection, type Section } from '../base/common.js';
 import {
@@ -20,13 +20,12 @@ import { learningPart } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
 
 export interface Habit {
-  /** @param view null: of skills that the learner never answered */
+  /** @param view null: skills without answers */
   of(view: SkillView | null, section: Section): SkillPractice;
-  /** Whether a skill is practised alike in both sections. */
   readonly isSame: boolean;
 }
 
-/** Present practice by section, as it is taken to go on. */
+/** Present practice, assumed to continue. */
 export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
   assumedPractice(learner.activity, learner.attempts, dayOf(now));
 
@@ -40,7 +39,7 @@ export const steadyPractice = (rate: number): Practice => ({
   activeDays: activityModel.days * Math.min(1, rate),
 });
 
-/** A section's answers spread over its known skills; where these are few, each stands for many fine ones. */
+/** Spreads a section's answers over its known skills; if few are known, each counts for many. */
 export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
   const habits = perSection((section) =>
     skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills)),
@@ -51,22 +50,22 @@ export function habitOf({ measures }: Standing, practice: PerSection<Practice>):
 
 export type SkillPractice = ReturnType<typeof skillPractice>;
 
-/** How a skill is practised from now on. @param share of the answers that the skill gets */
+/** @param share of the answers on the skill */
 export function skillPractice({ rate, activeDays }: Practice, share: number) {
   const { activeDays: fresh, spacingDays, rightShare } = projectionModel;
   const active = activeDays / activityModel.days;
   const answersThen = active === 0 ? 0 : (rate * share) / active;
   return {
-    /** Answers per day. */
+    /** Per day. */
     rate: rate * share,
-    /** Share of its mastery that practice keeps from fading, 0 to 1. */
+    /** Share of mastery that practice keeps from fading, 0 to 1. */
     freshness: Math.min(1, activeDays / fresh),
-    /** Days with a right answer that come soon (`spacingDays`): they lengthen its half-life. */
+    /** Days with a right answer in the next `spacingDays`; they lengthen the half-life. */
     rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
   };
 }
 
-/** Changes of both abilities by days 0 to 365: an upper bound over the range, exact for a single day. */
+/** For days 0 to 365: an upper bound over the range, exact for one day. */
 export function abilityChanges(
   standing: Standing,
   habit: Habit,
@@ -74,7 +73,7 @@ export function abilityChanges(
 ): (from: number, to: number) => PerSection<number> {
   const outlook = (section: Section) => outlookOf(projectedSkills(views, section, standing, habit));
   const { measures, estimate } = standing;
-  // Without a catalogue both sections look the same: one of them is projected.
+  // Without a catalogue the sections are equal, so one projection serves both.
   const areSame =
     habit.isSame &&
     estimate.theta.math === estimate.theta.rw &&
@@ -89,8 +88,8 @@ export function abilityChanges(
 }
 
 /**
- * Skills as far as their mastery is trusted; the rest as ability predicts, without forgetting, by rate of
- * practice. It learns like the mean of the skills. Falling results reduce learning (`learningPart`).
+ * The trusted part of each skill as traced, the rest as ability predicts, without forgetting and learning
+ * like the mean skill. Falling results reduce learning (`learningPart`).
  */
 function projectedSkills(
   views: readonly SkillView[],
@@ -109,7 +108,7 @@ function projectedSkills(
     if (weight === 0) continue;
     const { state, model, mastery } = view;
     const { rate, freshness, rightDays } = habit.of(view, section);
-    // Less is learned on a plateau, and by answers too fast to learn from.
+    // Plateaus and rapid answers slow learning.
     const isSlowed = isPlateau(state.plateau) || rapidFlag(state.rapid);
     const learning = learns * learningOf(model.parameters.pLearn, isSlowed);
     const trusted = state.attempts === 0 ? 0 : weight * trustOf(view);
@@ -137,29 +136,29 @@ function projectedSkills(
 }
 
 interface ProjectedSkill {
-  /** Effective mastery now, and what forgetting leaves of it in the end. */
+  /** Effective mastery now, and what forgetting finally leaves. */
   readonly mastery: number;
   readonly kept: number;
   readonly weight: number;
-  /** Rates per day: the share of what is left that practice teaches, and of mastery above `kept` that is forgotten. */
+  /** Per day: share of missing mastery learned, share above `kept` forgotten. */
   readonly learn: number;
   readonly forget: number;
-  /** Days until forgetting begins, 0 or more. */
+  /** Days until forgetting starts, 0 or more. */
   readonly grace: number;
 }
 
-/** Probability that an answer brings learning which a test would show. @param slowed on a plateau, or by rapid answers */
+/** Probability of learning that shows on a test. @param slowed by a plateau or rapid answers */
 export const learningOf = (pLearn: number, slowed: boolean): number =>
   projectionModel.learningShare * pLearn * (slowed ? projectionModel.slowedShare : 1);
 
 export const learningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
-/** The prior, and of the mastery above it the share that practice keeps. @param freshness that share, 0 to 1 */
+/** @param freshness share above the prior that practice keeps, 0 to 1 */
 export const keptMastery = (mastery: number, pInit: number, freshness: number): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
-/** @param correctDays days with a right answer, 0 or more */
+/** @param correctDays with a right answer, 0 or more */
 export const forgettingRate = (correctDays: number, freshness: number): number =>
   ((1 - freshness) * Math.LN2) / halfLifeDays(correctDays);
 
@@ -167,15 +166,14 @@ const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
 /**
- * Places in a row: a skill goes from `start` to `end` at `speed` (minus the daily rate) from day `from` on,
- * when it is at `turn`; until then it learns at `learn`. All weights together are 1.
+ * Columns of a row: a skill goes from `start` to `end` at `speed` (minus the daily rate) after day `from`,
+ * from `turn`; before, it learns at `learn`. Weights add up to 1.
  */
 const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Expected change of ability once falling skills went on for some days and rising ones for some. Each skill
- * goes one way, so the earliest and the latest day bound all days between. A list of numbers: a typed array's
- * memory goes back to the system.
+ * Expected change of ability after days of falling and of rising skills. Each skill goes one way, so the
+ * first and last day bound all days between. A list, because typed arrays return their memory to the system.
  */
 export function outlookOf(
   skills: readonly ProjectedSkill[],
@@ -192,7 +190,7 @@ export function outlookOf(
     Math.min(projectionModel.maxChange, abilityOf(meanMastery(table, fallingDays, risingDays)) - now);
 }
 
-/** Mastery below its prior has nothing to forget until it is there; falling mastery waits for the end of its grace. */
+/** Mastery below its prior forgets nothing until it arrives there. Falling mastery waits for its grace. */
 function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }: ProjectedSkill): void {
   const rate = forget + learn;
   const balance = rate === 0 ? mastery : (forget * kept + learn) / rate;
@@ -202,7 +200,7 @@ function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }
   } else table.push(mastery, balance, -rate, balance < mastery ? grace : 0, mastery, 0, weight);
 }
 
-/** Skills that are practised alike follow one another with the same exponent: its power is kept until it changes. */
+/** Reuses the power while consecutive skills have the same exponent. */
 function meanMastery(table: readonly number[], fallingDays: number, risingDays: number): number {
   const figure = (place: number): number => table[place] as number;
   let mean = 0;

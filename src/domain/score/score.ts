@@ -1,4 +1,4 @@
-/** Where a learner stands, and scores from there. All formulas: science notes 6.2. */
+/** A learner's standing, and scores. Formulas: science notes 6.2. */
 import { clamp, logit, type PerSection, perSection, type Section, sigmoid } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
 import { type Range, scoreModel } from '../base/params.js';
@@ -12,7 +12,7 @@ export interface ForecastSubject {
   readonly learner: LearnerState;
   readonly views: readonly SkillView[];
   readonly model: TenantModel;
-  /** Number of different skills that the tenant set, or that enough learners answered. */
+  /** Skills in the catalogue or answered by enough learners. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -36,7 +36,7 @@ export function standingOf(subject: ForecastSubject): Standing {
 
 export type AbilityEstimate = ReturnType<typeof estimateOf>;
 
-/** Abilities with the uncertainty of both measures together under the prior [[1, rho], [rho, 1]]. */
+/** Combines both measures under the prior [[1, rho], [rho, 1]]. */
 function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
   const rho = scoreModel.correlation;
   const prior = 1 / (1 - rho * rho);
@@ -46,30 +46,29 @@ function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
   const determinant = a * d - b * b;
   const variance = { math: d / determinant, rw: a / determinant };
   const covariance = -b / determinant;
-  /** On the population's scale of mean 0 and variance 1. */
+  /** Population mean 0, variance 1. */
   const theta = { math: math.ability, rw: rw.ability };
   return { theta, variance, covariance, distrust: { math: math.distrust, rw: rw.distrust } };
 }
 
 export interface SectionMeasure {
-  /** Answers on skills that belong to the section today, one on a skill without a section counting half; 0: no data. */
+  /** On the section's current skills; half for a skill without a section. 0: no data. */
   readonly answers: number;
-  /** Weight of the skills with answers, and of all that are known, never less. */
+  /** Of skills with answers, and of all known ones (at least as much). */
   readonly seenWeight: number;
   readonly knownWeight: number;
-  /** Number of known skills, never fewer than have answers; one without a section counts half. */
+  /** At least those with answers; a skill without a section counts half. */
   readonly knownSkills: number;
-  /** Mean mastery of the section's skills, answered or not, 0 to 1; without data what the other section suggests. */
+  /** Mean of the section's skills, with or without answers, 0 to 1. Without data from the other section. */
   readonly mastery: number;
-  /** Ability that this mastery stands for. */
   readonly ability: number;
-  /** Variance of its measurement: infinite without data. */
+  /** Variance of the measurement; infinite without data. */
   readonly noise: number;
-  /** Variance of the error that all skills share: their parameters are unfitted, or do not fit this learner. */
+  /** Variance of the error common to all skills: parameters are unfitted or do not fit this learner. */
   readonly distrust: number;
 }
 
-/** @param theta of the ability filter @param other sums of the other section, whose skills say something too */
+/** @param theta of the ability filter @param other sums of the other section, which count too */
 function measureSection(
   views: readonly SkillView[],
   section: Section,
@@ -95,7 +94,7 @@ function measureSection(
   };
 }
 
-/** Variance of not knowing which of the two is right: tracing knows mastered skills or not, the filter all degrees. */
+/** Tracing assumes skills mastered or not, the filter all degrees; which is right is unknown. */
 function disagreement(byMastery: number, byAbility: number): number {
   const { beyond, share } = scoreModel.disagreement;
   return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
@@ -106,12 +105,12 @@ export const abilityOf = (mastery: number): number =>
 
 export const masteryOf = (ability: number): number => sigmoid(ability / scoreModel.masteryLink);
 
-/** How far the skill's mastery is believed, 0 to 1. */
+/** 0 to 1. */
 export const trustOf = ({ model }: Pick<SkillView, 'model'>): number => scoreModel.trust[model.source];
 
 type Sums = ReturnType<typeof sumsOf>;
 
-/** Sums over a section's skills with answers; `right` and `wrong` are of those with a right, or a wrong answer. */
+/** Over skills with answers; `right`, `wrong`: skills with right, with wrong answers. */
 function sumsOf(views: readonly SkillView[], section: Section) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
   const [right, wrong] = [
@@ -142,8 +141,8 @@ function sumsOf(views: readonly SkillView[], section: Section) {
 }
 
 /**
- * Share of an ability seen on some skills that holds for the section. A high one shrinks with wrong answers
- * beside it; a low one gains by agreement of the sections. A right answer never lowers share x ability.
+ * Share of an ability on some skills that applies to the section. Wrong answers shrink a high ability;
+ * agreement of the sections strengthens a low one. A right answer never lowers share x ability.
  */
 function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
   const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
@@ -177,7 +176,7 @@ function correctionOf(views: readonly SkillView[], section: Section, predicted: 
   return correction;
 }
 
-/** Mastery within what the answers may move it from the prediction: default parameters move it too fast. */
+/** Limits how far answers move mastery from the prediction: default parameters move it too fast. */
 function believedMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;
@@ -186,7 +185,7 @@ function believedMastery({ state, model, mastery, retention }: SkillView, predic
   return clamp(mastery, bound(correct - attempts), bound(correct));
 }
 
-/** Answers that drill few skills say less than as many on many. */
+/** Drilling few skills is less informative. */
 function noiseOf({ answers, squares, weight }: Sums, knownWeight: number): number {
   const { base, perAnswer, uncovered, drill } = scoreModel.measurement;
   const concentration = squares / (answers * answers);
@@ -220,8 +219,8 @@ export const currentTotal = (subject: ForecastSubject): number =>
 export type ScoreForecast = ReturnType<typeof forecastScores>;
 
 /**
- * Forecast of both sections and their total (science notes 6.4), with the test's error of measurement. @param
- * swing how far gains or losses alone would move abilities @param days 0 to 365 @param level 0.5 to 0.99
+ * Science notes 6.4, with the test's error. @param swing largest change of abilities by gains or losses alone
+ * @param days 0 to 365 @param level 0.5 to 0.99
  */
 export function forecastScores(
   estimate: AbilityEstimate,
@@ -247,7 +246,7 @@ export function forecastScores(
     const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
     return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
   });
-  // The total's interval claims no more than the sections' intervals allow.
+  // The total's interval lies within the sum of the sections' intervals.
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
   const intervals = { math, rw, total: including(scores.total, low, high) };

@@ -4,7 +4,7 @@ import { abilityModel, type BktParameters, scoreModel } from '../base/params.js'
 const { variance, bound, repeats, drift, fallingDrift } = abilityModel;
 const priorCovariance = scoreModel.correlation * variance;
 
-/** Abilities in both sections, in logits, with their covariance: an answer in one section moves both. */
+/** Logits. The covariance lets an answer in one section move both. */
 export const newAbilities = {
   math: 0,
   rw: 0,
@@ -15,7 +15,7 @@ export const newAbilities = {
 
 export type Abilities = Readonly<typeof newAbilities>;
 
-/** Guess and slip imply a difficulty, so that ability 0 means mastery one half. @param attempts on the skill before */
+/** Guess and slip imply a difficulty: ability 0 means mastery .5. @param attempts on the skill before */
 export const abilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
   { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
@@ -29,8 +29,8 @@ export const abilityEvidence = (
 export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
 
 /**
- * A Bayesian Rasch filter of two correlated abilities (cf. Pelánek 2016). The covariance stays positive: a
- * right answer lowers no ability. @param shares 0, .5 or 1 @param isFalling forget earlier results faster
+ * Bayesian Rasch filter of two correlated abilities (cf. Pelánek 2016). The covariance stays positive: a
+ * right answer lowers no ability. @param shares 0, .5 or 1 @param isFalling forgets earlier results faster
  */
 export function updateAbilities(
   abilities: Abilities,
@@ -43,13 +43,13 @@ export function updateAbilities(
   const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
-  // The square roots keep the matrix positive definite if the rates differ.
+  // Keeps the matrix positive definite if the rates differ.
   const covariance =
     Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
     Math.sqrt(forMath * forRw) * priorCovariance;
   const { information: i, surprise: inMath } = stepOf(math, evidence, shares.math);
   const { information: j, surprise: inRw } = stepOf(rw, evidence, shares.rw);
-  // The inverse of (covariance matrix)^-1 + diag(i, j).
+  // Inverse of (covariance matrix)^-1 + diag(i, j).
   const determinant = mathVariance * rwVariance - covariance * covariance;
   const scale = 1 / (1 + i * mathVariance + j * rwVariance + i * j * determinant);
   const newMath = (mathVariance + j * determinant) * scale;

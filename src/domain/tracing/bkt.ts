@@ -11,20 +11,19 @@ import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
-/** Options that are off: rapid answers are only flagged, and reports of oneself are easy to game and differ by culture. */
+/** Off: rapid answers are only flagged; self-reports are easy to game and differ by culture. */
 interface Evidence {
-  /** Share of the evidence, of the learning and of the forgetting that counts, 0 to 1. */
+  /** Weight of evidence, learning and forgetting, 0 to 1. */
   readonly weight?: number;
-  /** Reported confidence, 1 to 5; with right answers only, for a confident wrong one may be a slip or a misconception. */
+  /** 1 to 5. Right answers only: a confident wrong answer may be a slip or a misconception. */
   readonly confidence?: number | null;
 }
 
 const fullEvidence: Evidence = {};
 
 /**
- * One step of Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. @param shift of
- * guess and slip (`difficultyShift`) @param guard a wrong answer never raises mastery, a right one never
- * lowers it
+ * Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. @param shift of guess and slip
+ * (`difficultyShift`) @param guard a wrong answer never raises mastery, a right one never lowers it
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -44,13 +43,13 @@ export function traceAnswer(
   const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
-    /** Mastery given the answer, before learning and forgetting at the attempt. */
+    /** Before learning and forgetting at the attempt. */
     posterior,
     masteryAfter: clamp(guard ? guarded : learned, masteryBounds.low, masteryBounds.high),
   };
 }
 
-/** L (1 - slip) + (1 - L) guess (Corbett & Anderson 1995). */
+/** Corbett & Anderson 1995. */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
@@ -60,7 +59,7 @@ function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidenc
   return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
 }
 
-/** Logit guess - shift, logit slip + shift (KT-IDEM, Pardos & Heffernan 2011). Shift 0 changes no bit. */
+/** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 changes no bit. */
 export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
   if (shift === 0) return parameters;
   const { pGuess, pSlip } = parameters;
@@ -72,8 +71,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * Logit shift, cut once so that guess and slip stay in bounds: with each cut alone, a right answer on a
- * harder question would count less. @param difficulty logits, less the skill's mean
+ * Limits guess and slip jointly, else a right answer on a harder question could count less. @param difficulty
+ * logits, minus the skill's mean
  */
 export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
   const { itemGuess, itemSlip } = fitBounds;
@@ -90,14 +89,14 @@ export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: nu
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/** Largest pForget with which right answers lead to this mastery, the fixed point of the update. */
+/** Largest pForget with which right answers lead to this mastery (fixed point of the update). */
 export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);
   return (posterior + (1 - posterior) * pLearn - mastery) / posterior;
 }
 
-/** Days after which half of what mastery has above its prior is gone (Settles & Meeder 2016). */
+/** Half-life of mastery above the prior (Settles & Meeder 2016). */
 export function halfLifeDays(correctDays: number): number {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
   return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
@@ -105,17 +104,17 @@ export function halfLifeDays(correctDays: number): number {
 
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
-/** Share of what mastery has above its prior that is left, 0 to 1; 1 within a day of grace. @param now Unix ms */
+/** Share of mastery above the prior that is left, 0 to 1; 1 within the grace. @param now Unix ms */
 export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
   const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
 }
 
-/** What is left of a mastery: it decays towards the prior; at or below the prior nothing is forgotten. */
+/** Decays towards the prior; at or below it nothing is forgotten. */
 export const faded = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
-/** Mastery after forgetting since the last attempt; without an attempt the prior in force. @param now Unix ms */
+/** After forgetting; the current prior without an attempt. @param now Unix ms */
 export const effectiveMastery = (
   pInit: number,
   skill: Remembered & Pick<SkillState, 'mastery'>,

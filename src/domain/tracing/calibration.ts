@@ -1,6 +1,6 @@
 import { calibrationModel } from '../base/params.js';
 
-/** Sums over the answers with a confidence p, y = 1 for a right one. Whole numbers: any order gives the same. */
+/** Sums over answers with confidence p; y = 1 for right. Integers, so that the order does not matter. */
 export const newCalibration = {
   answers: 0,
   /** Sum of 10 (p - y). */
@@ -13,7 +13,7 @@ export type CalibrationState = Readonly<typeof newCalibration>;
 
 export type CalibrationFlag = 'over' | 'under';
 
-/** Confidence 1 to 5 stands for .1, .3, .5, .7, .9; null where none was sent: a default must not count. */
+/** Confidence 1 to 5 means .1, .3, .5, .7, .9. Null is not counted: a default must not count. */
 export function updateCalibration(
   state: CalibrationState,
   confidence: number | null,
@@ -28,7 +28,7 @@ export function updateCalibration(
   };
 }
 
-/** Brier score, mean of (p - y)², and bias, mean confidence minus accuracy; null where no confidence was ever sent. */
+/** Mean of (p - y)², and mean confidence minus accuracy; null without confidences. */
 export function calibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
@@ -37,7 +37,7 @@ export function calibration(state: CalibrationState) {
   return { brier: squaredHundredths / (100 * answers), bias, flag };
 }
 
-/** A one-sample test with deviation n - 1. Compared as a product, for the deviation may be 0. */
+/** One-sample test with n - 1. Compares a product, because the deviation may be 0. */
 function isBiased({ answers, biasTenths, squaredHundredths }: CalibrationState, size: number): boolean {
   const { minAnswers, minBias, z } = calibrationModel;
   if (answers < minAnswers || size < minBias) return false;

@@ -1,9 +1,9 @@
-/** What a learner practised just before, in which course, and how first tries and retries go. */
+/** Skills and items practised before, and results of first tries and retries. */
 import { sigmoid } from '../base/common.js';
 import { courseModel as model } from '../base/params.js';
 import { keyOf } from '../base/text-hash.js';
 
-/** Which skill and which item states are of, by `keyOf`; item 0: none. */
+/** By `keyOf`; item 0: none. */
 export interface Asked {
   readonly skill: number;
   readonly item: number;
@@ -20,23 +20,23 @@ export const askedOf = ({
   item: itemId === null ? 0 : keyOf(itemId),
 });
 
-/** Figures have single precision, as they are stored. */
+/** In single precision, as stored. */
 export const newCourse = {
-  /** Keys of the skills answered last, each once, newest first, at most `model.skills`. */
+  /** Keys, newest first, at most `model.skills`. */
   skills: [] as readonly number[],
-  /** How answers on each of them went: a moving average of right as .5 and wrong as -.5. */
+  /** Moving average on each of them: right .5, wrong -.5. */
   forms: [] as readonly number[],
-  /** Keys of the first skill ever and of the first one other than that; 0: none yet. */
+  /** Keys of the first skill and the first other one; 0: none. */
   firstSkill: 0,
   secondSkill: 0,
-  /** Keys of the last answer's item, and of the last one before the current run of answers on one skill; 0: none. */
+  /** Keys of the last item, and of the last one before the current run of answers on one skill; 0: none. */
   lastItem: 0,
   itemBefore: 0,
-  /** Ability at first tries of items, logits above a new learner's, a moving average of them, and their number. */
+  /** First tries of items: ability in logits above a new learner's, moving average, count. */
   firstAbility: 0,
   firstForm: 0,
   firstTries: 0,
-  /** The same for tries of an item after a wrong one. */
+  /** Tries after a wrong answer on the item. */
   retryAbility: 0,
   retryForm: 0,
   retries: 0,
@@ -44,7 +44,7 @@ export const newCourse = {
 
 export type Course = Readonly<typeof newCourse>;
 
-/** @param place from 1 @param wrongRun on the item so far @param abilityOffset of a new learner, log-odds */
+/** @param place from 1 @param wrongRun on the item @param abilityOffset of a new learner, log-odds */
 export function updateCourse(
   course: Course,
   { skill, item }: Asked,
@@ -82,7 +82,7 @@ export function updateCourse(
   };
 }
 
-/** The list with the value in front in the stead of the one at `place`; below 0 it is new, and the oldest may go. */
+/** @param place of the value in the list; below 0 it is new, and the oldest may be dropped */
 function movedToFront(list: readonly number[], place: number, value: number): number[] {
   const moved = [value];
   for (let i = 0; i < list.length && moved.length < model.skills; i++)
@@ -93,7 +93,7 @@ function movedToFront(list: readonly number[], place: number, value: number): nu
 const formAfter = (form: number, outcome: number, rate: number): number =>
   Math.fround(form + rate * (outcome - form));
 
-/** An Elo rating with falling steps (Pelánek 2016). */
+/** Elo rating with falling steps (Pelánek 2016). */
 function abilityAfter(
   ability: number,
   isCorrect: boolean,
@@ -105,14 +105,14 @@ function abilityAfter(
   return Math.fround(ability + (step * surprise) / (1 + fall * tries));
 }
 
-/** Log-odds of a right retry after so many wrong answers in a row, about as in two real logs. */
+/** Log-odds of a right retry, roughly from two real logs. */
 const retryOffset = (wrongRun: number): number =>
   model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
 
-/** The item of the last answer on another skill; 0: none. */
+/** Of the last answer on another skill; 0: none. */
 export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
   skills[0] === skill ? itemBefore : lastItem;
 
-/** By which course the skill is asked: the first skill, or for that the first other one; 0: none. */
+/** The first skill; for that skill the first other one; 0: none. */
 export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
   firstSkill === skill ? secondSkill : firstSkill;

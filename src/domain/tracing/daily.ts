@@ -7,15 +7,15 @@ const noHalves: Uint16Array = new Uint16Array(sections.length * days);
 const maxHalves = 65_535;
 
 export const newActivity = {
-  /** Newest day with an answer, UTC days since 1970; -1 before the first. */
+  /** Last day with an answer, UTC days since 1970; -1: none. */
   day: -1,
-  /** Half answers (one without a section is half in each), newest first: 14 days of math, 14 of rw; up to 65,535. */
+  /** Half answers per day, newest first: 14 days of math, 14 of rw; at most 65,535. */
   halves: noHalves,
 };
 
 export type Activity = Readonly<typeof newActivity>;
 
-/** A day before the window changes nothing. @param share of the answer in each section: 0, .5 or 1 */
+/** Ignores days before the window. @param share in each section: 0, .5 or 1 */
 export function countActivity(activity: Activity, day: number, share: PerSection<number>): Activity {
   const age = activity.day - day;
   if (age >= days) return activity;
@@ -36,7 +36,7 @@ function shifted(halves: Uint16Array, by: number): Uint16Array {
 }
 
 export interface Practice {
-  /** Answers a day. */
+  /** Per day. */
   readonly rate: number;
   readonly activeDays: number;
 }
@@ -55,7 +55,7 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   });
 }
 
-/** Practice that is taken to go on. @param attempts answers ever: days before the first count as partly active */
+/** Assumed to continue. @param attempts in total; days before the first answer count as partly active */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
   const practice = practiceOf(activity, today);
   const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
@@ -65,7 +65,7 @@ export function assumedPractice(activity: Activity, attempts: number, today: num
   });
 }
 
-/** Days of the window before the learner's first answer; 0 where some answers are older, or late. */
+/** Days of the window before the first answer; 0 if some answers are older or late. */
 function unknownDays({ day, halves }: Activity, attempts: number, today: number): number {
   let [answers, oldest] = [0, 0];
   for (const [i, count] of halves.entries()) {
@@ -75,9 +75,9 @@ function unknownDays({ day, halves }: Activity, attempts: number, today: number)
   return answers < attempts ? 0 : Math.max(0, days - 1 - oldest - Math.max(0, today - day));
 }
 
-/** Moving averages of the mean mastery at the close of each day with answers. */
+/** Moving averages of mean mastery at the end of each day with answers. */
 export const newMomentum = {
-  /** Last closed day, UTC days since 1970; -1 before the first. */
+  /** Last closed day, UTC days since 1970; -1: none. */
   day: -1,
   short: 0,
   long: 0,
@@ -85,7 +85,7 @@ export const newMomentum = {
 
 export type MomentumState = Readonly<typeof newMomentum>;
 
-/** The longer the gap, the more the new value weighs. @param mastery mean of the effective ones at the day's close */
+/** A longer gap gives the new value more weight. @param mastery mean, effective at the end of the day */
 export function closeDay(state: MomentumState, day: number, mastery: number): MomentumState {
   if (state.day < 0) return { day, short: mastery, long: mastery };
   const gap = day - state.day;
@@ -104,7 +104,7 @@ export interface Momentum {
   readonly label: 'building' | 'steady' | 'fading';
 }
 
-/** Short minus long average, above 0 where mastery has been rising; null before the first day. */
+/** Above 0 if mastery has been rising; null before the first day. */
 export function momentumOf({ day, short, long }: MomentumState): Momentum | null {
   if (day < 0) return null;
   const value = short - long;

@@ -3,20 +3,19 @@ import { clamp } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
 import { paceModel, rapidModel } from '../base/params.js';
 
-/** Timed answers of one skill without rapid ones; all zero if none was measured. */
+/** Timed answers of one skill without rapid ones. */
 export const noTimes = {
   answers: 0,
   meanSeconds: 0,
-  /** Mean of ln seconds, and the sum of squared deviations from it. */
+  /** Mean of ln seconds, and sum of squared deviations. */
   logMean: 0,
   logM2: 0,
-  /** Correct answers. */
   correct: 0,
 };
 
 export type SkillTimes = Readonly<typeof noTimes>;
 
-/** Usual accuracy and log-normal time (van der Linden 2006) of a skill, shrunk to a general prior while times are few. */
+/** Usual accuracy and log-normal time of a skill (van der Linden 2006), shrunk to a prior. */
 export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
   const { prior, minVariance } = paceModel;
   const { answers, correct, logMean, logM2 } = times ?? noTimes;
@@ -32,20 +31,20 @@ export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
 
 export type SkillNorm = Readonly<ReturnType<typeof skillNorm>>;
 
-/** Pace of one learner on one skill, over answers that were timed and not rapid. */
+/** One learner on one skill, over timed answers that are not rapid. */
 export const newPace = {
   timed: 0,
   timedCorrect: 0,
   seconds: 0,
-  /** Running mean of ln seconds, standardised by the skill's norm; above 0 is slower than usual. */
+  /** Running mean of ln seconds, standardised by the norm; above 0 is slower. */
   slowness: 0,
-  /** Running share of correct answers, a 32-bit float. */
+  /** Running share in single precision. */
   accuracy: 0,
 };
 
 export type PaceState = Readonly<typeof newPace>;
 
-/** Counts an answer that has a time, is not rapid, and not so long that the learner had left. */
+/** Ignores answers without a time, rapid ones, and times over `awaySeconds`. */
 export function updatePace(
   state: PaceState,
   isCorrect: boolean,
@@ -67,11 +66,11 @@ export function updatePace(
   };
 }
 
-/** Why there is no index; null if there is one. */
+/** Reason for a missing index, else null. */
 export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
   rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
 
-/** Accuracy and time against the norm (Paas & van Merrienboer 1993), 0 to 100. Time counts in proportion to accuracy. */
+/** Accuracy and time against the norm (Paas & van Merrienboer 1993), 0 to 100. */
 export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
   if (efficiencyReason(pace, rapid) !== null) return null;
   const { accuracySd, timeWeight } = paceModel;
@@ -83,15 +82,15 @@ export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillN
 const correctForGuessing = (share: number): number =>
   Math.max(0, (share - paceModel.chance) / (1 - paceModel.chance));
 
-/** Right answers per minute of timed work (rate-correct score; Woltz & Was 2006); null without a time. */
+/** Rate-correct score (Woltz & Was 2006); null without a time. */
 export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
   timed === 0 ? null : (60 * timedCorrect) / seconds;
 
 export const newRapid = {
   answers: 0,
-  /** The last timed answers, the newest in the lowest bit: 1 for a rapid one. */
+  /** Bits of the last timed answers, newest lowest; 1: rapid. */
   recent: 0,
-  /** How many of the bits stand for an answer, 0 to `rapidModel.window`. */
+  /** Used bits, 0 to `rapidModel.window`. */
   recentTimed: 0,
 };
 
@@ -99,7 +98,7 @@ export type RapidState = Readonly<typeof newRapid>;
 
 const windowMask = 2 ** rapidModel.window - 1;
 
-/** A tenth of the mean time, at most 10 s (Wise & Ma 2012), 3 s while few times are known (Kong, Wise & Bhola 2007). */
+/** A tenth of the mean time, at most 10 s (Wise & Ma 2012); 3 s with few times (Kong, Wise & Bhola 2007). */
 export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
   const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
   if (times === null || times.answers < minAnswers) return defaultSeconds;
@@ -109,7 +108,7 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 
-/** Counts an answer. One without a time, or so long a time that the learner had left, is not timed; 0 s is rapid. */
+/** Ignores answers without a time or over `awaySeconds`. 0 s is rapid. */
 export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
   if (seconds === null || seconds > rapidModel.awaySeconds) return state;
   const bit = isRapid(seconds, threshold) ? 1 : 0;
@@ -120,7 +119,7 @@ export function updateRapid(state: RapidState, seconds: number | null, threshold
   };
 }
 
-/** Whether many recent timed answers were rapid; below ten of them never, for everybody gives one or two. */
+/** Needs ten timed answers: one or two rapid ones are usual. */
 export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
   recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
 
@@ -130,13 +129,13 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Solution times by skill without rapid answers, by the threshold of the times with them. */
+/** Times by skill without rapid answers. The threshold comes from all times. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));
 }
 
-/** Welford's running moments of ln seconds, at least 1. 0 is no time, nor is one so long that the learner had left. */
+/** Welford's running moments of ln seconds, at least 1. Ignores 0 and times over `awaySeconds`. */
 function gather(answers: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
   const { skill, correct, skills } = answers;
   const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));

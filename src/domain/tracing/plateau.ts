@@ -1,14 +1,14 @@
 import { masteredAt, plateauModel } from '../base/params.js';
 
-/** Exponentially weighted regression of mastery on the attempt's number, counted back from the last one. */
+/** Exponentially weighted regression of mastery on the attempt's number, counted back from the last. */
 export const newPlateau = {
-  /** Attempts since the last long pause, counted up to `plateauModel.maxAttempts`. */
+  /** Since the last long pause, at most `plateauModel.maxAttempts`. */
   attempts: 0,
-  /** Weighted sums of mastery, of mastery times number, and of mastery squared. */
+  /** Weighted sums of mastery, mastery x number, mastery². */
   sum: 0,
   timeSum: 0,
   squareSum: 0,
-  /** Attempts in a row, up to now, on which the test for a plateau held; at most 255. */
+  /** Last attempts in a row with a positive test, at most 255. */
   run: 0,
 };
 
@@ -16,7 +16,7 @@ export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
-/** By number of attempts: sums, determinant, and the divisor of the slope's squared error, 0 where it is too early. */
+/** By attempts: sums, determinant, and divisor of the slope's squared error (0: too early). */
 const weights = weightTable();
 
 function weightTable() {
@@ -39,7 +39,7 @@ function weightTable() {
 const weightsAt = (attempts: number) =>
   weights[Math.min(attempts, plateauModel.maxAttempts)] as (typeof weights)[number];
 
-/** @param idleDays days since the attempt before; a long pause starts again, a negative one (a late answer) does not */
+/** @param idleDays since the previous attempt, negative for a late answer; a long pause starts again */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
   const from = idleDays > resetDays ? newPlateau : state;
@@ -54,7 +54,7 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
   return next;
 }
 
-/** Progress is below the least that counts; a test of "no slope" would flag every short noisy run. */
+/** A test of "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
   if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
   if (state.sum >= masteredAt.smoothed * weightsAt(state.attempts).sum) return false;
@@ -62,10 +62,9 @@ function isFlat(state: PlateauState, mastery: number): boolean {
   return trend !== null && trend.slope + plateauModel.z * trend.standardError < plateauModel.minSlope;
 }
 
-/** The test held on the last attempts in a row. */
 export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
 
-/** Change of mastery per attempt; null below 3 attempts. The error is a scale, not an exact level. */
+/** Per attempt; null below 3 attempts. The error is a scale, not an exact level. */
 export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
   const { sum: weight, time, determinant, errorDivisor } = weightsAt(attempts);
@@ -76,6 +75,6 @@ export function plateauSlope(state: PlateauState): { slope: number; standardErro
   return { slope, standardError: Math.sqrt(squaredError / errorDivisor) };
 }
 
-/** Exponentially weighted mean of mastery over the recent attempts; null before the first. */
+/** Exponentially weighted mean of mastery; null before the first attempt. */
 export const smoothedMastery = ({ attempts, sum }: PlateauState): number | null =>
   attempts === 0 ? null : sum / weightsAt(attempts).sum;

@@ -1,51 +1,51 @@
-/** What the served probability of a right answer is predicted from. An answer updates each figure in constant time. */
+/** Inputs of the served probability, each updated in constant time. */
 
 import { type Answer, clamp, sigmoid } from '../base/common.js';
 import { predictionModel as model } from '../base/params.js';
 import { type Asked, newCourse, updateCourse } from './course.js';
 
 export const newLearnerTrace = {
-  /** Ability in logits above a new learner's, and its variance. */
+  /** Logits above a new learner's, and their variance. */
   ability: 0,
   variance: model.abilityVariance as number,
-  /** Moving averages of the answers, right as .5 and wrong as -.5: over a few answers and over dozens. */
+  /** Moving averages, right .5 and wrong -.5: over a few answers, over dozens. */
   recent: 0,
   slow: 0,
   right: 0,
   wrong: 0,
   wrongRun: 0,
-  /** Of the last right answer, Unix milliseconds; 0: never. */
+  /** Unix milliseconds; 0: never. */
   lastRightAt: 0,
   course: newCourse,
 };
 
 export type LearnerTrace = Readonly<typeof newLearnerTrace>;
 
-/** Figures of one learner on one skill. Places number a learner's answers over all skills from 1; 0: never. */
+/** One learner on one skill. Places number the learner's answers from 1; 0: never. */
 export const newSkillTrace = {
-  /** How much better than by ability the learner does on the skill, logits. */
+  /** How much better than the ability, logits. */
   residual: 0,
   lastPlace: 0,
   lastRightPlace: 0,
-  /** Whole Unix seconds. */
+  /** Unix seconds. */
   lastRightAt: 0,
-  /** Right answers in a row up to the last one, or wrong ones as a negative number; at most 5 either way, 0 without any. */
+  /** Right answers in a row, or minus the wrong ones; at most 5 either way. */
   streak: 0,
 };
 
 export type SkillTrace = Readonly<typeof newSkillTrace>;
 
-/** Figures of one learner on one item; counts stop at 255. */
+/** One learner on one item; counts stop at 255. */
 export const newItemTrace = {
   right: 0,
   wrong: 0,
-  /** Wrong answers in a row up to its last one, at most 8. */
+  /** In a row, at most 8. */
   wrongRun: 0,
-  /** Of its last four answers, one bit each, 1 for a wrong one; the newest in the lowest. */
+  /** Last four answers, newest in the lowest bit; 1: wrong. */
   lastWrong: 0,
-  /** Answers on other skills when last answered. Answers within the skill must not change the lag. */
+  /** Answers on other skills up to the last answer. Answers within the skill must not change the lag. */
   elsewhere: 0,
-  /** Of the last answer, whole Unix seconds. */
+  /** Of the last answer, Unix seconds. */
   at: 0,
 };
 
@@ -54,7 +54,7 @@ export type ItemTrace = Readonly<typeof newItemTrace>;
 export interface Traces {
   readonly learner: LearnerTrace;
   readonly skill: SkillTrace;
-  /** Null for an answer without an item; `newItemTrace` for an item of which nothing is remembered. */
+  /** Null without an item; `newItemTrace` for an unknown one. */
   readonly item: ItemTrace | null;
 }
 
@@ -66,7 +66,7 @@ export const maxStreak = 5;
 const lastAnswers = 4;
 const allLast = (1 << lastAnswers) - 1;
 
-/** @param place of the answer, from 1 @param abilityOffset log-odds of a right answer of a new learner on skill and item */
+/** @param place from 1 @param abilityOffset log-odds of a right answer of a new learner */
 export function updateTraces(
   { learner, skill, item }: Traces,
   asked: Asked,
@@ -111,11 +111,11 @@ export function updateTraces(
   };
 }
 
-/** Answers that the learner gave to other skills before this place; never below 0, whatever was lost. */
+/** Answers to other skills before this place; not below 0 after a loss of data. */
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
-/** An extended Kalman filter of the Rasch model on two levels; both move towards the answer: a right one lowers neither. */
+/** Extended Kalman filter of the Rasch model on two levels. A right answer lowers neither. */
 function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
@@ -131,19 +131,18 @@ function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: bool
 
 export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
 
-/** Numbers of `itemPattern`, 0 aside. */
 export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
 
-/** The last four answers and whether no other skill followed, from 1 to `itemPatterns`; 0: none. */
+/** Last four answers and whether no other skill followed, 1 to `itemPatterns`; 0: none. */
 export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
   const known = Math.min(right + wrong, lastAnswers);
   const latest = isLatest ? 1 : 0;
   return known === 0 ? 0 : 2 * ((1 << known) - 2 + (lastWrong & ((1 << known) - 1))) + latest + 1;
 }
 
-/** What the number tells but for the order: how many answers, 1 to 4, and how many of them wrong. */
+/** Inverse of `itemPattern`, without the order: 1 to 4 answers, and the wrong ones. */
 export function itemPatternCounts(pattern: number): { readonly answers: number; readonly wrong: number } {
-  // The answers' bits below a leading 1.
+  // Below a leading 1.
   const bits = ((pattern - 1) >> 1) + 2;
   const answers = 31 - Math.clz32(bits);
   return { answers, wrong: bits.toString(2).replaceAll('0', '').length - 1 };

@@ -1,22 +1,20 @@
-/** How a learner's recent results compare with the learner's own earlier ones, and with what was predicted. */
 import { clamp, logit, sigmoid } from '../base/common.js';
 import { trendModel as model } from '../base/params.js';
 
-/** Figures have single precision, as they are stored. */
+/** In single precision, as stored. */
 export const newTrend = {
-  /** The learner's counted answers. */
   answers: 0,
-  /** Share of right answers, over about the last 70. */
+  /** Share right over about the last 70. */
   share: 0,
-  /** Right answers beyond the learner's earlier share on the same skills, per answer, over about the last 100. */
+  /** Right answers beyond the earlier share on the same skills, per answer, over about the last 100. */
   change: 0,
-  /** Log-odds added to predictions: above 0 if the learner does better than the fitted terms say. */
+  /** Added to the log-odds of predictions. */
   bias: 0,
 };
 
 export type Trend = Readonly<typeof newTrend>;
 
-/** @param usual chance by earlier answers, null: too few @param pCorrect served, `bias` included */
+/** @param usual chance by earlier answers, null: too few @param pCorrect served, with `bias` */
 export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
   const answers = trend.answers + 1;
@@ -29,7 +27,7 @@ export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | nu
   };
 }
 
-/** Chance of a right answer by earlier answers on the skill; null if too few. @param easiness logits */
+/** Null with too few earlier answers on the skill. @param easiness logits */
 export function usualChance(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,
@@ -39,28 +37,27 @@ export function usualChance(
   return easiness === 0 ? share : sigmoid(logit(share) + easiness);
 }
 
-/** The first answers are averaged evenly. */
+/** Averages the first answers evenly. */
 const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
-/** `share` after a learner's answers, 1 for a right one. */
+/** @param answers 1 for right */
 export const shareAfter = (answers: Uint8Array): number =>
   answers.reduce((share, right, i) => towards(share, right, shareRateAt(i + 1)), 0);
 
 const towards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
-/** It fades towards 0, but never against the answer: a right one does not lower it. */
+/** Fades towards 0, but a right answer does not lower it. */
 function biasAfter(bias: number, step: number): number {
   const moved = bias * model.biasFading + step;
   return step > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
 }
 
-/** Whether recent results are clearly above or below the learner's earlier ones. */
 export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= model.clearChange;
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** Share of the usual learning that practice brings, 0 to 1. It is gradual, so that no single answer turns a forecast. */
+/** Share of usual learning, 0 to 1. Gradual, so that no single answer turns a forecast. */
 export function learningPart({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);

@@ -54,8 +54,7 @@ const odds = (p: number): number => p / (1 - p);
 const smallProduct = 1e-200;
 
 /**
- * Scaled forward filter (Corbett & Anderson 1995). @param floor distance of probabilities from 0 and 1
- * @returns log likelihood
+ * Scaled forward filter (Corbett & Anderson 1995). @param floor smallest probability @returns log likelihood
  */
 export function filterForward(
   tree: SkillTree,
@@ -179,10 +178,7 @@ export function constrain(wanted: BktParameters): BktParameters {
   return { ...learning, pForget: Math.min(inside.pForget, mostForget(learning, reachableMastery)) };
 }
 
-/**
- * Maximum a posteriori estimate from one start. Steps may lead down (P* limits learning; long pauses), so the
- * best parameters are returned.
- */
+/** Maximum a posteriori from one start. A step may lead down, so the best parameters are returned. */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
   const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;

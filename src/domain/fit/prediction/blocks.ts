@@ -1,6 +1,5 @@
 /**
- * Terms of the served probability in blocks of shared memory, fitted by block Newton. The number of threads
- * does not change results.
+ * Terms in blocks of shared memory, fitted by block Newton. Results do not depend on the number of threads.
  */
 import { type AnswerLog, type Learners, placesOf, shared, sortedBy } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/params.js';
@@ -160,10 +159,7 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
 
 export type Block = ReturnType<typeof newBlock>;
 
-/**
- * Per member an intercept and slopes around feature means. @param members by place @param first members below
- * it have no terms
- */
+/** Per member an intercept and slopes around feature means. @param first members below it have no terms */
 function newBlock(
   { places, rows, means, sds }: Answers,
   members: Uint32Array,

@@ -1,6 +1,4 @@
-/**
- * Streak terms as sums of steps away from 0 with fixed signs, so that a right answer lowers no prediction.
- */
+/** Streak terms: sums of steps from 0 with fixed signs, so that a right answer lowers no prediction. */
 import { shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
