@@ -3,20 +3,20 @@ import type { ForecastFailure, ForecastOrder, ForecastReply, ForecastTask } from
 import { ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 
-/** JSON of a prediction result; null for a learner without answers; an Error where a defect failed this learner's forecast. */
+/** JSON of a prediction; null for a learner without answers; an Error after a defect in one forecast. */
 export type ForecastResult = string | null | Error;
 
-/** Throws once nobody waits for the answer any more: queued work is not started then. */
+/** Throws if the caller no longer waits. Queued work is then dropped. */
 export type StillWanted = () => void;
 
 export interface ForecastBatcherOptions {
-  /** Tasks in flight at the same time, and those of one tenant among them. */
+  /** In flight, in total and per tenant. */
   readonly tasks: number;
   readonly tasksOfTenant: number;
-  /** Most learners in one task; an order of more is a task of its own. */
+  /** A larger order is a separate task. */
   readonly maxLearners: number;
   readonly maxWaiting: number;
-  /** @throws ApiError UNAVAILABLE, for all orders of the task */
+  /** @throws ApiError UNAVAILABLE for all orders of the task */
   readonly run: (task: ForecastTask) => Promise<{ readonly results: Results }>;
 }
 
@@ -29,11 +29,11 @@ interface Waiting extends Queued {
 
 type Results = Extract<ForecastReply, { readonly results: unknown }>['results'];
 
-/** Gathers orders into tasks; tenants take turns. */
+/** Combines orders into tasks; tenants take turns. */
 export function createForecastBatcher(options: ForecastBatcherOptions) {
   const queue = createFairQueue<Waiting>();
   const slots = createSlots(options.tasks, options.tasksOfTenant);
-  // Made once: with a stack of its own for each, refusing cost more than accepting.
+  // Created once: building a stack for each rejection costs more than accepting.
   const refusal = unavailable('Too many forecasts wait; try again later');
   let stopped = false;
   let gathering = false;
@@ -63,7 +63,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
         if (stopped) return reject(closing());
         if (queue.of(tenant).items.length >= options.maxWaiting) return reject(refusal);
         queue.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
-        // Not at once: what the sockets deliver in this turn of the event loop shares a task.
+        // Deferred, so that requests from the same turn of the event loop share a task.
         if (!gathering) setImmediate(sendAll);
         gathering = true;
       }),
@@ -77,7 +77,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
 
 const closing = () => unavailable('The service is stopping; try again later');
 
-/** A tenant with more in the queue than fits gets tasks of its own: others would wait for all that is in them. */
+/** A tenant with more orders than fit gets separate tasks, because others would wait for all of them. */
 function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
   const isCrowd = (tenant: string): boolean => queue.of(tenant).items.length >= maxLearners;
   const alone = isCrowd(first.tenant);
@@ -92,7 +92,7 @@ function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number
   return task;
 }
 
-/** Rejects an order that nobody waits for. */
+/** Rejects an order without a waiting caller. */
 function isWanted({ stillWanted, reject }: Waiting): boolean {
   try {
     stillWanted();
@@ -108,7 +108,7 @@ function settle(task: readonly Waiting[], results: Results): void {
   for (const { order, resolve, reject } of task) {
     const own = results.slice(from, from + order.userIds.length).map(resultOf);
     from += order.userIds.length;
-    // A defect is its learner's alone; what passes concerns the tenant, and so the order.
+    // A defect concerns one learner; temporary failures concern the tenant, so the whole order.
     const passing = own.find((result) => result instanceof ApiError);
     if (passing === undefined) resolve(own);
     else reject(passing);

@@ -1,4 +1,4 @@
-/** Queues of the threads that count answers. A learner has one lane, so its answers keep their order. */
+/** Queues of the threads that count answers. A learner has one lane, so its answers stay in order. */
 import {
   allSlots,
   type EventOutcome,
@@ -19,16 +19,16 @@ import {
 } from './track-task.js';
 
 interface LanesOptions {
-  /** Lanes at first. */
+  /** Initially. */
   readonly lanes: number;
-  /** Slot of a learner, 0 to slotCount - 1: its lane is the slot modulo the lanes. */
+  /** 0 to slotCount - 1. The lane is the slot modulo the number of lanes. */
   readonly slotOf: (tenant: string, userId: string) => number;
-  /** Counts one task in the thread of a lane; settles in bounded time. */
+  /** Runs one task in a lane's thread; settles in bounded time. */
   readonly run: (task: TrackTask, lane: number) => Promise<TrackReply>;
-  /** Hears why events failed where callers must not see the reason. */
+  /** Gets errors whose reason must not reach callers. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: LaneLimits;
-  /** Monotonic clock in milliseconds. */
+  /** Monotonic, milliseconds. */
   readonly now?: () => number;
 }
 
@@ -36,11 +36,11 @@ interface LanesOptions {
 type Amount = { readonly items: number; readonly weight: number };
 
 export interface LaneLimits {
-  /** Of a task. One request always goes, however large. */
+  /** Per task. One request is always accepted, of any size. */
   readonly maxTask: Amount;
-  /** Of a lane's queue; of one tenant half as much. */
+  /** Per lane; half per tenant. */
   readonly maxQueued: Amount;
-  /** A tenant whose first request has waited longer adds nothing to the lane, unless it has less than `minQueued` there. */
+  /** Once its first request waits longer, a tenant may only queue up to `minQueued`. */
   readonly maxQueueWaitMs: number;
   readonly minQueued: Amount;
 }
@@ -49,28 +49,28 @@ const standardLimits: LaneLimits = {
   maxTask: { items: 512, weight: 256 * 1024 },
   maxQueued: { items: 10_000, weight: 32 * 1024 * 1024 },
   maxQueueWaitMs: 1000,
-  // The contract refuses nobody below 1,000 waiting answers.
+  // The API contract guarantees a queue of at least 1,000 answers.
   minQueued: { items: 1000, weight: 16 * 1024 * 1024 },
 };
 
-/** A batch of little text may have a thousand faults, each of which takes long to describe: it weighs as much as this. */
+/** Minimum weight of a batch: a short one may have a thousand errors, which take long to describe. */
 const minBatchWeight = 64 * 1024;
 
 type Settle = (outcomes: Outcomes) => void;
 
-/** A request in a lane, or the part of it that the lane counts. */
+/** A request in a lane, or its part for this lane. */
 export interface Entry extends Queued, SentPart {
-  /** On the clock of the lanes. */
+  /** By the clock of the lanes. */
   readonly since: number;
-  /** Called once, perhaps at once. Must not throw. */
+  /** Called once, perhaps synchronously. Must not throw. */
   settle: Settle;
-  /** The request whose parts are in several lanes. */
+  /** Set if the request is split over lanes. */
   readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };
 }
 
 class Lane {
   readonly queue = createFairQueue<Entry>();
-  /** At most a task of batches and one of single answers, never two with one tenant's requests (ADR 30). */
+  /** At most a task of batches and one of single answers, never two with requests of one tenant (ADR 30). */
   readonly inFlight = new Set<readonly Entry[]>();
   isScheduled = false;
 
@@ -88,7 +88,7 @@ class Lane {
     return reaches(own, maxQueued, 0.5) || (waited > maxQueueWaitMs && reaches(own, minQueued, 1));
   }
 
-  /** Whether a task with the request may be in flight beside what is. */
+  /** Whether a task with the request may run with the current ones. */
   mayGo({ tenant, sent }: Entry): boolean {
     const [task] = this.inFlight;
     if (task === undefined) return true;
@@ -96,7 +96,7 @@ class Lane {
     return this.inFlight.size === 1 && isOtherKind && !task.some((other) => other.tenant === tenant);
   }
 
-  /** Empty where nothing may go. */
+  /** Empty if no request can be dispatched now. */
   takeTask(): Entry[] {
     const { maxTask } = this.limits;
     let first: Entry | undefined;
@@ -122,7 +122,7 @@ export function createLanes(options: LanesOptions) {
   let wanted = options.lanes;
   let lanes = makeLanes(wanted, limits);
   let isStopped = false;
-  // Made once: with a stack of its own for each, refusing cost more than accepting.
+  // Created once: building a stack for each rejection costs more than accepting.
   const refusal = unavailable('Too many answers wait to be counted; try again later');
 
   function submit(sent: SentEvents, importId: string | null, settle: Settle): void {
@@ -132,7 +132,7 @@ export function createLanes(options: LanesOptions) {
     route({ tenant, weight, sent, importId, slots: allSlots, since: now(), settle }, true);
   }
 
-  /** Puts a request into its learner's lane, or its parts into theirs. */
+  /** Routes a request to its lane, or its parts to several. */
   function route(entry: Entry, mayRefuse: boolean): void {
     const number = laneOf(entry.sent, lanes.length, slotOf);
     if (number !== null) return void enqueue(lanes[number] as Lane, entry, mayRefuse);
@@ -148,7 +148,7 @@ export function createLanes(options: LanesOptions) {
     lane.queue.add(entry);
     if (lane.isScheduled || !lane.mayGo(entry)) return;
     lane.isScheduled = true;
-    // Not at once: what the sockets deliver in this turn of the event loop shares the task.
+    // Deferred, so that requests from the same turn of the event loop share the task.
     setImmediate(() => {
       lane.isScheduled = false;
       send(lane);
@@ -177,7 +177,7 @@ export function createLanes(options: LanesOptions) {
 
   const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.takeAll(() => true));
 
-  /** Changes the number of lanes once nothing is in flight. Queued requests are routed again in order. */
+  /** Changes the number of lanes when no task is in flight. Queued requests are routed again in order. */
   function regroup(): void {
     if (lanes.length === wanted || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
     const queued = takeQueued().sort((a, b) => a.since - b.since);
@@ -187,9 +187,9 @@ export function createLanes(options: LanesOptions) {
 
   return {
     /**
-     * Counts the events of a request in order; `counted`: mastery, event id and row are committed together.
-     * @param importId hash of the file being imported, null for live answers @throws ApiError
-     * INVALID_REQUEST, INTERNAL, UNAVAILABLE if the lane is full
+     * Counts a request's events in order; `counted`: mastery, event id and row are committed together. @param
+     * importId hash of the imported file, null for live answers @throws ApiError INVALID_REQUEST, INTERNAL,
+     * UNAVAILABLE if the lane is full
      */
     track: (sent: SentEvents, importId: string | null): Promise<readonly EventOutcome[]> =>
       new Promise((resolve, reject) =>
@@ -197,31 +197,31 @@ export function createLanes(options: LanesOptions) {
           outcomes instanceof Error ? reject(outcomes) : resolve(outcomes),
         ),
       ),
-    /** As `track` for a single live event, without a promise: each costs more than handing the event on. */
+    /** `track` for a single live event, without a promise, which would cost more than the dispatch. */
     trackOne: (sent: SentEvents, settle: (outcome: EventOutcome | Error) => void): void =>
       submit(sent, null, (outcomes) =>
         settle(outcomes instanceof Error ? outcomes : (outcomes[0] as EventOutcome)),
       ),
-    /** The single events that are not settled, those of a learner in their order. */
+    /** Unsettled single events, in order per learner. */
     *open(): Generator<Entry> {
       for (const { inFlight, queue } of lanes)
         for (const entries of [...inFlight, queue.items()])
           for (const entry of entries) if (isSingle(entry.sent)) yield entry;
     },
-    /** The refusal where every lane is full for the tenant: asked first, refusing costs half as much. */
+    /** The rejection if all lanes are full for the tenant. Checked early, it costs half as much. */
     full: (tenant: string): ApiError | null => {
       const time = now();
       return lanes.every((lane) => lane.isFull(tenant, time)) ? refusal : null;
     },
     waiting: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
-    /** @param count at most `slotCount`; holds once nothing is in flight any more */
+    /** @param count at most `slotCount`; applies when no task is in flight */
     setLanes: (count: number): void => {
       wanted = count;
       regroup();
-      // Where the number is the same again, what was held back meanwhile would wait for the next request.
+      // If the number is unchanged, held requests would otherwise wait for the next request.
       for (const lane of lanes) send(lane);
     },
-    /** Refuses what waits and what comes; tasks in flight are still settled. */
+    /** Rejects queued and new requests; tasks in flight still settle. */
     stop: (): void => {
       isStopped = true;
       for (const { settle } of takeQueued()) settle(stopping());
@@ -239,18 +239,18 @@ const reaches = ({ items, weight }: Amount, limit: Amount, share: number): boole
 
 const isSingle = ({ form }: SentEvents): boolean => form === 'event';
 
-/** An import's request is a task of its own: the feeder builds on it. */
+/** An import's request is a separate task, as the feeder requires. */
 const shareTask = (first: Entry, entry: Entry): boolean =>
   entry.importId === null &&
   first.importId === null &&
   first.sent.form === entry.sent.form &&
   first.slots === entry.slots;
 
-/** Null for a batch, whose learners may have several lanes. */
+/** Null for a batch: its learners may have several lanes. */
 function laneOf(sent: SentEvents, lanes: number, slotOf: LanesOptions['slotOf']): number | null {
   if (lanes === 1) return 0;
   if (sent.form === 'batch' || sent.form === 'lines') return null;
-  // Where no learner can be read, any lane may refuse the body.
+  // Any lane can reject a body without a readable learner.
   const { userId } = idsIn(sent);
   return userId === null ? 0 : slotOf(sent.tenant, userId) % lanes;
 }
@@ -261,7 +261,7 @@ function slotsOf(lane: number, lanes: number): number {
   return slots;
 }
 
-/** What the parts of a request have in common; a part may be parted again. */
+/** Common to the parts of a request. A part can be split again. */
 function partOf(entry: Entry, parts: number): Pick<Entry, 'whole' | 'settle'> {
   const whole = entry.whole ?? { open: 1, outcomes: [], settle: entry.settle };
   whole.open += parts - 1;

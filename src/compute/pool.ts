@@ -21,7 +21,7 @@ import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
 import { onDemand, ServingThreads, startSharedThread, TaskAborted } from './threads.js';
 
-/** Learners per task, tasks in flight. A tenant has at most half, so that its classes delay no others. */
+/** A tenant has at most half of the tasks, so that its classes do not delay others. */
 const forecastLimits = { maxLearners: 8, tasks: 6, tasksOfTenant: 3, maxWaiting: 1000 };
 const planLimits: LimiterOptions = {
   maxRunning: 4,
@@ -32,15 +32,12 @@ const planLimits: LimiterOptions = {
 };
 const tooLongForecast = 'Forecasting took too long; try again later';
 
-/** One of batches and one of single answers (lanes.ts). */
+/** One of batches, one of single answers (lanes.ts). */
 const tasksOfLane = 2;
 
 export type Compute = ReturnType<typeof startCompute>;
 
-/**
- * Starts the worker threads, one lane each (measured: four lanes took twice the CPU per answer of one).
- * @param laneCount 0: as many as the load asks for
- */
+/** Starts the worker threads, one lane each (ADR 32). @param laneCount 0: by load */
 export function startCompute(
   workerData: WorkerSettings,
   partitionOf: (tenant: string, userId: string) => number,
@@ -51,10 +48,10 @@ export function startCompute(
   const tracking = Array.from({ length: threads }, () =>
     startSharedThread('track', tasksOfLane, { workerData }, logger),
   );
-  // The thread takes all that are let in: each is read while others are computed, and long learners take turns there.
+  // The thread takes all admitted tasks: it reads some while it computes others, and long ones take turns.
   const allForecasts = forecastLimits.tasks + planLimits.maxRunning;
   const forecasting = startSharedThread('forecast', allForecasts, { workerData }, logger);
-  // The queue is for far more than the limiter of retractions lets in: Piscina's default has no bound.
+  // The limiter of retractions admits fewer. Piscina's default queue has no limit.
   const retracting = new ServingThreads('retract', { ...onDemand, workerData, maxQueue: 4 }, logger);
   const lanes = createLanes({
     lanes: laneCount || 1,
@@ -79,16 +76,16 @@ export function startCompute(
     trackOne: lanes.trackOne,
     full: lanes.full,
     waiting: lanes.waiting,
-    /** Replays a learner without one answer, and commits what comes out. @throws ApiError UNAVAILABLE */
+    /** Replays and commits a learner without one answer. @throws ApiError UNAVAILABLE */
     retract: (task: RetractionTask) =>
       retracting.ask<RetractionReply>(task, 'The replay took too long; try again later'),
     threads: () => [...tracking, forecasting].reduce((sum, { workers }) => sum + workers.length, 0),
     /** @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
     forecast: forecasts.forecast,
-    /** JSON of the result, null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
+    /** JSON; null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
     whatIf: async (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
       planned(await plan<WhatIfReply>({ kind: 'what-if', ...task }, stillWanted)),
-    /** JSON of the result, also for a learner without answers. @throws as `forecast` */
+    /** JSON, also for a learner without answers. @throws as `forecast` */
     nextItems: async (task: Omit<NextItemsTask, 'kind'>, stillWanted: StillWanted): Promise<string> =>
       (await plan<NextItemsReply>({ kind: 'next-items', ...task }, stillWanted)).data,
     close: async () => {
@@ -101,8 +98,8 @@ export function startCompute(
 }
 
 /**
- * A batch that was aborted may have been committed, so the caller is to try again with its event ids.
- * @throws ApiError UNAVAILABLE, INTERNAL
+ * An aborted batch may have been committed, so the client should retry with the same event ids. @throws
+ * ApiError UNAVAILABLE, INTERNAL
  */
 async function track(threads: ServingThreads, task: TrackTask, logger: Logger): Promise<TrackReply> {
   try {
@@ -123,7 +120,7 @@ function planned(reply: Exclude<WhatIfReply, { readonly unavailable: string }>):
 
 const lookMs = 1000;
 
-/** Lets the number of lanes follow which part of their time their threads were busy since the last look; 0 while one starts. */
+/** Adjusts the number of lanes to the busy share of their threads since the last look; 0 during startup. */
 function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.Timeout {
   const laneCount = createLaneLoad(tracking.length);
   let before: (EventLoopUtilization | undefined)[] = [];
@@ -132,7 +129,7 @@ function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.T
     const after = tracking.map(({ workers }) => workers[0]?.performance.eventLoopUtilization());
     const busy = after.map((now, i) => {
       const last = before[i];
-      // With one figure alone it would return this thread's own.
+      // With one argument it would return the utilization of this thread.
       return now && last ? performance.eventLoopUtilization(now, last).utilization : 0;
     });
     before = after;
@@ -141,14 +138,14 @@ function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.T
   }, lookMs).unref();
 }
 
-/** Part of its time that a saturated thread is busy at least. */
+/** Minimum busy share of a saturated thread. */
 const saturated = 0.9;
-/** A lane is given up when the others could do its work without being busier than this. */
+/** A lane is removed if the others could do its work at this busy share. */
 const easy = 0.6;
-/** Looks in a row that have to say so. */
+/** Consecutive looks before a lane is removed. */
 const quietLooks = 10;
 
-/** Number of lanes for the load, called at even intervals with the busy share of each lane's thread. */
+/** @returns lanes for the busy shares of the threads; call it at even intervals */
 export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => number {
   let quiet = 0;
   return (busy) => {

@@ -2,22 +2,21 @@ import { ApiError } from '../errors.js';
 import type { Entry } from './lanes.js';
 import { idsIn, type SentEvents } from './track-task.js';
 
-/** How long an event waits for another one with its id that is still being counted. */
+/** How long an event waits for an earlier one with the same id. */
 const waitMs = 5000;
-/** Bodies are parsed only where an event has been open for so long. */
+/** Bodies are parsed only for events that have been open for so long. */
 const slowMs = 1000;
 const lookMs = 250;
 
 export type OpenEvent = Pick<Entry, 'sent' | 'since' | 'settle'>;
 
 /**
- * Rejects a single event with CONFLICT if an earlier one with its id stays open for seconds: its batch is
- * stuck. The rejected event is still counted or replayed. @param open unsettled events, those of a learner in
- * order
+ * Rejects a single event with CONFLICT if an earlier one with its id stays open for seconds, in a stuck
+ * batch. The rejected event is still counted or replayed. @param open unsettled events, in order per learner
  */
 export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => performance.now()): void {
   const names = new WeakMap<SentEvents, string | null>();
-  /** An earlier event with their id was open at some look. */
+  /** Events that repeat an earlier open one. */
   const repeats = new WeakSet<SentEvents>();
   const look = (): void => {
     const time = now();
@@ -39,7 +38,7 @@ export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => perfor
   setInterval(look, lookMs).unref();
 }
 
-/** Tenant, learner and event id, null without an id. Ids hold no NUL, so the parts cannot be confused. */
+/** Tenant, learner and event id; null without an id. Ids contain no NUL, so the key is unique. */
 function nameOf(sent: SentEvents): string | null {
   const { userId, eventId } = idsIn(sent);
   return eventId === null ? null : `${sent.tenant}\0${userId}\0${eventId}`;

@@ -12,17 +12,17 @@ import type { StageArguments, StageName, StageResults } from '../domain/fit/stag
 import { served, startRunThreads } from './threads.js';
 
 interface FitPoolOptions {
-  /** Where absent, as many as the machine has cores. */
+  /** Default: the number of cores. */
   readonly threads?: number | undefined;
-  /** Whether this process answers requests: the threads then leave a core to it, and step back. */
+  /** Whether this process serves requests: leaves a core to it and lowers the threads' priority. */
   readonly beside: boolean;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
 }
 
-/** Most answers of one fit: columns, features and terms then take about 1.1 GB, and more answers change little. */
+/** About 1.1 GB of columns, features and terms. More answers change little. */
 const maxAnswers = 1_500_000;
-/** Steps back behind the threads that answer requests, where the operating system knows such a thing. */
+/** Lower priority than serving threads, if the operating system supports it. */
 const niceIncrement = 10;
 
 const cores = availableParallelism();
@@ -31,7 +31,7 @@ export type FitThreads = ReturnType<typeof createFitPool>;
 
 export function createFitPool({ threads, beside, redisUrl, clickhouseUrl }: FitPoolOptions) {
   const pool = startRunThreads('fit', threads ?? (beside ? Math.max(1, cores - 1) : cores), {
-    // A fit has a bounded number of stages open; a queue without bound grows no further than that.
+    // A fit has a limited number of stages open, which limits the queue.
     maxQueue: Number.POSITIVE_INFINITY,
     niceIncrement: beside ? niceIncrement : 0,
   });
@@ -40,18 +40,18 @@ export function createFitPool({ threads, beside, redisUrl, clickhouseUrl }: FitP
     ...pool,
     run: <Name extends StageName>(name: Name, ...args: StageArguments[Name]): Promise<StageResults[Name]> =>
       pool.run({ kind: 'stage', name, args }),
-    /** Reads a tenant's answers; their bytes stay out of this thread. */
+    /** Keeps the bytes of a tenant's answers out of this thread. */
     read: (tenant: string) => ask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
-    /** What the version's fit found for items, by their hashes; zeros for those that it did not see. */
+    /** The version's figures by item hash; zeros for items it did not see. */
     items: async (tenant: string, version: number, itemHashes: Uint8Array) =>
       served(await ask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes })),
-    /** Publishes a version. @returns false where another version came into force meanwhile */
+    /** @returns false if another version was published first */
     publish: async (publication: Publication) =>
       served(await ask<PublishReply>({ kind: 'publish', redisUrl, ...publication })).published,
   };
 }
 
-/** Pages that wait for a thread: the reader keeps few in flight. */
+/** The reader keeps few pages in flight. */
 const maxQueue = 16;
 
 export type RebuildThreads = ReturnType<typeof createRebuildPool>;
@@ -67,10 +67,10 @@ export function createRebuildPool(redisUrl: string, waitReplicas: number) {
   return {
     threads,
     close,
-    /** Writes what the rows give. @throws ApiError UNAVAILABLE */
+    /** @throws ApiError UNAVAILABLE */
     restore: (rows: LearnerRows, partitions: number, idsFrom: number) =>
       ask<RestoreReply>({ kind: 'restore', rows, partitions, idsFrom }),
-    /** Compares what is stored with what the rows give. @throws ApiError UNAVAILABLE */
+    /** Compares stored learners with their rows. @throws ApiError UNAVAILABLE */
     compare: (task: Omit<CompareTask, 'kind'>) => ask<CompareReply>({ kind: 'compare', ...task }),
   };
 }

@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry.js';
 
 type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
 
-/** Atomics off: an idle worker would sleep in Atomics.wait, and its Redis connection would stall. */
+/** Atomics off: an idle worker would block in Atomics.wait, and its Redis connection would stall. */
 const startPool = (
   name: 'track' | 'forecast' | 'retract' | 'deliver' | 'fit' | 'rebuild',
   options: PoolOptions,
@@ -17,27 +17,27 @@ const startPool = (
     ...options,
   });
 
-/** A task that takes longer never ends; a webhook has the same time, and some for its thread to start. */
+/** Longer tasks never end. A webhook has the same time plus its thread's start. */
 const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
-/** Piscina's own gives a thread nothing beside a task that can be aborted, as all of `ServingThreads` can. */
+/** Piscina's balancer gives a thread no second task if tasks can be aborted, as in `ServingThreads`. */
 const anyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
 
-/** A task took too long, or shared its thread with one that did: the thread was ended. */
+/** A task, or another one in its thread, took too long, and the thread was ended. */
 export class TaskAborted extends Error {}
 
 type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
 
-/** A thread's reply. @throws ApiError UNAVAILABLE, as which the thread's own cannot cross the boundary */
+/** @throws ApiError UNAVAILABLE; an ApiError itself cannot cross the thread boundary */
 export function served<Reply extends object>(reply: Reply): Served<Reply> {
   if ('unavailable' in reply) throw unavailable(String(reply.unavailable));
   return reply as Served<Reply>;
 }
 
-/** Threads that serve requests: every task settles in bounded time. */
+/** Every task settles in bounded time. */
 export class ServingThreads {
   private readonly pool: Piscina;
-  /** Aborted tasks so far: a task that fails while another is aborted lost its thread. */
+  /** A task that fails during another one's abort lost its thread. */
   private aborted = 0;
 
   constructor(
@@ -45,7 +45,7 @@ export class ServingThreads {
     options: PoolOptions,
     logger: Logger,
   ) {
-    // Without a listener a thread that cannot be started (no descriptors, no memory) ends the process.
+    // Without a listener, a thread that cannot start (no descriptors, no memory) ends the process.
     this.pool = startPool(name, options).on('error', (error) =>
       logger.error({ err: error }, 'a worker thread cannot be started'),
     );
@@ -57,7 +57,7 @@ export class ServingThreads {
 
   /** @throws TaskAborted, and what the task throws */
   async run<Reply>(task: unknown, transferList: ArrayBuffer[] = []): Promise<Reply> {
-    // Not an AbortSignal: V8 keeps each of those until it collects all garbage, which it then does often.
+    // Not an AbortSignal: V8 keeps each until a full garbage collection, which it then runs often.
     const signal = new EventEmitter();
     const before = this.aborted;
     const timer = setTimeout(() => {
@@ -74,7 +74,7 @@ export class ServingThreads {
     }
   }
 
-  /** Like `run`, for callers that may retry. @throws ApiError UNAVAILABLE with `tooLong` if aborted */
+  /** For callers that may retry. @throws ApiError UNAVAILABLE with `tooLong` if aborted */
   async ask<Reply extends object>(task: unknown, tooLong: string): Promise<Served<Reply>> {
     const reply = await this.run<Reply>(task).catch((error: unknown) => {
       throw error instanceof TaskAborted ? unavailable(tooLong, error) : error;
@@ -86,16 +86,15 @@ export class ServingThreads {
     return this.pool.close();
   }
 
-  /** Ends the threads whatever they do: for tasks that somebody repeats. What runs rejects. */
+  /** For tasks that will be repeated. Running tasks reject. */
   destroy(): Promise<void> {
     return this.pool.destroy();
   }
 }
 
-/** Started when there is work: nobody else needs the memory. */
+/** Started for work and ended when idle, to save memory. */
 export const onDemand = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000 };
 
-/** One thread that runs several tasks at the same time. */
 export const startSharedThread = (
   name: 'track' | 'forecast' | 'deliver',
   tasks: number,
@@ -106,32 +105,29 @@ export const startSharedThread = (
   return new ServingThreads(name, { minThreads: 1, maxThreads: 1, ...shared, ...options }, logger);
 };
 
-/**
- * The thread that sends webhooks.
- * @param together most tasks that are in flight at a time
- */
+/** Sends webhooks. @param together maximum number of tasks in flight */
 export function createSendingThread(together: number, logger: Logger) {
   const thread = startSharedThread('deliver', together, onDemand, logger);
   return {
-    /** @returns of each message, in their order. @throws TaskAborted, and what is a defect; a receiver's failure is a reply */
+    /** @returns replies in order; a receiver's failure is a reply @throws TaskAborted, and defects */
     send: (task: DeliveryTask) => thread.run<DeliveryReply[]>(task),
-    /** Waits for no receiver: whoever is given a message again sends it. */
+    /** Does not wait for receivers: interrupted messages are sent again later. */
     close: () => thread.destroy(),
   };
 }
 
-/** Threads of one run: all stay until its end, for one takes longer to start than many a task to run. */
+/** All stay until the end, because starting takes longer than many tasks. */
 export function startRunThreads(name: 'fit' | 'rebuild', threads: number, options: PoolOptions) {
   const pool = startPool(name, { minThreads: threads, maxThreads: threads, ...options });
   let failure: unknown;
-  // A thread that cannot be started would end the process, and what waits for it would wait for ever.
+  // Otherwise a thread that cannot start would end the process, and callers would wait forever.
   pool.on('error', (error) => {
     failure = error;
     void pool.destroy();
   });
   return {
     threads,
-    /** @throws what the task throws, or why the threads cannot be started */
+    /** @throws what the task throws, or why the threads cannot start */
     run: async <Reply>(task: object): Promise<Reply> => {
       if (failure !== undefined) throw failure;
       return pool.run(task).catch((error: unknown) => {

@@ -11,27 +11,27 @@ import {
 import { ApiError, invalid, type Problem } from '../errors.js';
 import { ending, type Span } from '../spans.js';
 
-/** The events of one request, as the bytes in which they came: the worker parses and checks them. */
+/** The raw bytes of a request's events: the worker parses and checks them. */
 export interface SentEvents {
   readonly form: EventsForm;
   readonly tenant: string;
   readonly body: Uint8Array;
-  /** Stands for event ids where the body has none. */
+  /** Replaces missing event ids. */
   readonly idempotencyKey: string | null;
   /** Unix milliseconds. */
   readonly receivedAt: number;
   readonly span?: Span | null | undefined;
 }
 
-/** One per event, in order; or an Error for the whole request. */
+/** One per event, or an Error for the whole request. */
 export type Outcomes = readonly EventOutcome[] | Error;
 
-/** A request on its way to a thread, or a part of it: its events in some slots (`TrackTask`). */
+/** A request, or its part in some slots (`TrackTask`). */
 export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
   readonly sent: SentEvents;
 }
 
-/** Runs a task in a span below its first sampled request, so that one trace shows the whole way, and linked to all of them. */
+/** Runs a task in a span below its first sampled request (so that one trace is complete), linked to all. */
 export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
   const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
   const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);
@@ -77,7 +77,7 @@ const outcomesByLetter = Object.fromEntries(
   Object.entries(outcomeLetters).map(([outcome, letter]) => [letter, outcome]),
 ) as Record<string, TrackOutcome>;
 
-/** The outcomes of each request. @param onFailure hears the cause of events that failed, once */
+/** By request. @param onFailure gets each cause of failed events once */
 export function outcomesOf(
   { counts, outcomes, data }: TrackReply,
   onFailure: (error: unknown) => void,
@@ -98,12 +98,12 @@ export function outcomesOf(
   return all;
 }
 
-/** Outcomes of a request of which each lane counted a part: of each event that of its learner's lane. */
+/** Joins a request's parts: each event has the outcome of its learner's lane. */
 export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
   const counted = parts.filter((part): part is readonly EventOutcome[] => !(part instanceof Error));
   const failed = parts.filter((part) => part instanceof Error);
   const refusal = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
-  // Either the body cannot be read, which all lanes say alike, or all lanes are full; else it is a defect.
+  // All lanes report an unreadable body or are full alike; anything else is a defect.
   if (refusal !== undefined && (counted.length === 0 || !(refusal instanceof ApiError))) return refusal;
   const missing: EventOutcome = { outcome: 'unavailable', data: refusal?.message ?? '' };
   const isHere = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
@@ -117,7 +117,7 @@ export function invalidEvent(data: string): ApiError {
   return details.length === 0 ? invalid(message) : invalid(message, details);
 }
 
-/** The ids of an event, or of the first of an import; null if missing or not a string. */
+/** Of an event, or the first of an import; null if missing or not a string. */
 export function idsIn({ body, idempotencyKey }: SentEvents) {
   let parsed = null;
   try {
