@@ -10,7 +10,6 @@ export type ForecastResult = string | null | Error;
 export type StillWanted = () => void;
 
 export interface ForecastBatcherOptions {
-  /** In flight, in total and per tenant. */
   readonly tasks: number;
   readonly tasksOfTenant: number;
   /** A larger order is a separate task. */
@@ -29,7 +28,6 @@ interface Waiting extends Queued {
 
 type Results = Extract<ForecastReply, { readonly results: unknown }>['results'];
 
-/** Combines orders into tasks; tenants take turns. */
 export function createForecastBatcher(options: ForecastBatcherOptions) {
   const queue = createFairQueue<Waiting>();
   const slots = createSlots(options.tasks, options.tasksOfTenant);
@@ -92,7 +90,6 @@ function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number
   return task;
 }
 
-/** Rejects an order without a waiting caller. */
 function isWanted({ stillWanted, reject }: Waiting): boolean {
   try {
     stillWanted();

@@ -19,7 +19,6 @@ import {
 } from './track-task.js';
 
 interface LanesOptions {
-  /** Initially. */
   readonly lanes: number;
   /** 0 to slotCount - 1. The lane is the slot modulo the number of lanes. */
   readonly slotOf: (tenant: string, userId: string) => number;
@@ -28,7 +27,6 @@ interface LanesOptions {
   /** Gets errors whose reason must not reach callers. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: LaneLimits;
-  /** Monotonic, milliseconds. */
   readonly now?: () => number;
 }
 
@@ -58,9 +56,7 @@ const minBatchWeight = 64 * 1024;
 
 type Settle = (outcomes: Outcomes) => void;
 
-/** A request in a lane, or its part for this lane. */
 export interface Entry extends Queued, SentPart {
-  /** By the clock of the lanes. */
   readonly since: number;
   /** Called once, perhaps synchronously. Must not throw. */
   settle: Settle;
@@ -88,7 +84,6 @@ class Lane {
     return reaches(own, maxQueued, 0.5) || (waited > maxQueueWaitMs && reaches(own, minQueued, 1));
   }
 
-  /** Whether a task with the request may run with the current ones. */
   mayGo({ tenant, sent }: Entry): boolean {
     const [task] = this.inFlight;
     if (task === undefined) return true;
@@ -132,7 +127,6 @@ export function createLanes(options: LanesOptions) {
     route({ tenant, weight, sent, importId, slots: allSlots, since: now(), settle }, true);
   }
 
-  /** Routes a request to its lane, or its parts to several. */
   function route(entry: Entry, mayRefuse: boolean): void {
     const number = laneOf(entry.sent, lanes.length, slotOf);
     if (number !== null) return void enqueue(lanes[number] as Lane, entry, mayRefuse);
@@ -202,7 +196,6 @@ export function createLanes(options: LanesOptions) {
       submit(sent, null, (outcomes) =>
         settle(outcomes instanceof Error ? outcomes : (outcomes[0] as EventOutcome)),
       ),
-    /** Unsettled single events, in order per learner. */
     *open(): Generator<Entry> {
       for (const { inFlight, queue } of lanes)
         for (const entries of [...inFlight, queue.items()])

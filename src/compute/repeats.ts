@@ -16,7 +16,6 @@ export type OpenEvent = Pick<Entry, 'sent' | 'since' | 'settle'>;
  */
 export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => performance.now()): void {
   const names = new WeakMap<SentEvents, string | null>();
-  /** Events that repeat an earlier open one. */
   const repeats = new WeakSet<SentEvents>();
   const look = (): void => {
     const time = now();

@@ -12,7 +12,6 @@ import type { StageArguments, StageName, StageResults } from '../domain/fit/stag
 import { served, startRunThreads } from './threads.js';
 
 interface FitPoolOptions {
-  /** Default: the number of cores. */
   readonly threads?: number | undefined;
   /** Whether this process serves requests: leaves a core to it and lowers the threads' priority. */
   readonly beside: boolean;
@@ -22,7 +21,6 @@ interface FitPoolOptions {
 
 /** About 1.1 GB of columns, features and terms. More answers change little. */
 const maxAnswers = 1_500_000;
-/** Lower priority than serving threads, if the operating system supports it. */
 const niceIncrement = 10;
 
 const cores = availableParallelism();

@@ -1,5 +1,3 @@
-/** Advice returned with an answer. */
-
 import type { AnswerEffect } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
 import { type Answer, wholeDays } from '../base/common.js';

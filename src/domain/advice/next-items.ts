@@ -13,9 +13,7 @@ import { texts as allTexts, withNames } from './texts.js';
 export interface Candidate {
   readonly index: number;
   readonly skillId: string;
-  /** Served probability of a right answer. */
   readonly pCorrect: number;
-  /** Effective now. */
   readonly mastery: number;
   /** Points of its section per hour of practice, 0 or more. */
   readonly gain: number;
@@ -63,7 +61,6 @@ const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): 
 function spread<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
   const order: Of[] = [];
   for (const part of parts) {
-    // Candidates of one skill with a full row.
     const held: Of[] = [];
     for (const candidate of part) {
       if (isRowFull(order, candidate)) {
@@ -126,7 +123,6 @@ const texts = allTexts.en.nextItem;
 type ReasonCode = keyof typeof texts;
 export const reasonCodes = Object.keys(texts) as ReasonCode[];
 
-/** Explains the candidate's position to a teacher. */
 export function reasonOf(candidate: JudgedCandidate, target: number, standing: Standing) {
   const { view, pCorrect, skillId } = candidate;
   const code = reasonCodeOf(candidate, target, standing);

@@ -25,7 +25,6 @@ export interface StudyContext extends Pick<Standing, 'learner' | 'views' | 'mode
 
 export interface StudyAdvice {
   readonly code: keyof StudyTexts;
-  /** Null for advice about no single skill. */
   readonly skillId: string | null;
   readonly text: string;
 }
@@ -126,7 +125,6 @@ function isSlow({ pace }: SkillState, mastery: number): boolean {
 const highest = (judged: readonly Judged[]): Judged | null =>
   judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
 
-/** Mastered skills are left out: `ready` handles them. */
 function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAdvice[] {
   // A review needs few answers, so it does not compete with practice.
   const top = highest(judged.filter(({ code }) => code !== 'REVIEW_DUE'));
@@ -203,7 +201,6 @@ const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[
   return { math: idsOf('math'), rw: idsOf('rw'), none: idsOf(null) };
 });
 
-/** Advises the most valuable skill without answers if less than half of the section is covered. */
 function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen): SkillAdvice[] {
   const { seenWeight, knownWeight } = context.measures[section];
   const unseen = seenWeight / knownWeight >= studyModel.coverage ? null : bestUnseen(section);

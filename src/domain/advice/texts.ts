@@ -22,7 +22,6 @@ export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLo
 interface NextItemFigures {
   readonly chance: number;
   readonly target: number;
-  /** Since the last answer on the skill. */
   readonly days: number;
 }
 

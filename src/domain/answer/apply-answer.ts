@@ -90,7 +90,6 @@ function traceSkill(
   };
 }
 
-/** Whether enough answers to average questions were expected to be right before this one. */
 const wasAccurate = (conditions: Conditions): boolean =>
   isAccurate(sigmoid(averageLogOdds(conditions)), conditions.parameters);
 
@@ -127,7 +126,6 @@ function countAnswer(
 
 type SkillChange = 'mastery.reached' | 'plateau.detected' | 'plateau.ended';
 
-/** For webhooks: at most one event of mastery and one of the plateau. */
 export function changesOf(before: SkillState, after: SkillState): SkillChange[] {
   const changes: SkillChange[] = [];
   if (after.reached && !before.reached) changes.push('mastery.reached');

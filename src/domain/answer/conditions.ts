@@ -18,7 +18,6 @@ import { type AnswerStates, tracesOf } from '../tracing/states.js';
 /** Every input of the update from outside the learner. All are stored in the attempt row (ADR 9). */
 export interface Conditions {
   readonly parameters: BktParameters;
-  /** Of the parameters' model; 0 for the defaults. */
   readonly version: number;
   readonly source: ParameterSource;
   /** Logit shift of guess and slip by the question's difficulty; 0 without one. */
@@ -83,7 +82,6 @@ export function predictAgain(
   return predict(model.prediction, { ...termsOf(model, skill, item), itemDifficulty }, features);
 }
 
-/** Log-odds of `pCorrect` for an average question. */
 export const averageLogOdds = (of: Conditions): number => logit(of.pCorrect) - of.itemDifficulty;
 
 /** Cached: `times` stays the same object in later model versions. */
@@ -92,7 +90,6 @@ const normsOf = onceFor((times: SkillTimes) => ({
   norm: skillNorm(times),
 }));
 
-/** Reused for all predictions of a thread. */
 const row = new Float64Array(rowWidth);
 
 const shiftOf = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>

@@ -58,7 +58,6 @@ export function* placesByLearner(
   }
 }
 
-/** Ascending. */
 export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   const own = [...placesByLearner(log, learners)];
   const places = shared.counts(own.reduce((sum, { start, end }) => sum + end - start, 0));

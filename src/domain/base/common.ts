@@ -34,7 +34,6 @@ export const round1 = (x: number): number => Math.round(x * 10) / 10;
 export const roundKnown = (value: number | null, round = round4): number | null =>
   value === null ? null : round(value);
 
-/** Rounds the object's numbers to 4 decimals. */
 export const rounded = <Fields extends object>(fields: Fields): Fields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, typeof value === 'number' ? round4(value) : value]),

@@ -1,4 +1,3 @@
-/** A quadratic function with box constraints. */
 export const newQuadratic = (width: number) => ({
   gradient: new Float64Array(width),
   /** Symmetric, by rows, diagonal above 0. */

@@ -1,5 +1,3 @@
-/** Quality of predicted probabilities: discrimination, error, calibration. */
-
 import { normalQuantile } from './normal.js';
 
 /** Probabilities below are clipped, so that one answer costs at most 13.8 nats. */
@@ -74,7 +72,6 @@ export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): 
 const sortedWhere = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
   predictions.filter((_, i) => correct[i] === value).sort();
 
-/** Bins by prediction; means are null in an empty bin. */
 export function reliabilityOf(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
   const answers = new Float64Array(bins);
   const predicted = new Float64Array(bins);

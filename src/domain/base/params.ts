@@ -86,7 +86,6 @@ export const trendModel = {
   /** Weight of the newest answer: averages over about 70 and 100 answers. */
   shareRate: 0.015,
   changeRate: 0.01,
-  /** Earlier answers on the skill, at least. */
   minAttempts: 5,
   /** `clearChange` is three standard errors of a constant learner. */
   noChange: 0.05,

@@ -16,7 +16,6 @@ export interface SkillEntry {
   readonly weight: number;
   /** Set manually and never changed by fits; null: fitted or default. */
   readonly parameters: BktParameters | null;
-  /** Catalogue revision that changed the entry, from 1. */
   readonly revision: number;
   readonly updatedAt: number;
 }
@@ -25,7 +24,6 @@ export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
 const unplaced: Placement = { section: null, weight: 1 };
 
-/** A skill without a section counts half in each. */
 export interface SectionTotals {
   readonly skills: number;
   readonly weight: number;

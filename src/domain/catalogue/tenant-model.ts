@@ -31,15 +31,12 @@ export const defaultSkillParameters: SkillParameters = {
 };
 
 export interface SkillModel extends SkillParameters {
-  /** Data of the fit; 0 without one. */
   readonly learners: number;
   readonly answers: number;
   /** Mean of the supplied question difficulties. */
   readonly difficultyMean: number;
   readonly times: SkillTimes;
-  /** Terms of the served probability (prediction/model.ts). */
   readonly terms: readonly number[];
-  /** By the keys of other skills. */
   readonly related: Related;
   /** For the ability filter: how much easier than the mean skill, logits. */
   readonly abilityOffset: number;
@@ -48,7 +45,6 @@ export interface SkillModel extends SkillParameters {
 /** Counters, and terms of the last fit; zeros without one. */
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
-  /** By the keys of items answered before it. */
   readonly before: Related;
   /** For the ability filter: how much easier than its skill, logits. */
   readonly abilityOffset: number;

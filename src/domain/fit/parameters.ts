@@ -126,7 +126,6 @@ function guard(
   cold: Comparison,
 ) {
   const old = skillModelOf(current, skillId);
-  // Without a fit before and now.
   const isCold = fitted.source === 'prior' && ['default', 'prior'].includes(old.source);
   const reason = heldBackBecause(old, fitted, isCold ? cold : loss);
   const { parameters, source, difficultyMean, learners, observations } = fitted;

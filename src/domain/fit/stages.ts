@@ -100,9 +100,7 @@ export function inRanges<Result>(
 
 export interface FitInput {
   readonly log: AnswerLog;
-  /** By index. */
   readonly skillIds: readonly string[];
-  /** The others judge the fit. */
   readonly training: Learners;
   /** The new model must not be worse. Items are null without an earlier fit. */
   readonly current: TenantModel;

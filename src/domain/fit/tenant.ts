@@ -167,7 +167,6 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   };
 }
 
-/** Cross-fit log loss on the training learners. */
 export interface TriedPart {
   readonly part: PartName;
   readonly answers: number;
@@ -221,7 +220,6 @@ function replay(work: FitWork, model: TenantModel, offsets: AbilityOffsets, stor
   );
 }
 
-/** After the replay: held-out loss with item counters of the training learners. */
 async function judge(
   work: FitWork,
   prediction: FittedPrediction,

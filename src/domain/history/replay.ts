@@ -63,7 +63,6 @@ export function startReplay(from: ReplayedStates | null = null) {
     return { asked: askedOf(event), learner, skill, item };
   }
 
-  /** Rows come in the order of `learner_seq`. */
   function add(row: ReplayRow): ReplayedAnswer {
     const { event, figures, conditions } = row;
     const states = before(row);
@@ -134,7 +133,6 @@ type TotalContext = Pick<ForecastSubject, 'model' | 'knownSkills'>;
 
 interface RetractionContext extends TotalContext {
   readonly findItem: (itemId: string) => ItemModel | null;
-  /** Of the new record. */
   readonly version: number;
 }
 

@@ -1,4 +1,3 @@
-/** Parts of one answer's change of mastery, and terms of the probability of a right answer. */
 import { round4 } from '../base/common.js';
 import type { BktParameters } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -10,7 +9,6 @@ import type { LearnerState } from '../tracing/states.js';
 import { averageQuestion } from './expected.js';
 import type { SkillView } from './skill-view.js';
 
-/** Inputs and results of an update, unrounded. */
 export interface CountedAnswer {
   readonly isCorrect: boolean;
   readonly parameters: BktParameters;

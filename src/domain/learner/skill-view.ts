@@ -50,7 +50,6 @@ export interface PractisedSkill {
   readonly pInit: number;
 }
 
-/** Looks up placement and prior once per skill. */
 export function practise(
   skills: Map<string, PractisedSkill>,
   skillId: string,

@@ -47,7 +47,6 @@ export interface SkillDay {
   readonly correct: number;
   /** Distinct days with a right answer; more than 1 only if days are combined. */
   readonly correctDays: number;
-  /** After the last answer. */
   readonly mastery: number;
   /** Unix milliseconds. */
   readonly lastAttemptAt: number;

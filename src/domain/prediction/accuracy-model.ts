@@ -84,9 +84,7 @@ export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon
 
 export const variancePartCount = 7;
 
-/**
- * Unknown ability, good and bad days, lasting changes (each for novices and others); days of likely failure.
- */
+/** Unknown ability, good and bad days, lasting changes (for novices and others); days of likely failure. */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
   const novice = noviceShare(history);
@@ -94,7 +92,6 @@ export function varianceParts(expected: number, history: number, horizon: number
   return [...parts.flatMap((part) => [part * novice, part * (1 - novice)]), memory * (1 - expected) ** 2];
 }
 
-/** 1 before the first answer, then falling. */
 const noviceShare = (history: number): number =>
   Math.sqrt(constants.variancePrior / (history + constants.variancePrior));
 
@@ -141,7 +138,6 @@ export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, pla
 
 type Neighbour = readonly [place: number, weight: number];
 
-/** One or two, with weights that add up to 1. */
 function between(places: readonly number[], at: number): Neighbour[] {
   const next = places.findIndex((place) => place > at);
   if (next <= 0) return [[next < 0 ? places.length - 1 : 0, 1]];

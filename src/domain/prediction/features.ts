@@ -68,7 +68,6 @@ export interface FeatureInput {
   readonly traces: Traces;
   readonly asked: Asked;
   readonly bktProbability: number;
-  /** Earlier answers. */
   readonly skillAttempts: number;
   readonly skillRight: number;
   readonly place: number;

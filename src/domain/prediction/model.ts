@@ -27,7 +27,6 @@ export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
 
 const bktWeight = features[0].start;
 
-/** 0 is in the middle. */
 export const streakCount = 2 * maxStreak + 1;
 
 /** Shared by skills and items of a tenant; plain JSON. Before a fit, a first answer has BKT's probability. */
@@ -62,9 +61,7 @@ const itemRunsAt = itemColumns.length;
 export const itemRuns = 3;
 export const itemTermCount = itemRunsAt + itemRuns;
 
-/** Added to the weights. */
 export interface Terms {
-  /** `skillTermCount`. */
   readonly skill: ArrayLike<number>;
   /** `itemTermCount`; null without an item or its fit. */
   readonly item: ArrayLike<number> | null;
@@ -97,7 +94,6 @@ function weightOf(weights: readonly number[], { skill, item }: Slopes, column: n
   return (signs[column] as number) * weight < 0 ? 0 : weight;
 }
 
-/** Terms looked up by history. */
 const tables = {
   itemRun: ({ runs }, { skill, item }, rows, from) => {
     const run = rows[from + runColumn] as number;
@@ -125,7 +121,6 @@ const tables = {
 >;
 type TableName = keyof typeof tables;
 
-/** @param row from `writeFeatures` */
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 

@@ -40,9 +40,7 @@ export interface GoalStanding extends StoredGoal {
   readonly onTrack: boolean;
 }
 
-/**
- * Raised alerts of one goal. Each is raised again only after a recovery by `goalModel.alertMargin` points.
- */
+/** Raised alerts of one goal, each until a recovery by `goalModel.alertMargin` points. */
 export interface GoalAlerts {
   readonly updatedAt: number;
   readonly reached: boolean;

@@ -58,7 +58,6 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
   };
 }
 
-/** Over as many answers as the present rate gives, at least 10. */
 function accuracyOutlook(
   { learner, model: { accuracy }, now }: ForecastSubject,
   { days, level }: ForecastRequest,
@@ -72,7 +71,6 @@ function accuracyOutlook(
 /** Answers per day and section. */
 const triedRates = [1, 2, 5, 10, 20, 40];
 
-/** The smallest tried rate that reaches the goal in time, or null. */
 function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook): number | null {
   const days = horizonOf(targetDate, standing.now);
   const reaches = (rate: number): boolean => {
@@ -139,7 +137,6 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   }
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practice = steadyPractice(answersPerDay);
-  // If few skills are known, each counts for many and they share its answers.
   const practised = perSection((section) =>
     skillPractice(practice, Math.min(1, known[section] / scoreModel.leastSkills) / chosen.size),
   );
@@ -160,7 +157,6 @@ function mathShare({ learner, now }: Standing, skills: PerSection<number>): numb
 
 export type Forecast = ReturnType<typeof forecastUnder>;
 
-/** @param added skills without answers that the habit includes */
 export function forecastUnder(standing: Standing, habit: Habit, added: readonly SkillView[] = []) {
   const { estimate, views } = standing;
   const { theta } = estimate;

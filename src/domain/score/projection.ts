@@ -25,11 +25,9 @@ export interface Habit {
   readonly isSame: boolean;
 }
 
-/** Present practice, assumed to continue. */
 export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
   assumedPractice(learner.activity, learner.attempts, dayOf(now));
 
-/** @param rates answers per day, 0 or more */
 export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
   habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
 
@@ -50,7 +48,6 @@ export function habitOf({ measures }: Standing, practice: PerSection<Practice>):
 
 export type SkillPractice = ReturnType<typeof skillPractice>;
 
-/** @param share of the answers on the skill */
 export function skillPractice({ rate, activeDays }: Practice, share: number) {
   const { activeDays: fresh, spacingDays, rightShare } = projectionModel;
   const active = activeDays / activityModel.days;
@@ -108,7 +105,6 @@ function projectedSkills(
     if (weight === 0) continue;
     const { state, model, mastery } = view;
     const { rate, freshness, rightDays } = habit.of(view, section);
-    // Plateaus and rapid answers slow learning.
     const isSlowed = isPlateau(state.plateau) || rapidFlag(state.rapid);
     const learning = learns * learningOf(model.parameters.pLearn, isSlowed);
     const trusted = state.attempts === 0 ? 0 : weight * trustOf(view);

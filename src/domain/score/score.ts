@@ -105,12 +105,10 @@ export const abilityOf = (mastery: number): number =>
 
 export const masteryOf = (ability: number): number => sigmoid(ability / scoreModel.masteryLink);
 
-/** 0 to 1. */
 export const trustOf = ({ model }: Pick<SkillView, 'model'>): number => scoreModel.trust[model.source];
 
 type Sums = ReturnType<typeof sumsOf>;
 
-/** Over skills with answers; `right`, `wrong`: skills with right, with wrong answers. */
 function sumsOf(views: readonly SkillView[], section: Section) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
   const [right, wrong] = [
@@ -185,7 +183,6 @@ function believedMastery({ state, model, mastery, retention }: SkillView, predic
   return clamp(mastery, bound(correct - attempts), bound(correct));
 }
 
-/** Drilling few skills is less informative. */
 function noiseOf({ answers, squares, weight }: Sums, knownWeight: number): number {
   const { base, perAnswer, uncovered, drill } = scoreModel.measurement;
   const concentration = squares / (answers * answers);

@@ -1,4 +1,3 @@
-/** Skills and items practised before, and results of first tries and retries. */
 import { sigmoid } from '../base/common.js';
 import { courseModel as model } from '../base/params.js';
 import { keyOf } from '../base/text-hash.js';

@@ -3,7 +3,6 @@ import { clamp } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
 import { paceModel, rapidModel } from '../base/params.js';
 
-/** Timed answers of one skill without rapid ones. */
 export const noTimes = {
   answers: 0,
   meanSeconds: 0,
@@ -31,14 +30,12 @@ export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
 
 export type SkillNorm = Readonly<ReturnType<typeof skillNorm>>;
 
-/** One learner on one skill, over timed answers that are not rapid. */
 export const newPace = {
   timed: 0,
   timedCorrect: 0,
   seconds: 0,
   /** Running mean of ln seconds, standardised by the norm; above 0 is slower. */
   slowness: 0,
-  /** Running share in single precision. */
   accuracy: 0,
 };
 
@@ -66,7 +63,6 @@ export function updatePace(
   };
 }
 
-/** Reason for a missing index, else null. */
 export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
   rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
 

@@ -26,7 +26,6 @@ export function recallItem<Trace>(window: ItemWindow, item: RememberedItem<Trace
   return item === undefined || item.generation < window.generation - 1 ? null : item.trace;
 }
 
-/** The answer's item belongs to the current generation afterwards. */
 export function openWindow(window: ItemWindow, item: RememberedItem<unknown> | undefined): ItemWindow {
   if (item?.generation === window.generation) return window;
   if (window.size < generationSize) return { generation: window.generation, size: window.size + 1 };
@@ -37,7 +36,6 @@ export const newLearner = {
   /** Increases with every commit: readers of several parts detect changes by it. */
   version: 0,
   attempts: 0,
-  /** Formula version of the abilities. */
   abilityVersion: modelVersion as number,
   abilities: newAbilities,
   /** Total score after `goalModel.baselineAnswers` answers; null before. */
@@ -97,7 +95,6 @@ export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: An
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
 
-/** @param mastery after the answer @param before previous value */
 export const isReached = (mastery: number, before: boolean): boolean =>
   mastery >= (before ? lostBelow : masteredAt.mastery);
 

@@ -40,7 +40,6 @@ export function usualChance(
 /** Averages the first answers evenly. */
 const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
-/** @param answers 1 for right */
 export const shareAfter = (answers: Uint8Array): number =>
   answers.reduce((share, right, i) => towards(share, right, shareRateAt(i + 1)), 0);
 

@@ -28,7 +28,6 @@ type Widths = Pick<Correction, 'below' | 'above'>;
 /** Widths and factors depend on each other. */
 const rounds = 2;
 
-/** @param observed by learner */
 export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Surface {
   const grid = {
     histories: historyBands.map(({ middle }) => Math.log1p(middle)),
@@ -62,7 +61,6 @@ export function calibrate(model: AccuracyModel, observed: readonly Observation[]
 
 type Deviation = ReturnType<typeof deviationOf>;
 
-/** Deviation on the stabilised scale, and its expected variance. */
 const deviationOf = (
   { variance }: AccuracyModel,
   grid: Grid,
@@ -77,7 +75,6 @@ const deviationOf = (
 
 type Groups = ReturnType<typeof groupsOf>;
 
-/** Weight and number of learners per group of cells. */
 function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell: number) => number) {
   const weights = new Float64Array(size);
   const learners = new Float64Array(size);

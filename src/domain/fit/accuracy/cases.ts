@@ -1,5 +1,3 @@
-/** Cases on which forecasts are fitted and measured. */
-
 import {
   type AnswerLog,
   everyone,
@@ -14,7 +12,6 @@ import { columnOf, rowWidth } from '../../prediction/features.js';
 import { shareAfter } from '../../tracing/trend.js';
 import type { FeatureStore } from '../prediction/replay.js';
 
-/** A learner after `history` answers, and the answers inside the horizon. */
 export interface AccuracyCase {
   readonly learner: number;
   readonly history: number;
@@ -23,7 +20,6 @@ export interface AccuracyCase {
   readonly span: number;
   /** Of the previous answer, Unix milliseconds. */
   readonly at: number;
-  /** Inside the horizon. */
   readonly answers: number;
   readonly right: number;
 }

@@ -145,7 +145,6 @@ function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null):
   return miscalibration(after) <= miscalibration(before) ? '' : 'held-out coverage is worse';
 }
 
-/** Cut times by `rules.pasts`; none in answers. */
 export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): number[] {
   if (unit === 'answers') return [];
   const times = Float64Array.from(cases, ({ at }) => at).sort();

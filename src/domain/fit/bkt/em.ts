@@ -1,5 +1,3 @@
-/** Expectation maximisation of one skill's parameters over its answer tree. */
-
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import {
   type BktParameters,
@@ -157,9 +155,7 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
 export type Expectations = ReturnType<typeof smoothBackward>;
 
 export interface FitRules {
-  /** Of the pull to the prior means, above 0. */
   readonly strengths: BktParameters;
-  /** Relative gain of the penalised log likelihood at which a fit stops. */
   readonly tolerance?: number;
   readonly maxIterations?: number;
 }
@@ -182,7 +178,6 @@ export function constrain(wanted: BktParameters): BktParameters {
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
   const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
-  /** Log posterior, up to a constant. */
   const objectiveOf = (parameters: BktParameters): number => {
     let sum = filterForward(tree, parameters, work);
     for (const name of parameterNames) {

@@ -31,7 +31,6 @@ export type FitRound = FitOptions & { readonly means: BktParameters };
 export type BktFit = ReturnType<typeof fitOf>;
 export type SkillFit = BktFit['skills'][number];
 
-/** Stops when no prior mean moves by more than `settled`. */
 const maxRounds = 4;
 const settled = 0.005;
 
@@ -55,7 +54,6 @@ export async function fitTrees(
   }
 }
 
-/** Skills with too few learners get the prior means. */
 export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
   const { means, warm = [], coldStart = false, difficultyScale } = round;
   return Array.from({ length: to - from }, (_, i) => {
@@ -98,7 +96,6 @@ function fitOf(
   { means }: FitRound,
 ) {
   const fitted = estimates.filter((_, skill) => isFitted(trees, skill));
-  // For skills without a fit.
   const prior: { readonly parameters: BktParameters; readonly source: ParameterSource } =
     fitted.length < fitModel.minFittedSkills
       ? { parameters: defaultParameters, source: 'default' }
@@ -113,7 +110,6 @@ function fitOf(
   return { skills, prior, means };
 }
 
-/** From strong to weak priors. */
 const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
   strengths: parametersBy((name) => share * priorStrengths[name]),
   difficultyScale: 0,

@@ -1,5 +1,3 @@
-/** Traces a log with the rule that serves, and compares models. */
-
 import { type AnswerLog, hasDifficulty, type Learners, placesByLearner } from '../../base/answer-log.js';
 import { dayOf } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
@@ -52,7 +50,6 @@ export function practise(practice: Practice, at: number, isCorrect: boolean): vo
   practice.lastCorrectDay = day;
 }
 
-/** `visit` gets the prediction from earlier answers. */
 export function traceLog(
   log: AnswerLog,
   learners: Learners,
@@ -81,7 +78,6 @@ export function traceLog(
   }
 }
 
-/** Log losses and numbers of answers per group. */
 export function sumLosses(
   log: AnswerLog,
   learners: Learners,

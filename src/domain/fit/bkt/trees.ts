@@ -14,7 +14,6 @@ import { fitModel } from '../../base/params.js';
 import { retentionOf } from '../../tracing/bkt.js';
 import { newPractice, practise } from './trace.js';
 
-/** Columns of all skills in shared memory: each thread fits a range of skills. */
 const newTrees = (skills: number, answers: number, withDifficulty: boolean) => ({
   /** Skill k has the nodes `starts[k]` to `starts[k + 1] - 1`; one entry more than skills. */
   starts: shared.counts(skills + 1),

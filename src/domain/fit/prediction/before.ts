@@ -94,7 +94,6 @@ function readEntries(
   entries.count = count;
 }
 
-/** Log likelihood to second order. */
 function addAnswer(
   { gradient, hessian }: BoxedQuadratic,
   { count, pairs, values }: Entries,
@@ -116,7 +115,6 @@ function addAnswer(
   }
 }
 
-/** Limits the step. @returns the moves */
 function solve(
   { pairs: { terms } }: FitMemory,
   { start, count }: OwnPairs,

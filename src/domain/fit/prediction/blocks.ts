@@ -43,7 +43,6 @@ export function newFitMemory(
   const { correct, skill, item, skills, items } = log;
   const answers = { places, rows, ...momentsOf(rows, places) };
   const { pairs, itemPairs } = pairTablesOf(log, rows, places);
-  // Skill of each item, from its last answer.
   const skillOf = shared.counts(items + 1);
   for (const place of places) skillOf[item[place] as number] = skill[place] as number;
   // Item terms are normal around 0 with this variance.

@@ -29,7 +29,6 @@ export interface CrossLog {
   readonly rows: Float32Array;
 }
 
-/** One fit, and the learners it predicts. */
 export interface CrossPart {
   readonly memory: FitMemory;
   readonly others: Learners;
@@ -64,7 +63,6 @@ function withOwnItems({ log, rows }: CrossLog): CrossLog {
   return { log: { ...log, items }, rows };
 }
 
-/** @param part below `rules.parts` */
 export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, part: number): CrossPart {
   const isOther = (learner: number): boolean => learner % rules.parts === part;
   const memory = newFitMemory(
@@ -131,7 +129,6 @@ export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibra
 
 type Figures = Float32Array | Float64Array;
 
-/** Terms and log-odds in shared memory, for a later `restoreTerms`. */
 export const saveTerms = (part: CrossPart): Figures[] => figuresOf(part).map(copyOf);
 
 export function restoreTerms(part: CrossPart, saved: readonly Figures[]): void {

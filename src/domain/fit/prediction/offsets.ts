@@ -10,7 +10,6 @@ export interface AbilityOffsets {
   readonly items: ArrayLike<number>;
 }
 
-/** @param shift by the question's difficulty, 0 without one */
 export const abilityOffset = (
   { mean, skills, items }: AbilityOffsets,
   skill: number,

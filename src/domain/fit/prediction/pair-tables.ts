@@ -6,13 +6,11 @@ import { findKey, type Related, unrelated } from '../../prediction/related.js';
 export interface PairTable {
   readonly starts: Uint32Array;
   readonly keys: Uint32Array;
-  /** `width` per pair. */
   readonly terms: Float32Array;
   readonly width: number;
 }
 
 export interface PairLimits {
-  /** Minimum answers of a pair. */
   readonly answers: number;
   /** Maximum pairs per owner and in total; pairs with fewer answers are dropped. */
   readonly each: number;

@@ -1,4 +1,3 @@
-/** Terms of a fit and the steps that find them. */
 import { predictionModel } from '../../base/params.js';
 
 const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;

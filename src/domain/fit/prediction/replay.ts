@@ -47,7 +47,6 @@ const newHistory = () => ({
   window: newItemWindow,
 });
 
-/** Each answer's features come from the learner's earlier answers. */
 export function replayLearners(
   log: AnswerLog,
   from: number,

@@ -80,7 +80,6 @@ function addHessian(batch: Batch, sums: Float64Array, at: number): void {
   }
 }
 
-/** Adds `count` values of each answer in the batch, weighted. */
 function addRow(
   { width, values }: Batch,
   sums: Float64Array,
@@ -100,7 +99,6 @@ function addRow(
       w3 * (values[3 * width + j] as number);
 }
 
-/** Adds the block's last moves to the log-odds. */
 export function moveRanges({ logits, blocks }: FitMemory, name: BlockName, from: number, to: number): void {
   const { width, means, moves, order, rows, stride, isPacked } = blocks[name];
   eachPart(blocks[name], from, to, (member, _, start, end) => {

@@ -23,7 +23,6 @@ export const newStreaks = (skills: number) => ({
   own: shared.doubles(skills * streakSteps),
 });
 
-/** By skill and streak. */
 export function sumStreaks(
   { logits, correct, rows, blocks, streaks }: FitMemory,
   from: number,
@@ -43,7 +42,6 @@ export function sumStreaks(
     }
 }
 
-/** Moves the shared steps and adjusts each skill's sums. */
 export function solveStreaks({ streaks }: FitMemory): void {
   const { slopes, curvatures, moves } = streaks;
   const sumOver = (sums: Float64Array): Float64Array => {
@@ -67,7 +65,6 @@ export function solveStreaks({ streaks }: FitMemory): void {
   }
 }
 
-/** Moves the skills' steps, and log-odds by both. */
 export function moveStreaks(memory: FitMemory, from: number, to: number): void {
   const { logits, rows, blocks, streaks } = memory;
   const { order, starts } = blocks.skills;
@@ -127,7 +124,6 @@ function solve(
   return streakTerms(moves);
 }
 
-/** Sums of steps from 0, by streak. */
 export const streakTerms = (own: ArrayLike<number>): Float64Array =>
   Float64Array.from({ length: streakCount }, (_, place) => {
     let sum = 0;
