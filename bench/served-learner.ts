@@ -59,7 +59,7 @@ export function createLearner(model: TenantModel, knownSkills: number) {
   function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome): number {
     const answer: Answer = { ...outcome, questionDifficulty: difficulty, confidenceScore: null };
     const states = {
-      asked: askedOf({ skillId, itemId }),
+      asked: askedOf(skillId, itemId),
       learner,
       skill: stateOf(skillId),
       item: itemId === null ? null : items.get(itemId),

@@ -61,7 +61,7 @@ function serve(answers: readonly Answer[], model: TenantModel, skillCount: numbe
     const itemId = itemCount === 0 ? null : `item-${i % itemCount}`;
     const skill = skills.get(skillId) ?? newSkill(defaultParameters);
     const met = itemId === null ? null : items.get(itemId);
-    const states = { asked: askedOf({ skillId, itemId }), learner, skill, item: met };
+    const states = { asked: askedOf(skillId, itemId), learner, skill, item: met };
     const conditions = conditionsFor(model, skillId, itemId === null ? null : item, states, answer);
     const effect = applyAnswer(states, answer, conditions);
     learner = effect.learner;

@@ -24,7 +24,7 @@ export default async function track(event: AnswerEvent): Promise<string> {
   const key = `task:${event.user_id}`;
   const [learnerRecord, skillRecord] = await redis.hmgetBuffer(key, 'L', event.skill_id);
   const states = {
-    asked: askedOf({ skillId: event.skill_id, itemId: event.item_id ?? null }),
+    asked: askedOf(event.skill_id, event.item_id ?? null),
     learner: learnerRecord ? decodeLearner(learnerRecord) : newLearner,
     skill: skillRecord ? decodeSkill(skillRecord) : newSkill(defaultParameters),
     item: undefined,

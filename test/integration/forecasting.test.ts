@@ -46,7 +46,7 @@ async function store(client: RedisClient, tenant: string, userId: string, skillI
   const skills = new Map<string, SkillState>();
   for (let i = 0; i < 3 * skillIds.length; i++) {
     const skillId = skillIds[i % skillIds.length] as string;
-    const asked = askedOf({ skillId, itemId: null });
+    const asked = askedOf(skillId, null);
     const states = { asked, learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
     const answer = {
       isCorrect: (i + userId.length) % 3 > 0,

@@ -23,7 +23,7 @@ function countAnswer(states: AnswerStates, answer: Answer, model: TenantModel = 
 /** A new learner's states after answers on one skill; what an answer does not say is that of `anAnswer`. */
 export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
   let states: AnswerStates = {
-    asked: askedOf({ skillId, itemId: null }),
+    asked: askedOf(skillId, null),
     learner: newLearner,
     skill: newSkill(skillModelOf(model, skillId).parameters),
     item: null,

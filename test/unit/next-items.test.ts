@@ -195,7 +195,7 @@ test('a question has the probability that an answer would be counted with, and i
   const judged = judgeQuestions(standing, asked);
   for (const [i, { skillId, itemId, questionDifficulty, item, met }] of asked.entries()) {
     const skill = skillId === 'a' ? practised : newSkill(defaultParameters);
-    const states = { asked: askedOf({ skillId, itemId }), learner, skill, item: met };
+    const states = { asked: askedOf(skillId, itemId), learner, skill, item: met };
     const conditions = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
     assert.equal(judged[i]?.pCorrect, conditions.pCorrect);
     assert.equal(judged[i]?.mastery, skill.mastery);

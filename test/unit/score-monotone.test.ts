@@ -87,7 +87,7 @@ function createLearner(model: TenantModel) {
         timeSpentSeconds: null,
         confidenceScore: null,
       };
-      const states = { asked: askedOf({ skillId, itemId: null }), learner, skill, item: null };
+      const states = { asked: askedOf(skillId, null), learner, skill, item: null };
       const effect = applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
       learner = effect.learner;
       skills.set(skillId, effect.skill);

@@ -142,7 +142,7 @@ class Draft {
     const { model, findItem, wanted } = this.context;
     const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
-      asked: askedOf(event),
+      asked: askedOf(event.skillId, event.itemId),
       learner: this.learner,
       skill: this.skills[skill] ?? newSkill(skillModelOf(model, skillId).parameters),
       item: item < 0 ? null : (this.items[item] ?? undefined),

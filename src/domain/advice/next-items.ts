@@ -106,7 +106,7 @@ export function judgeQuestions(standing: Standing, questions: readonly Question[
   return questions.map((question, index) => {
     const { skillId, questionDifficulty, item, met } = question;
     const { view, code, gain } = judgedOf(skillId);
-    const states = { asked: askedOf(question), learner, skill: view.state, item: met };
+    const states = { asked: askedOf(skillId, question.itemId), learner, skill: view.state, item: met };
     const { pCorrect } = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
     const rightLastHour = wasRightLately(learner, met, now);
     return { index, skillId, pCorrect, mastery: view.mastery, gain, rightLastHour, view, code };

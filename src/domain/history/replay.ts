@@ -60,7 +60,7 @@ export function startReplay(from: ReplayedStates | null = null) {
     if (figures.learnerVersion !== learner.version) items.commit(learner.items.generation);
     const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
     const item = event.itemId === null ? null : items.find(event.itemId);
-    return { asked: askedOf(event), learner, skill, item };
+    return { asked: askedOf(event.skillId, event.itemId), learner, skill, item };
   }
 
   function add(row: ReplayRow): ReplayedAnswer {

@@ -10,7 +10,7 @@ import type { SkillView } from './skill-view.js';
 /** Only the skill is known. The next call overwrites `row`. */
 export function averageQuestion(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const question = { occurredAt: now, questionDifficulty: null };
-  const asked = askedOf({ skillId: view.skillId, itemId: null });
+  const asked = askedOf(view.skillId, null);
   const row = featuresOf(view.model, 0, { asked, learner, skill: view.state, item: null }, question);
   return { terms: termsOf(model, view.model, null), row };
 }

@@ -40,7 +40,7 @@ export interface GoalStanding extends StoredGoal {
   readonly onTrack: boolean;
 }
 
-/** Raised alerts of one goal, each until a recovery by `goalModel.alertMargin` points. */
+/** Raised alerts of the goal set at `updatedAt`, each until a recovery by `goalModel.alertMargin` points. */
 export interface GoalAlerts {
   readonly updatedAt: number;
   readonly reached: boolean;

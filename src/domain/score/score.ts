@@ -111,10 +111,8 @@ type Sums = ReturnType<typeof sumsOf>;
 
 function sumsOf(views: readonly SkillView[], section: Section) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
-  const [right, wrong] = [
-    { skills: 0, weight: 0 },
-    { skills: 0, weight: 0 },
-  ];
+  const right = { skills: 0, weight: 0 };
+  const wrong = { skills: 0, weight: 0 };
   for (const view of views) {
     const share = shareOf(view.placement, section);
     const { attempts, correct } = view.state;

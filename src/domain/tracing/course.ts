@@ -8,13 +8,7 @@ export interface Asked {
   readonly item: number;
 }
 
-export const askedOf = ({
-  skillId,
-  itemId,
-}: {
-  readonly skillId: string;
-  readonly itemId: string | null;
-}): Asked => ({
+export const askedOf = (skillId: string, itemId: string | null): Asked => ({
   skill: keyOf(skillId),
   item: itemId === null ? 0 : keyOf(itemId),
 });
@@ -54,16 +48,13 @@ export function updateCourse(
 ): Course {
   const { skills, forms, firstSkill, secondSkill } = course;
   const before = skills.indexOf(skill);
+  const form = before < 0 ? 0 : (forms[before] as number);
   const outcome = isCorrect ? 0.5 : -0.5;
   const isRetry = item !== 0 && wrongRun > 0;
   const isFirst = item !== 0 && wrongRun === 0;
   return {
     skills: movedToFront(skills, before, skill),
-    forms: movedToFront(
-      forms,
-      before,
-      formAfter(before < 0 ? 0 : (forms[before] as number), outcome, model.formRate),
-    ),
+    forms: movedToFront(forms, before, formAfter(form, outcome, model.formRate)),
     firstSkill: place === 1 ? skill : firstSkill,
     secondSkill: secondSkill === 0 && firstSkill !== 0 && skill !== firstSkill ? skill : secondSkill,
     lastItem: item,
