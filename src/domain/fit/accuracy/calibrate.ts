@@ -40,22 +40,21 @@ export function calibrate(model: AccuracyModel, observed: readonly Observation[]
     groupsOf(deviations, groups, groupOf);
   const all = groupsBy(1, () => 0);
   const cells = groupsBy(size, (cell) => cell);
+  const byHorizon = groupsBy(across, (cell) => cell % across);
+  const byHistory = groupsBy(grid.histories.length, (cell) => Math.floor(cell / across));
   const groupings = [
-    { groups: groupsBy(across, (cell) => cell % across), learners: rules.bandLearners },
-    {
-      groups: groupsBy(grid.histories.length, (cell) => Math.floor(cell / across)),
-      learners: rules.bandLearners,
-    },
+    { groups: byHorizon, learners: rules.bandLearners },
+    { groups: byHistory, learners: rules.bandLearners },
     { groups: cells, learners: rules.cellLearners },
   ];
   let factors = new Array<number>(size).fill(1);
   const widthsOfAll = () =>
-    widthsOf(scaledBy(deviations, factors), all, [startCorrection], rules.tailLearners)[0] as Widths;
+    widthsOf(deviations, factors, all, [startCorrection], rules.tailLearners)[0] as Widths;
   for (let round = 0; round < rounds; round++)
     for (const { groups, learners } of groupings)
       factors = refined(deviations, factors, widthsOfAll(), groups, learners);
   const start = new Array<Widths>(size).fill(widthsOfAll());
-  const widths = widthsOf(scaledBy(deviations, factors), cells, start, rules.cellTailLearners);
+  const widths = widthsOf(deviations, factors, cells, start, rules.cellTailLearners);
   return { ...grid, cells: widths.map((own, cell) => ({ factor: factors[cell] as number, ...own })) };
 }
 
@@ -135,14 +134,6 @@ function ascending(values: Float64Array): Uint32Array {
 /** Tolerance for sums in another order. */
 const rounding = 1e-6;
 
-const scaledBy = (deviations: readonly Deviation[], factors: readonly number[]) => ({
-  deviations,
-  values: Float64Array.from(
-    deviations,
-    (one) => one.off / Math.sqrt(latentVariance(one, factors) + one.chance),
-  ),
-});
-
 const latentVariance = ({ latent, around }: Deviation, factors: readonly number[]): number =>
   latent * around.reduce((sum, { cell, weight }) => sum + weight * (factors[cell] as number), 0);
 
@@ -150,13 +141,15 @@ const tails = widthLevels.map((level) => (1 - level) / 2);
 
 /** Quantiles per group and tail, shrunk to the start: half with `tailLearners` in the tail. */
 function widthsOf(
-  { deviations, values }: ReturnType<typeof scaledBy>,
+  deviations: readonly Deviation[],
+  factors: readonly number[],
   groups: Groups,
   starts: readonly Widths[],
   tailLearners: number,
 ): Widths[] {
+  const scaled = (one: Deviation): number => one.off / Math.sqrt(latentVariance(one, factors) + one.chance);
   const shares = [...tails.toReversed(), ...tails.map((tail) => 1 - tail)].sort((a, b) => a - b);
-  const found = quantiles(deviations, values, groups, shares);
+  const found = quantiles(deviations, Float64Array.from(deviations, scaled), groups, shares);
   return starts.map((start, group) => {
     const own = found[group] as number[];
     const side = (starts: readonly number[], of: (level: number) => number): number[] => {
