@@ -20,7 +20,6 @@ import {
   type RememberedItem,
   type SkillState,
 } from '../src/domain/tracing/states.js';
-import type { ItemTrace } from '../src/domain/tracing/traces.js';
 
 export interface Question {
   readonly skillId: string;
@@ -35,7 +34,7 @@ export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSecond
 export function createLearner(model: TenantModel, knownSkills: number) {
   let learner: LearnerState = newLearner;
   const skills = new Map<string, SkillState>();
-  const items = new Map<string, RememberedItem<ItemTrace>>();
+  const items = new Map<string, RememberedItem>();
   const stateOf = (skillId: string): SkillState =>
     skills.get(skillId) ?? newSkill(skillModelOf(model, skillId).parameters);
   /** Also of skills without answers. */

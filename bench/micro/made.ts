@@ -15,7 +15,6 @@ import {
   type RememberedItem,
   type SkillState,
 } from '../../src/domain/tracing/states.js';
-import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import { indices } from '../../src/lists.js';
 
 export const start = Date.UTC(2026, 0, 1);
@@ -54,7 +53,7 @@ export interface MadeLearner {
 /** Counts answers on skills and items in turn. @param itemCount 0: answers without items */
 function serve(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
   const skills = new Map<string, SkillState>();
-  const items = new Map<string, RememberedItem<ItemTrace>>();
+  const items = new Map<string, RememberedItem>();
   let learner = newLearner;
   const steps = answers.map((answer, i): Step => {
     const skillId = `skill-${i % skillCount}`;

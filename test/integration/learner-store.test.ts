@@ -4,7 +4,6 @@ import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { modelVersion } from '../../src/domain/base/params.js';
 import type { RememberedItem } from '../../src/domain/tracing/states.js';
-import type { ItemTrace } from '../../src/domain/tracing/traces.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   answerBytes,
@@ -263,7 +262,7 @@ test('a learner of whom little is asked shows nothing of its other ids', async (
 });
 
 /** An item as it is remembered after that many right answers. */
-const remembered = (generation: number, right: number): RememberedItem<ItemTrace> => ({
+const remembered = (generation: number, right: number): RememberedItem => ({
   generation,
   trace: { ...newItemTrace, right, elsewhere: 7, at: 1_700_000_000 },
 });
@@ -273,7 +272,7 @@ function itemCommit(
   version: number,
   from: number,
   to: number,
-  items: Record<string, RememberedItem<ItemTrace>>,
+  items: Record<string, RememberedItem>,
 ): LearnerCommit {
   const base = firstCommit();
   return {

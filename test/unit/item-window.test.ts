@@ -7,20 +7,21 @@ import {
   type RememberedItem,
   recallItem,
 } from '../../src/domain/tracing/states.js';
+import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { upTo } from '../support/arbitraries.js';
 
 const leastRemembered = 128;
 
 /** Answers items one after another; tells which ones were still remembered when they came again. */
 function answerAll(items: readonly number[]) {
-  const kept = new Map<number, RememberedItem<number>>();
+  const kept = new Map<number, RememberedItem>();
   let window = newItemWindow;
   const recalled = items.map((item, place) => {
     const found = kept.get(item);
     const before = recallItem(window, found);
     window = openWindow(window, found);
-    kept.set(item, { generation: window.generation, trace: place });
-    return before;
+    kept.set(item, { generation: window.generation, trace: { ...newItemTrace, at: place } });
+    return before === null ? null : before.at;
   });
   return { kept, window, recalled };
 }

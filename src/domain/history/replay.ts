@@ -99,13 +99,13 @@ const asCommitted = (
 /** Items as commits store them: written once, into their last generation. */
 function createItems(from: ReplayedStates | null) {
   const stored = [new Map(from?.items[0]), new Map(from?.items[1])] as const;
-  const open = new Map<string, RememberedItem<ItemTrace>>();
+  const open = new Map<string, RememberedItem>();
   let generation = from?.learner.items.generation ?? 0;
 
-  const find = (itemId: string): RememberedItem<ItemTrace> | undefined =>
+  const find = (itemId: string): RememberedItem | undefined =>
     open.get(itemId) ?? storedItem(itemId, generation) ?? storedItem(itemId, generation - 1);
 
-  function storedItem(itemId: string, of: number): RememberedItem<ItemTrace> | undefined {
+  function storedItem(itemId: string, of: number): RememberedItem | undefined {
     const trace = of < 0 ? undefined : ofParity(of).get(itemId);
     return trace && { generation: of, trace };
   }
@@ -124,7 +124,7 @@ function createItems(from: ReplayedStates | null) {
   return {
     stored,
     find,
-    keep: (itemId: string, item: RememberedItem<ItemTrace>) => void open.set(itemId, item),
+    keep: (itemId: string, item: RememberedItem) => void open.set(itemId, item),
     commit,
   };
 }

@@ -17,16 +17,16 @@ export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;
 
-export interface RememberedItem<Trace> {
+export interface RememberedItem {
   readonly generation: number;
-  readonly trace: Trace;
+  readonly trace: ItemTrace;
 }
 
-export function recallItem<Trace>(window: ItemWindow, item: RememberedItem<Trace> | undefined): Trace | null {
+export function recallItem(window: ItemWindow, item: RememberedItem | undefined): ItemTrace | null {
   return item === undefined || item.generation < window.generation - 1 ? null : item.trace;
 }
 
-export function openWindow(window: ItemWindow, item: RememberedItem<unknown> | undefined): ItemWindow {
+export function openWindow(window: ItemWindow, item: RememberedItem | undefined): ItemWindow {
   if (item?.generation === window.generation) return window;
   if (window.size < generationSize) return { generation: window.generation, size: window.size + 1 };
   return { generation: window.generation + 1, size: 1 };
@@ -76,7 +76,7 @@ export interface AnswerStates {
   readonly learner: LearnerState;
   readonly skill: SkillState;
   /** Null without an item, undefined for an unknown item. */
-  readonly item: RememberedItem<ItemTrace> | null | undefined;
+  readonly item: RememberedItem | null | undefined;
 }
 
 export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({

@@ -13,7 +13,6 @@ import {
   type RememberedItem,
   type SkillState,
 } from '../../domain/tracing/states.js';
-import type { ItemTrace } from '../../domain/tracing/traces.js';
 
 /** A fitted model for logs whose skills and items have the same numbers as in the one that it was fitted on. */
 export interface ServedModel {
@@ -30,7 +29,7 @@ export const itemKey = (item: number): number => (item === 0 ? 0 : keyOf(String(
 interface History {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;
-  readonly items: Map<number, RememberedItem<ItemTrace>>;
+  readonly items: Map<number, RememberedItem>;
 }
 
 export type Moment = ReturnType<typeof momentAt>;

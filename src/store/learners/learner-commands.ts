@@ -3,7 +3,6 @@ import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
 import type { LearnerState, RememberedItem, SkillState } from '../../domain/tracing/states.js';
-import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { byPartition } from '../../lists.js';
 import type { CommandBytes } from '../redis/command-bytes.js';
 import { writeEvent } from '../redis/event-stream.js';
@@ -58,7 +57,7 @@ export interface LoadedLearner {
   readonly skills: readonly (SkillState | null)[];
   readonly ids: StoredIds;
   /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
-  readonly items: readonly (RememberedItem<ItemTrace> | null)[];
+  readonly items: readonly (RememberedItem | null)[];
   /** Last line of the running import that was counted for this learner, from 1. */
   readonly importLine: number;
 }
@@ -76,7 +75,7 @@ export interface LearnerCommit extends Placed {
   /** Generation of items that was current before; 0 for a new learner. */
   readonly itemGeneration: number;
   /** By the hash of the item. */
-  readonly items: readonly (readonly [id: Buffer, item: RememberedItem<ItemTrace>])[];
+  readonly items: readonly (readonly [id: Buffer, item: RememberedItem])[];
   readonly importLine: number;
   readonly events: readonly WebhookEvent[];
   /** Unix milliseconds of the latest check of the learner's goal; null: none is asked for. */
@@ -133,7 +132,7 @@ export function readLearner(
   };
 }
 
-const itemOf = (record: Buffer | null, generation: number): RememberedItem<ItemTrace> | null =>
+const itemOf = (record: Buffer | null, generation: number): RememberedItem | null =>
   record && { generation, trace: decodeItem(record) };
 
 export function writeCommits(

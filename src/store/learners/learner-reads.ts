@@ -7,7 +7,6 @@ import {
   type RememberedItem,
   type SkillState,
 } from '../../domain/tracing/states.js';
-import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { ApiError } from '../../errors.js';
 import { sliceTurn } from '../../slices.js';
 import { waitingRecords } from '../outbox/waiting-rows.js';
@@ -157,7 +156,7 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
 
 interface LearnerWithItems extends FoundLearner {
   /** Remembered items, by the hash of the id in hex. */
-  readonly items: ReadonlyMap<string, RememberedItem<ItemTrace>>;
+  readonly items: ReadonlyMap<string, RememberedItem>;
 }
 
 /** As `findLearner`, with the remembered items, at most 256: all in one command, as of one moment. */
@@ -175,7 +174,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
 
 /** One hash holds the current generation, the other one the previous. */
 function unpackItems(reader: PackReader, { generation }: ItemWindow) {
-  const items = new Map<string, RememberedItem<ItemTrace>>();
+  const items = new Map<string, RememberedItem>();
   for (const parity of [0, 1]) {
     const of = generation % 2 === parity ? generation : generation - 1;
     for (let fields = reader.list() / 2; fields > 0; fields--) {

@@ -43,7 +43,7 @@ const newSkillHistory = { trace: newSkillTrace, attempts: 0, right: 0 };
 const newHistory = () => ({
   learner: newLearnerTrace,
   skills: new Map<number, typeof newSkillHistory>(),
-  items: new Map<number, RememberedItem<ItemTrace>>(),
+  items: new Map<number, RememberedItem>(),
   window: newItemWindow,
 });
 
