@@ -6,7 +6,7 @@ import { type CalibrationFlag, type CalibrationState, calibration } from '../tra
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau, type PlateauState } from '../tracing/plateau.js';
 import type { SkillState } from '../tracing/states.js';
-import { type Locale, texts, withNames } from './texts.js';
+import { texts, withNames } from './texts.js';
 
 /** In order of priority. Rows store the index: append only. */
 export const adviceCodes = [
@@ -57,8 +57,8 @@ function newFlag(before: CalibrationState, after: CalibrationState): Calibration
   return flag === calibration(before)?.flag ? null : flag;
 }
 
-export function adviceText({ code, figures }: Advice, skillId: string, locale: Locale = 'en'): string {
-  const text: (skill: string, ...figures: readonly number[]) => string = texts[locale].answer[code];
+export function adviceText({ code, figures }: Advice, skillId: string): string {
+  const text: (skill: string, ...figures: readonly number[]) => string = texts.en.answer[code];
   return withNames((skill) => text(skill, ...figures), skillId);
 }
 
