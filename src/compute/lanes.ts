@@ -24,7 +24,7 @@ interface LanesOptions {
   readonly slotOf: (tenant: string, userId: string) => number;
   /** Runs one task in a lane's thread; settles in bounded time. */
   readonly run: (task: TrackTask, lane: number) => Promise<TrackReply>;
-  /** Gets errors whose reason must not reach callers. */
+  /** Gets errors with reasons that callers may not see. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: LaneLimits;
   readonly now?: () => number;
@@ -58,7 +58,7 @@ type Settle = (outcomes: Outcomes) => void;
 
 export interface Entry extends Queued, SentPart {
   readonly since: number;
-  /** Called once, perhaps synchronously. Must not throw. */
+  /** Called once, perhaps synchronously. May not throw. */
   settle: Settle;
   /** Set if the request is split over lanes. */
   readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };

@@ -31,10 +31,10 @@ export function orderCandidates<Of extends Candidate>(
   limit: number,
 ): Of[] {
   const ranked = candidates.map((candidate) => rank(candidate, target)).sort(byRank);
-  const [fresh, recent] = [false, true].map((isRecent) =>
+  const parts = [false, true].map((isRecent) =>
     ranked.flatMap(({ candidate }) => (candidate.rightLastHour === isRecent ? [candidate] : [])),
-  ) as [Of[], Of[]];
-  return spread([fresh, recent], limit);
+  );
+  return spread(parts, limit);
 }
 
 /** In logarithms: products of small numbers would tie at 0. Gains of 0 tie, and the distance decides. */

@@ -68,7 +68,7 @@ export function conditionsFor(
   };
 }
 
-/** Predicts a counted answer again from these states, with its own shift and item difficulty. */
+/** Predicts a counted answer again from these states, with its stored shift and item difficulty. */
 export function predictAgain(
   model: TenantModel,
   skillId: string,

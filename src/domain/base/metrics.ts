@@ -49,7 +49,7 @@ export function shareInterval(share: number, answers: number, level = 0.95) {
 export const answerLoss = (pCorrect: number, correct: number): number =>
   natsOf(correct === 1 ? pCorrect : 1 - pCorrect);
 
-/** Mean log loss of answers predicted as `expected`, of which `share` were right. */
+/** Mean log loss of answers predicted as `expected`, with `share` of them right. */
 export const shareLogLoss = (expected: number, share: number): number =>
   share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 

@@ -72,7 +72,7 @@ export const scoreModel = {
   defaultLevel: 0.8,
 } as const;
 
-/** Learners that make a skill outside the catalogue known: rare or misspelt skills must not lower coverage. */
+/** Learners that make a skill outside the catalogue known, so that rare skills do not lower coverage. */
 export const learnersOfKnownSkill = 5;
 
 /**
@@ -316,7 +316,7 @@ export const predictionModel = {
   slowRate: 0.03,
   /** Variance of item effects. Prior answers: the larger of `startPrior` and priorOver / variance. */
   items: { variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 }, priorOver: 5, startPrior: 10 },
-  /** Log-odds of means differ by less than those of single answers: by sqrt(1 + pi/8 s^2), s = 1.1 logits. */
+  /** Log-odds of means differ less than of single answers: by sqrt(1 + pi/8 s^2), s = 1.1 logits. */
   itemScale: 1.2,
   /** Elo steps: step / (from + fall * answers). A later pass starts with `warm` answers. */
   offsets: {

@@ -76,7 +76,7 @@ export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: n
 /** Rounding of decimal sums. */
 const tolerance = 1e-9;
 
-/** Why parameters are rejected, or null: right answers must lead to mastery, wrong ones must not. */
+/** Why parameters are rejected, or null: right answers must lead to mastery, wrong ones away from it. */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {

@@ -102,7 +102,7 @@ export interface FitInput {
   readonly log: AnswerLog;
   readonly skillIds: readonly string[];
   readonly training: Learners;
-  /** The new model must not be worse. Items are null without an earlier fit. */
+  /** The new model may not be worse. Items are null without an earlier fit. */
   readonly current: TenantModel;
   readonly currentItems?: ItemFigures | null;
   /** `fittedAt` is RFC 3339. */

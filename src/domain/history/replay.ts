@@ -142,7 +142,7 @@ export interface RewrittenRow<Row> extends ReplayedAnswer, Figures {
 }
 
 /**
- * @param rows without gaps and without those of the snapshot @param from earlier states; null if the first
+ * @param rows without gaps and without rows of the snapshot @param from earlier states; null if the first
  * row is the learner's first @param removed index of the removed row @returns later rows and all of the last
  * commit, with the new version; and the states
  */

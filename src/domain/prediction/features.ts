@@ -99,7 +99,7 @@ export const rowWidth = biasColumn + 1;
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
-/** Uses only what is known before the answer. @param from first place in `row` */
+/** Uses only information from before the answer. @param from first place in `row` */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
   const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty, bias } = input;
   const { learner, skill, item } = input.traces;

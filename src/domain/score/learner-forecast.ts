@@ -174,7 +174,7 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
       const swing = perSection((section) => Math.max(-lost[section], gained[section]));
       return forecastScores(estimate, changes(days, days), swing, days, level);
     },
-    /** Smallest number of days, 0 to 365, whose predicted total meets the target; null if none does. */
+    /** Smallest number of days, 0 to 365, with a predicted total at the target; null if none. */
     daysTo: (target: number): number | null =>
       current.total >= target ? 0 : firstDay(bestScores, target, 1, goalModel.horizonDays),
   };

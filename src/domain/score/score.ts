@@ -59,7 +59,7 @@ export interface SectionMeasure {
   readonly knownWeight: number;
   /** At least those with answers; a skill without a section counts half. */
   readonly knownSkills: number;
-  /** Mean of the section's skills, with or without answers, 0 to 1. Without data from the other section. */
+  /** Mean of the section's skills, 0 to 1; without data, as the other section suggests. */
   readonly mastery: number;
   readonly ability: number;
   /** Variance of the measurement; infinite without data. */
@@ -241,7 +241,7 @@ export function forecastScores(
     const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
     return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
   });
-  // The total's interval lies within the sum of the sections' intervals.
+  // The total's interval is within the sum of the sections' intervals.
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
   const intervals = { math, rw, total: including(scores.total, low, high) };

@@ -13,7 +13,7 @@ export type CalibrationState = Readonly<typeof newCalibration>;
 
 export type CalibrationFlag = 'over' | 'under';
 
-/** Confidence 1 to 5 means .1, .3, .5, .7, .9. Null is not counted: a default must not count. */
+/** Confidence 1 to 5 means .1, .3, .5, .7, .9. Null is not counted: a default is no data. */
 export function updateCalibration(
   state: CalibrationState,
   confidence: number | null,

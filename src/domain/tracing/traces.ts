@@ -43,7 +43,7 @@ export const newItemTrace = {
   wrongRun: 0,
   /** Last four answers, newest in the lowest bit; 1: wrong. */
   lastWrong: 0,
-  /** Answers on other skills up to the last answer. Answers within the skill must not change the lag. */
+  /** Answers on other skills up to the last answer. Answers within the skill do not change the lag. */
   elsewhere: 0,
   /** Of the last answer, Unix seconds. */
   at: 0,

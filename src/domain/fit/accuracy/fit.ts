@@ -25,7 +25,7 @@ import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } fro
 
 const { fit: rules } = constants;
 
-/** The cases begun before a time (Unix milliseconds), with their outcomes by then. */
+/** The cases that started before a time (Unix milliseconds), with their outcomes by then. */
 export interface Past {
   readonly at: number;
   readonly cases: readonly TracedCase[];

@@ -19,7 +19,7 @@ type Batch = ReturnType<typeof newBatch>;
 
 /**
  * Sums up the log likelihood to second order for the ranges `from` to `to` - 1 of the block's order. Ranges
- * may run in parallel: members of a range are adjacent, so member m in range r has its own place m + r.
+ * may run in parallel: members of a range are adjacent, so member m in range r has the place m + r.
  * Without `fresh` the previous Hessian stays.
  */
 export function sumRanges(
