@@ -17,12 +17,11 @@ const kinds = [
 
 type Kind = (typeof kinds)[number];
 
-/** A skill's pairs from `start`; its answers in the places from `first` to before `end`. */
+/** A skill's pairs from `start`, and the places of its answers. */
 interface OwnPairs {
   readonly start: number;
   readonly count: number;
-  readonly first: number;
-  readonly end: number;
+  readonly places: Uint32Array;
 }
 
 /** Non-zero values of an answer, with their pairs. */
@@ -37,14 +36,14 @@ type Entries = ReturnType<typeof newEntries>;
 /** One Newton step of both kinds. Skills share no answers, so ranges may run in parallel. */
 export function stepBefore(memory: FitMemory, from: number, to: number): void {
   const { pairs, blocks } = memory;
-  const { starts } = blocks.skills;
+  const { order, starts } = blocks.skills;
   /** From another skill's number to its pair + 1; 0: none. */
   const pairOf = new Uint32Array(starts.length);
   for (let skill = from; skill < to; skill++) {
     const start = pairs.starts[skill] as number;
     const count = (pairs.starts[skill + 1] as number) - start;
     if (count === 0) continue;
-    const own = { start, count, first: starts[skill] as number, end: starts[skill + 1] as number };
+    const own = { start, count, places: order.subarray(starts[skill], starts[skill + 1]) };
     const keys = pairs.keys.subarray(start, start + count);
     for (const [pair, key] of keys.entries()) pairOf[key] = pair + 1;
     for (const kind of kinds) stepKind(memory, own, pairOf, kind);
@@ -53,18 +52,18 @@ export function stepBefore(memory: FitMemory, from: number, to: number): void {
 }
 
 function stepKind(memory: FitMemory, own: OwnPairs, pairOf: Uint32Array, kind: Kind): void {
-  const { rows, logits, blocks } = memory;
-  const { order } = blocks.skills;
+  const { rows, logits } = memory;
+  const { places } = own;
   const problem = newQuadratic(own.count);
   const entries = newEntries();
-  for (let i = own.first; i < own.end; i++) {
-    const place = order[i] as number;
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i] as number;
     readEntries(entries, rows, place, pairOf, kind);
     if (entries.count > 0) addAnswer(problem, entries, memory, place);
   }
   const moves = solve(memory, own, kind, problem);
-  for (let i = own.first; i < own.end; i++) {
-    const place = order[i] as number;
+  for (let i = 0; i < places.length; i++) {
+    const place = places[i] as number;
     readEntries(entries, rows, place, pairOf, kind);
     let sum = logits[place] as number;
     for (let a = 0; a < entries.count; a++)

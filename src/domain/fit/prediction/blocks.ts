@@ -92,34 +92,30 @@ function tableBlocks(
   itemPairs: PairTable,
 ) {
   const { places, rows } = answers;
-  const table = (
-    size: number,
-    ridge: number,
-    memberOf: (owners: { skill: number; item: number }, at: (column: number) => number) => number,
-  ): Block => {
+  const table = (size: number, ridge: number, memberOf: (place: number) => number): Block => {
     const members = shared.counts(correct.length);
-    for (const place of places) {
-      const owners = { skill: skill[place] as number, item: item[place] as number };
-      members[place] = memberOf(owners, (column) => rows[place * rowWidth + column] as number);
-    }
+    for (const place of places) members[place] = memberOf(place);
     return newBlock(answers, members, 1, size + 1, [], ridge, () => 0);
   };
-  const runMember = (owner: number, longest: number, run: number): number =>
-    run === 0 ? 0 : owner * longest + Math.min(run, longest);
+  const at = (place: number, column: number): number => rows[place * rowWidth + column] as number;
+  const runMember = (place: number, owner: number, longest: number): number => {
+    const run = at(place, runColumn);
+    return run === 0 ? 0 : owner * longest + Math.min(run, longest);
+  };
   return {
-    runs: table(maxItemRun, rules.runRidge, (_, at) => runMember(0, maxItemRun, at(runColumn))),
-    course: table(pairs.keys.length, rules.courseRidge * answersEach(rows, places), ({ skill }, at) =>
-      pairMember(pairs, skill, at(courseColumn)),
+    runs: table(maxItemRun, rules.runRidge, (place) => runMember(place, 0, maxItemRun)),
+    course: table(pairs.keys.length, rules.courseRidge * answersEach(rows, places), (place) =>
+      pairMember(pairs, skill[place] as number, at(place, courseColumn)),
     ),
-    skillRuns: table(skills * skillRuns, rules.skillRunRidge, ({ skill }, at) =>
-      runMember(skill, skillRuns, at(runColumn)),
+    skillRuns: table(skills * skillRuns, rules.skillRunRidge, (place) =>
+      runMember(place, skill[place] as number, skillRuns),
     ),
-    itemRuns: table((items + 1) * itemRuns, rules.itemRunRidge, ({ item }, at) =>
-      runMember(item, itemRuns, at(runColumn)),
+    itemRuns: table((items + 1) * itemRuns, rules.itemRunRidge, (place) =>
+      runMember(place, item[place] as number, itemRuns),
     ),
-    patterns: table(itemPatterns, rules.patternRidge, (_, at) => at(patternColumn)),
-    itemsBefore: table(itemPairs.keys.length, rules.itemPairRidge, ({ item }, at) =>
-      pairMember(itemPairs, item, at(itemBeforeColumn)),
+    patterns: table(itemPatterns, rules.patternRidge, (place) => at(place, patternColumn)),
+    itemsBefore: table(itemPairs.keys.length, rules.itemPairRidge, (place) =>
+      pairMember(itemPairs, item[place] as number, at(place, itemBeforeColumn)),
     ),
   };
 }

@@ -36,9 +36,8 @@ export function newPairTable(
   const kept: Counted[] = [];
   for (let owner = 0; owner < owners; owner++) {
     const counts = new Map<number, number>();
-    for (let i = starts[owner] as number; i < (starts[owner + 1] as number); i++)
-      for (const key of keysOf(rows, (order[i] as number) * rowWidth, columns))
-        counts.set(key, 1 + (counts.get(key) ?? 0));
+    for (const place of order.subarray(starts[owner], starts[owner + 1]))
+      for (const key of keysOf(rows, place * rowWidth, columns)) counts.set(key, 1 + (counts.get(key) ?? 0));
     const own: Counted[] = [];
     for (const [key, answers] of counts) if (answers >= limits.answers) own.push({ owner, key, answers });
     kept.push(...mostAnswered(own, limits.each));
