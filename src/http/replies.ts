@@ -3,6 +3,7 @@ import type { Call } from '../contracts/call.js';
 import { type Tagged, tagHeader } from '../contracts/preconditions.js';
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
 import type { ClassResult } from '../services/read/forecast-scores.js';
+import type { Health } from '../services/read/health.js';
 import type { EventResult } from '../services/record/record-attempts.js';
 import { mapInSlices } from '../slices.js';
 import type { Reply } from './route.js';
@@ -16,7 +17,7 @@ const successEnvelope = (data: string, message?: string): string =>
 /** JSON omits undefined fields. */
 export const errorObject = ({ code, message, details }: ApiError): object => ({ code, message, details });
 
-export const errorEnvelope = (error: ApiError, data?: object): string =>
+const errorEnvelope = (error: ApiError, data?: object): string =>
   JSON.stringify({ success: false, error: errorObject(error), data });
 
 /** During overload one error object answers thousands of requests a second. */
@@ -34,6 +35,13 @@ export function errorReply(error: ApiError): Reply {
 export function okReply(data: string | object, message?: string, status = 200): Reply {
   const json = typeof data === 'string' ? data : JSON.stringify(data);
   return { status, body: successEnvelope(json, message) };
+}
+
+/** 503 with the state of the parts if the service is down. */
+export function healthReply(data: Awaited<ReturnType<Health['health']>>): Reply {
+  if (data.status !== 'down') return okReply(data);
+  const error = unavailable('The service cannot take answers right now');
+  return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
 }
 
 /** What a service does for a call. @param ids of the path */

@@ -10,8 +10,10 @@ export const bodyOf = (limit: number, content: BodyRules['content'], ...encoding
   encodings: ['identity', ...encodings],
 });
 export const smallBody = (schema: TSchema): BodyRules => bodyOf(16 * 1024, { [json]: schema });
+export const largeBody = (schema: TSchema): BodyRules => bodyOf(largeBytes, { [json]: schema });
 
 export const reads = <Query extends TObject>(query: Query | null = null) =>
   ({ scope: 'read', query }) as const;
+export const asks = (body: BodyRules) => ({ scope: 'read', body }) as const;
 export const writes = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
 export const administers = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;

@@ -8,7 +8,7 @@ import { type MappingPorts, putMapping, readMapping } from '../services/xapi/map
 import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
 import { errorObject, tagged } from './replies.js';
 import { type Protocol, type Reply, type Route, route } from './route.js';
-import { administers, bodyOf, json, largeBytes, writes } from './rules.js';
+import { administers, bodyOf, json, largeBody, largeBytes, writes } from './rules.js';
 
 const version = 'X-Experience-API-Version';
 
@@ -47,13 +47,13 @@ const statements = { ...writes(bodyOf(largeBytes, { [json]: StatementBody }, 'gz
 /** Fifty fields for each of a thousand statements. */
 const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
-const mappingBody = bodyOf(largeBytes, { [json]: MappingRequest });
+const mapping = administers(largeBody(MappingRequest));
 
 const plainReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
 
 export const xapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
   route('GET /api/v1/xapi-mapping', administers(), tagged(readMapping, ports)),
-  route('PUT /api/v1/xapi-mapping', administers(mappingBody), tagged(putMapping, ports, 'Mapping set')),
+  route('PUT /api/v1/xapi-mapping', mapping, tagged(putMapping, ports, 'Mapping set')),
   route('POST /xapi/statements', statements, async (call) => {
     const sent = await parseLarge(call.body, maxStatementValues);
     return plainReply(await recordStatements(ports, call, sent));
