@@ -5,10 +5,9 @@
 import type { Conditions } from '../domain/answer/conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
 import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
+import type { LearnerPlace } from './learner-name.js';
 
-export interface AttemptEvent extends Answer {
-  readonly tenant: string;
-  readonly userId: string;
+export interface AttemptEvent extends Answer, LearnerPlace {
   readonly skillId: string;
   readonly itemId: string | null;
   readonly eventId: string | null;

@@ -5,6 +5,7 @@
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { LearnerPlace } from './learner-name.js';
 import { firstRowOf, type OutboxId } from './outbox-ids.js';
 
 const learner = { v: Type.Literal(1), tenant: Type.String(), userId: Type.String() };
@@ -38,9 +39,7 @@ export interface PendingCorrection {
   readonly text: string;
 }
 
-export interface CorrectedRows {
-  readonly tenant: string;
-  readonly userId: string;
+export interface CorrectedRows extends LearnerPlace {
   readonly partition: number;
   /** Of entries before the correction. */
   readonly below: OutboxId;

@@ -1,5 +1,6 @@
 /** Archives months of arrival, in the order of services/retention/retain-answers.ts. Months are as 202601. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/ddl.js';
@@ -17,9 +18,7 @@ interface LearnerPage {
   readonly to: string;
 }
 
-interface LearnerSnapshot {
-  readonly tenant: string;
-  readonly userId: string;
+interface LearnerSnapshot extends LearnerPlace {
   readonly partition: number;
   readonly learnerSeq: number;
   readonly state: string;

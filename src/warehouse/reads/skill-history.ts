@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CountedAnswer } from '../../domain/learner/explain.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
 import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
@@ -33,9 +34,7 @@ export interface StoredAttempt extends CountedAnswer {
   readonly missingBefore: number;
 }
 
-export interface AttemptQuery {
-  readonly tenant: string;
-  readonly userId: string;
+export interface AttemptQuery extends LearnerPlace {
   readonly skillId: string;
   /** Number of the learner's last answer that counts. */
   readonly upTo: number;
@@ -76,9 +75,7 @@ const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Ro
   parameters: { pInit, pLearn, pGuess, pSlip, pForget },
 });
 
-interface DaysQuery {
-  readonly tenant: string;
-  readonly userId: string;
+interface DaysQuery extends LearnerPlace {
   /** Null: all skills. */
   readonly skillId: string | null;
   /** UTC days since 1970: where the window starts, and today. */

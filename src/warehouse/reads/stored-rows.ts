@@ -2,6 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
 import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
+import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
 import { callersTime, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
@@ -9,9 +10,7 @@ import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learne
 import { archivedDays, isArchived } from '../schema/rollups.js';
 import { attempts, learnerSnapshots } from '../schema/tables.js';
 
-export interface SkillRange {
-  readonly tenant: string;
-  readonly userId: string;
+export interface SkillRange extends LearnerPlace {
   readonly skillId: string;
   /** Highest number. */
   readonly to: number;
@@ -21,9 +20,7 @@ export interface SkillRange {
 }
 
 /** Range of a learner's answers by number, bounds included. */
-export interface AttemptRange {
-  readonly tenant: string;
-  readonly userId: string;
+export interface AttemptRange extends LearnerPlace {
   readonly from: number;
   readonly to: number;
   readonly order: 'newest first' | 'oldest first';
