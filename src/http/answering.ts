@@ -6,7 +6,6 @@ import { errorReply } from './replies.js';
 import { noteAnswer, type RequestLog, type RouteFigures } from './request-log.js';
 import { decodeParameter, decompress, type Match, type Reply, type Route } from './route.js';
 
-/** Open requests of a server. */
 export type Traffic = { open: number; closing: boolean; onIdle: () => void };
 
 interface Serving {
@@ -22,7 +21,7 @@ const json = { 'Content-Type': 'application/json' };
 const closes = { Connection: 'close' };
 const noBody = Buffer.alloc(0);
 
-/** One request until its response. Callbacks, because promises took half of the cost of a counted answer (ADR 32). */
+/** Callbacks, because promises took half of the cost of a counted answer (ADR 32). */
 export class Answering {
   private readonly since = performance.now();
   private readonly headers: Headers[];
@@ -103,7 +102,7 @@ export class Answering {
     if (reply.headers?.['Content-Type'] === undefined && status !== 204) headers.push(json);
     if (reply.headers !== undefined) headers.push(reply.headers);
     const refused = exchange.framingProblem !== null || error?.code === 'PAYLOAD_TOO_LARGE';
-    // Connections that stay open are closed when all requests are answered: closing now would cut a response that is being read.
+    // Open connections are closed when all requests are answered: closing now would cut a response that a client is reading.
     if (this.serving.traffic.closing) headers.push(closes);
     const over = (): void => this.end(reply);
     if (pieces === undefined) exchange.answer({ status, headers, body }, refused, over);
@@ -130,7 +129,7 @@ const internal = (cause: unknown): ApiError =>
 const beginSpan = (spans: Spans, exchange: Exchange, route: Route | null) =>
   spans(route ? `${exchange.method} ${route.path}` : 'HTTP', (header) => exchange.header(header));
 
-/** By the conventions for HTTP without `url.path`, which names learners. @param status null: no complete response */
+/** Leaves out `url.path`, which names learners. @param status null: no complete response */
 const endSpan = ({ method, span }: Exchange, route: Route | null, status: number | null): void =>
   span?.end({
     ...{ 'url.scheme': 'http', 'http.request.method': route ? method : '_OTHER' },

@@ -1,8 +1,8 @@
-/** For all bodies together that arrive in several pieces. */
+/** For all bodies that arrive in several pieces. */
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
-/** An older body is given up if others need its room, so that slow senders block nobody. */
+/** After this time an older body is dropped if others need its room: slow senders block nobody. */
 const maxWaitMs = 10_000;
 
 /** Oldest first. */
@@ -19,11 +19,8 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * A body that arrives in pieces, in one buffer whose whole capacity is counted. An object for each piece would take a hundred
- * bytes for one.
- *
- * @param most bytes that are ever added
- * @param onGivenUp called if there is no room, or others need it; later pieces are dropped
+ * Collects a body in one buffer whose whole capacity is counted. An object per piece would take a hundred bytes.
+ * @param most maximum bytes @param onGivenUp called if the memory is full or another body needs it; later pieces are dropped
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);
@@ -59,7 +56,6 @@ export function createArrivingBody(most: number, onGivenUp: () => void) {
       bytes.set(piece, size);
       size += piece.length;
     },
-    /** The received bytes, which are released. */
     take: (): Buffer => {
       const all = bytes.subarray(0, size);
       forget();

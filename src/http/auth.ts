@@ -17,7 +17,7 @@ interface LookUp {
   readonly until: number;
 }
 
-/** Recent keys, looked up without a digest, which costs more than all other checks of a head. A power of 2. */
+/** Keys found without a digest, which costs more than all other checks of a head. A power of 2. */
 const lastKeys = 1024;
 
 /** The secret hides the place of a key, so that timing reveals nothing. */
@@ -27,7 +27,7 @@ function placeOf(secret: number, key: string): number {
   return (mixed ^ (mixed >>> 15)) & (lastKeys - 1);
 }
 
-/** In constant time for keys of one length, which is no secret. */
+/** Constant time for keys of the same length, which is no secret. */
 function isSame(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let difference = 0;
@@ -38,9 +38,8 @@ function isSame(one: string, other: string): boolean {
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 /**
- * Keys are stored and looked up as SHA-256 digests only. Recent look-ups are kept under digests with a secret of this process:
- * map look-ups compare these byte by byte, which reveals nothing about a key or its stored digest.
- *
+ * Keys are stored and looked up as SHA-256 digests only. Recent keys are cached under digests with a secret of this process, so
+ * that the time of a map look-up reveals nothing about a key or its stored digest.
  * @param now monotonic clock in milliseconds: a clock set back would keep a revoked key valid
  */
 export function createAuthenticator(keys: Keys, now: () => number) {

@@ -1,8 +1,6 @@
 /**
- * One request and its response. Only this module and response-stream.ts touch HttpResponse.
- *
- * Hazards: request data is invalid after the first await of the handler, so everything is read immediately. A response that is
- * neither answered nor aborted, or touched after its end, ends the process. Every write is corked.
+ * Only this module and response-stream.ts touch HttpResponse. Request data is invalid after the first await: read it immediately.
+ * A response that is neither answered nor aborted, or is used after its end, ends the process. Cork every write.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -14,7 +12,6 @@ import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
 import { nothing, OpenResponse, type UnreadAnswers } from './response-stream.js';
 import type { Match } from './route.js';
 
-/** The client disconnected before its body was complete. */
 export class ClientGone extends Error {}
 
 export type Headers = Readonly<Record<string, string>>;
@@ -27,19 +24,19 @@ interface Head {
 
 type Answer = Head & { readonly body: string | Buffer };
 
-/** Gets the whole body or the reason why it is missing: ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE; ClientGone. */
+/** Receives the body, or ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE, or ClientGone. */
 type TakeBody = (body: Buffer | Error) => void;
 
 /** Bytes of a rejected body that are read and dropped, so that the client sees the response. */
 const drainedBytes = 16 * 1024 * 1024;
 
-/** Each piece costs as much as 1,000 bytes: half a megabyte in single bytes would block all others for seconds. */
+/** A piece costs as much as 1,000 bytes: half a megabyte in single bytes would block all others for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** A class, because an object literal would create its methods again for each request. */
+/** A class, because an object literal would create its methods for each request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
-  /** As sent, without the question mark; empty if the route reads none. */
+  /** Without the question mark; empty if the route reads no query. */
   readonly query: string;
   /** Path parameters, percent-encoded. */
   readonly parameters: string[] = [];
@@ -48,16 +45,16 @@ export class Exchange extends OpenResponse {
   span: Span | null = null;
   private readonly headers: readonly string[];
   /**
-   * Turn of the event loop in which the request arrived. It is not answered in this turn, for two reasons: thousands of requests
-   * that a client sends together would delay all others, and the next request ends a connection with an unanswered one. A
-   * small body arrives with its head, so it is complete after the turn.
+   * Event loop turn in which the request arrived. The response is sent in a later turn: thousands of requests that a client sends
+   * together would delay all others, and the next request ends a connection with an unanswered one. A small body arrives in
+   * the same turn as its head.
    */
   private readonly turn = turnNow();
   /** The whole body has arrived, even if it was dropped. */
   private received: boolean;
   /** A streamed response waits for the end of a body that is dropped. */
   private awaitsBody = false;
-  /** Bytes dropped since an early answer; 0 before one. */
+  /** Since an early response; 0 before. */
   private draining = 0;
   private body: Buffer | Error | null = null;
   private take: TakeBody = nothing;
@@ -73,7 +70,7 @@ export class Exchange extends OpenResponse {
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
-    // A rejected body is received but not kept, so that the client sees the response.
+    // Receive a rejected body without keeping it, so that the client sees the response.
     const sendsBody = this.header('content-length') || this.header('transfer-encoding');
     const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
     this.received = limit === null;
@@ -97,13 +94,12 @@ export class Exchange extends OpenResponse {
     return this.done ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }
 
-  /** Calls `take` once, when the body is complete or rejected. */
   onBody(take: TakeBody): void {
     if (this.body === null) this.take = take;
     else take(this.body);
   }
 
-  /** Call it once. @param over called when the client has received the response, disconnected or was given up */
+  /** Call once. @param over called when the client has received the response, disconnected or was cut */
   answer(answer: Answer, closeConnection: boolean, over: () => void): void {
     if (this.turn === turnNow()) setImmediate(() => this.answer(answer, closeConnection, over));
     else if (this.done) over();
@@ -117,8 +113,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Streams a response as the client reads. The body of the request is read first: uWebSockets.js can close a connection only
-   * with a header, which it would write between the pieces. @throws what the pieces throw
+   * Reads the body of the request first: uWebSockets.js can close a connection only with a header, which it would write between
+   * the pieces. @throws what the pieces throw
    */
   async stream(head: Head, pieces: AsyncIterable<string>): Promise<void> {
     if (this.turn === turnNow()) await nextTurn();
@@ -129,7 +125,6 @@ export class Exchange extends OpenResponse {
     await this.sendPieces(pieces);
   }
 
-  /** Also resolves when the response is done. */
   private wholeBody(): Promise<void> {
     this.awaitsBody = true;
     return new Promise((resolve) => {
@@ -144,7 +139,6 @@ export class Exchange extends OpenResponse {
     this.take(body);
   }
 
-  /** Keeps at most `limit` bytes. */
   private receiveBody(limit: number): void {
     let arriving: ArrivingBody | null = null;
     let size = 0;
@@ -199,9 +193,9 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Responds while the body may still be arriving, then drops the rest and closes. After end(), uWebSockets.js would read without
-   * end, or close immediately, so that the kernel of the client drops the response. Therefore the whole response is sent as the
-   * last header line, and the response stays open until the rest of the body has been read (ADR 7).
+   * Responds before the body is complete, drops the rest and closes. After end(), uWebSockets.js would read without limit, or
+   * close immediately, so that the client's kernel drops the response. Therefore the whole response is sent as the last header
+   * line, and stays open until the rest of the body has been read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
     // The line feed after a header line becomes the last two bytes of the body: white space after a text, ignored after gzip.
@@ -212,8 +206,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Also closes after HEAD: no other call without a body is bounded by what the socket accepts.
-   * @param lastLine of the header with the length; it ends the head, and may be followed by the body
+   * Also used for HEAD: other calls without a body buffer more than the socket accepts.
+   * @param lastLine value of the header with the length; it ends the head, and the body may follow
    */
   private closeAfter({ status, headers }: Head, lastName: string, lastLine: string | Buffer): void {
     this.draining = 1;
@@ -229,7 +223,7 @@ export class Exchange extends OpenResponse {
   private drain(bytes: number, isLast: boolean): void {
     this.draining += bytes;
     if (!isLast && this.draining <= drainedBytes) return;
-    // Not immediately: closing drops what is in the buffer of uWebSockets.js.
+    // Later: closing drops what uWebSockets.js has buffered.
     setImmediate(() => this.cut());
   }
 }
@@ -237,7 +231,6 @@ export class Exchange extends OpenResponse {
 let turn = 0;
 let isCounted = false;
 
-/** Number of the event loop's turn. */
 function turnNow(): number {
   if (!isCounted) {
     isCounted = true;
@@ -263,7 +256,7 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
 /** Headers that must not be repeated: a proxy may have read another one. */
 const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
-/** @returns names in lower case, each followed by its value: a list is faster than a map for so few */
+/** @returns names in lower case, each followed by its value: a list is faster than a map for a few headers */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
   const headers: string[] = [];
   let framingProblem: string | null = null;
@@ -288,7 +281,6 @@ const idShape = /^[A-Za-z0-9._:-]{1,128}$/;
 const idPrefix = randomBytes(6).toString('hex');
 let idCounter = 0;
 
-/** The request id of the caller if it is valid, otherwise a new one. */
 function requestIdOf(sent: string | null): string {
   if (sent !== null && idShape.test(sent)) return sent;
   idCounter += 1;

@@ -1,4 +1,3 @@
-/** Checks of the head: key, quota and headers. */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlights } from '../concurrency.js';
 import type { Grant, NeededScope } from '../contracts/access.js';
@@ -16,7 +15,6 @@ import {
   type Route,
 } from './route.js';
 
-/** A request whose head passed. */
 export interface Admitted {
   readonly route: Route;
   /** Null if the route needs no key. */
@@ -29,7 +27,7 @@ export type Gate = ReturnType<typeof createGate>;
 
 export function createGate(auth: Authenticator, quota: QuotaGate) {
   /**
-   * Checks in the order of the contract; synchronous unless Redis must be asked for the key or its quota.
+   * Checks in the order of the API contract. Synchronous unless Redis is needed for the key or its quota.
    * @param headers gets headers of the response, whatever its status. @throws ApiError
    */
   return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
@@ -78,13 +76,11 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted 
 const opens = ({ scopes }: Grant, needed: NeededScope): boolean =>
   typeof needed === 'string' ? scopes.includes(needed) : needed.some((one) => scopes.includes(one));
 
-/** Sends neither a body nor its headers. */
 const sendsNothing = (exchange: Exchange): boolean =>
   exchange.header('content-type') === null &&
   exchange.header('transfer-encoding') === null &&
   Number(exchange.header('content-length')) === 0;
 
-/** The grant of requests without a key. */
 const nobody: Grant = { keyHash: '', tenant: '', requestsPerMinute: null, scopes: [], development: false };
 
 export function callOf(
@@ -117,7 +113,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Whether a host without port and brackets is this machine, independent of the resolver. */
+/** Does not use the resolver. @param host without port and brackets */
 export function isLoopbackHost(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return host.toLowerCase() === 'localhost';
@@ -133,7 +129,7 @@ export function isLoopbackAuthority(header: string): boolean {
   return name !== undefined && isLoopbackHost(name);
 }
 
-/** The development key works on this machine only, without a proxy. @throws ApiError UNAUTHORIZED */
+/** @throws ApiError UNAUTHORIZED for the development key from another machine or through a proxy */
 function checkLocal(exchange: Exchange): void {
   const isProxied = exchange.headerNames().some((name) => /^(forwarded$|via$|x-forwarded-)/.test(name));
   const isLocal = isLoopbackHost(exchange.peer()) && isLoopbackAuthority(exchange.header('host') ?? '');
@@ -160,8 +156,8 @@ interface Lease {
 export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 /**
- * Fixed windows of 60 s that start with the first request of a key. Large quotas are taken from Redis in small leases in
- * advance: most requests need no round trip, and no quota is exceeded.
+ * Fixed windows of 60 s from the first request of a key. Large quotas are taken from Redis in small leases: most requests need
+ * no round trip, and no quota is exceeded.
  */
 export function createQuotaGate(counter: Counter, now: () => number) {
   const leases = new Map<string, Lease>();
@@ -172,7 +168,6 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     return { left, endsAt: now() + endsInMs, taken };
   };
 
-  /** Concurrent requests share the next lease. */
   const renewShared = singleFlights(async (keyHash: string, grant: Grant, quota: number): Promise<void> => {
     leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
   });
@@ -211,10 +206,7 @@ export function createQuotaGate(counter: Counter, now: () => number) {
   };
 
   return {
-    /**
-     * Takes one request; synchronous with a lease. @returns headers with the remaining quota. @throws ApiError RATE_LIMITED,
-     * UNAVAILABLE
-     */
+    /** Synchronous with a lease. @returns headers with the remaining quota. @throws ApiError RATE_LIMITED, UNAVAILABLE */
     pass: (grant: Grant): Headers | Promise<Headers> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};

@@ -28,7 +28,7 @@ const nameByText = new Map(Object.entries(named).map(([name, schema]) => [JSON.s
 
 const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-/** JSON with references to named schemas; schemas of equal text are the same. @param self is not replaced */
+/** Replaces named schemas by references. Schemas with the same text are the same. @param self is not replaced */
 const plain = (schema: TSchema, self?: TSchema): unknown =>
   JSON.parse(
     JSON.stringify(schema, (key, value: unknown) => {
@@ -100,7 +100,7 @@ const bodyOf = ({ body }: Route) =>
     },
   };
 
-/** The tables that describe the route. @throws Error if it is not described */
+/** @throws Error for a route that no table describes */
 function saidOf({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
   const answers = routeAnswers[name];

@@ -1,4 +1,3 @@
-/** Routes of the OpenAPI document and of pages for people. */
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { ApiError } from '../errors.js';
@@ -11,10 +10,7 @@ const folders = {
   dashboard: new URL('.', import.meta.resolve('#bundle/dashboard/index.html')),
 };
 
-/**
- * Only this origin, and no frames. Exception: `data:` icons in the style sheet of Swagger UI. Styles set by scripts are not
- * inline styles for a policy.
- */
+/** Allows only this origin, and no frames. Swagger UI's style sheet needs `data:` icons. */
 const policy = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"],
   ...["connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
@@ -28,7 +24,6 @@ const pageHeaders = {
   'Cache-Control': 'no-cache',
 };
 
-/** @returns the routes, and the route of their description */
 export function withDescription(api: readonly Route[]): readonly Route[] {
   const described = once((): Reply => {
     const body = JSON.stringify(openapiOf(routes));

@@ -1,4 +1,3 @@
-/** Responses in the envelopes of the API. */
 import type { Call } from '../contracts/call.js';
 import { type Tagged, tagHeader } from '../contracts/preconditions.js';
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
@@ -20,7 +19,7 @@ export const errorObject = ({ code, message, details }: ApiError): object => ({ 
 const errorEnvelope = (error: ApiError, data?: object): string =>
   JSON.stringify({ success: false, error: errorObject(error), data });
 
-/** During overload one error object answers thousands of requests a second. */
+/** During overload, one error object answers thousands of requests a second. */
 const errorReplies = new WeakMap<ApiError, Reply>();
 
 export function errorReply(error: ApiError): Reply {
@@ -37,21 +36,20 @@ export function okReply(data: string | object, message?: string, status = 200): 
   return { status, body: successEnvelope(json, message) };
 }
 
-/** 503 with the state of the parts if the service is down. */
 export function healthReply(data: Awaited<ReturnType<Health['health']>>): Reply {
   if (data.status !== 'down') return okReply(data);
   const error = unavailable('The service cannot take answers right now');
   return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
 }
 
-/** What a service does for a call. @param ids of the path */
+/** @param ids of the path */
 type Service<Data, Ports, Query, Ids extends string[]> = (
   ports: Ports,
   call: Call<Query>,
   ...ids: Ids
 ) => Promise<Data>;
 
-/** A handler that responds with the data of a service. */
+/** Responds with the data of a service. */
 export const ok =
   <Ports, Query, Ids extends string[]>(
     serve: Service<string | object, Ports, Query, Ids>,
@@ -74,7 +72,6 @@ export const tagged =
     return { ...okReply(value, message), headers: tagHeader(tag) };
   };
 
-/** Responds with the results of a class. */
 export const ofClass =
   <Ports>(serve: Service<readonly ClassResult[], Ports, unknown, []>, ports: Ports) =>
   async (call: Call): Promise<Reply> =>
@@ -98,7 +95,6 @@ const entryOf = (names: string, result: string | ApiError): string =>
     ? `{${names},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`
     : `{${names},"status":200,"data":${result}}`;
 
-/** 200, with a result or an error for each learner. */
 function classReply(learners: readonly ClassResult[]): Reply {
   const results = learners.map(({ result }) => result);
   const defects = defectsAmong(results);

@@ -1,4 +1,3 @@
-/** Counts and times of requests by route, and a log line for each failure. */
 import { ApiError } from '../errors.js';
 import type { Figures, Sample } from '../services/read/figures.js';
 import type { Logger } from '../telemetry.js';
@@ -8,15 +7,15 @@ import type { Route } from './route.js';
 export interface RouteFigures {
   readonly labels: { readonly method: string; readonly route: string };
   readonly statuses: Map<number, number>;
-  /** By `latencyBounds`, and one more for what took longer. */
+  /** One per bound of `latencyBounds`, and one for longer times. */
   readonly buckets: number[];
   seconds: number;
 }
 
-/** In seconds. */
+/** Seconds. */
 const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/** While Redis is unavailable all requests fail alike: one line a second is logged, with their number. */
+/** While Redis is unavailable, all requests fail: log one line per second, with their number. */
 const unavailableEveryMs = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
@@ -32,7 +31,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   figures.add('http_request_duration_seconds', samples(latencySamples));
   figures.add('defects_total', () => defects);
   return {
-    /** @param path template of the route or a fixed word, never the path of the request */
+    /** @param path template of the route or a fixed word, never the path of a request */
     countsOf: (method: string, path: string): RouteFigures => {
       const name = `${method} ${path}`;
       const labels = { method, route: path };
@@ -53,7 +52,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
         unlogged = 0;
       }
     },
-    /** A response in parts, some of which failed by a defect: one line, because they are mostly alike. */
+    /** Logs one line: failed parts mostly have the same cause. */
     partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
       if (errors.length === 0) return;
       defects += errors.length;
@@ -63,7 +62,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   };
 }
 
-/** @param ms duration in milliseconds; null: not counted */
+/** @param ms null: not counted */
 export function noteAnswer(route: RouteFigures, status: number, ms: number | null): void {
   const { statuses, buckets } = route;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);

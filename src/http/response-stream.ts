@@ -1,7 +1,7 @@
 /**
- * Responses that the socket does not accept immediately. uWebSockets.js buffers writes without limit. Therefore `tryEnd` sends a
- * whole body as the socket accepts it, and each piece of a stream waits until the socket is writable. uWebSockets.js ends a
- * connection on which a request arrives before the last response is over.
+ * Responses that the socket does not accept immediately. uWebSockets.js buffers writes without limit, so `tryEnd` sends a body as
+ * the socket accepts it, and each piece of a stream waits until the socket is writable. uWebSockets.js closes a connection on
+ * which a request arrives before the previous response has ended.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Figures } from '../services/read/figures.js';
@@ -9,21 +9,16 @@ import type { Figures } from '../services/read/figures.js';
 /** Readers that accept nothing for this long are disconnected. */
 const stallMs = 60_000;
 
-/**
- * uWebSockets.js closes a connection 10 s after the last piece, although a large socket buffer may take longer. Resuming
- * postpones this.
- */
+/** uWebSockets.js closes a connection 10 s after the last piece, too early for a large socket buffer. Resuming postpones this. */
 const keepOpenMs = 4000;
 
-/** Largest write. */
 const chunkBytes = 64 * 1024;
 
-/** For unread responses, in addition to 16 KiB of uWebSockets.js per connection and the buffers of the kernel. */
+/** In addition to 16 KiB of uWebSockets.js per connection and the kernel's buffers. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
 
-/** Limits the memory of unread responses of all connections. */
 export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
   /** Oldest first. */
   const kept = new Set<{ readonly bytes: number; readonly cut: () => void }>();
@@ -33,8 +28,8 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
   figures.add('unread_answers_cut_total', () => cuts);
   return {
     /**
-     * Above the limit the oldest responses are cut: their readers have stalled.
-     * @returns releases the bytes; may be called again, and must be called by `cut`
+     * Above the limit, the oldest responses are cut.
+     * @returns function that releases the bytes; `cut` must call it, and it may be called again
      */
     keep: (bytes: number, cut: () => void): (() => void) => {
       const answer = { bytes, cut };
@@ -54,13 +49,12 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
 
 export const nothing = (): void => undefined;
 
-/** One response until its end. */
 export class OpenResponse {
   /** Answered or aborted: do not touch the response any more. */
   done = false;
   /** Releases the counted memory; may be called again. */
   protected forget = nothing;
-  /** Called when the response is done, and by the event that something waits for. */
+  /** Called when the response is done, and by the event that a caller waits for. */
   protected wake = nothing;
 
   constructor(
@@ -82,7 +76,6 @@ export class OpenResponse {
     this.res.close();
   }
 
-  /** Counts the unread bytes until the response is over. */
   protected keepUnread(bytes: number): void {
     this.forget = this.unread.keep(bytes, () => this.cut());
     if (this.done) this.forget();
@@ -99,10 +92,7 @@ export class OpenResponse {
     this.keepUnread(body.length);
   }
 
-  /**
-   * Sends the pieces after the head.
-   * @throws what the pieces throw, after cutting the connection, so that a part is not taken for the whole
-   */
+  /** @throws what the pieces throw, after cutting the connection, so that a part does not look like the whole */
   protected async sendPieces(pieces: AsyncIterable<string>): Promise<void> {
     const keptOpen = setInterval(() => {
       if (this.done) return;
@@ -139,7 +129,6 @@ export class OpenResponse {
     }
   }
 
-  /** Also resolves when the response is done. */
   private writableAgain(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.cut(), stallMs);

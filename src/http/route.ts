@@ -1,4 +1,4 @@
-/** Routes, and parsing of the parts of a request: invalid parts are INVALID_REQUEST. */
+/** Invalid parts of a request are INVALID_REQUEST. */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -19,25 +19,23 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
   readonly head: Head;
-  /** For handlers without a promise, which costs more than all checks before it. */
+  /** For handlers without a promise, which would cost more than all checks before it. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
 }
 
 export interface Reply {
   readonly status: number;
-  /** Bytes, if it is not text. */
   readonly body: string | Buffer;
   /** Sent instead of a body that is too long for one string. */
   readonly pieces?: AsyncIterable<string>;
-  /** Streams without end are left out of response times. */
+  /** Endless streams are left out of response times. */
   readonly goesOn?: boolean;
   /** Called at the end of the response, complete or not. */
   readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For the log. */
   readonly error?: ApiError;
-  /** Defects in parts of the response, for the log. */
+  /** For the log. */
   readonly defects?: readonly ApiError[];
 }
 
@@ -51,18 +49,17 @@ export interface BodyRules {
   readonly optional?: true;
 }
 
-/** Differences of another protocol than that of the API. */
+/** How another protocol differs from the API. */
 export interface Protocol {
   /** Of every response; requests have headers of the same names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Names of security schemes in the OpenAPI document. */
+  /** Security schemes in the OpenAPI document. */
   readonly security: readonly string[];
   /** Null without a key. */
   keyOf(head: Head): string | null;
-  /** For requests with a key. @throws ApiError */
+  /** Called for requests with a key. @throws ApiError */
   check(head: Head): void;
   statusOf(code: ErrorCode): number;
-  /** Without an envelope. */
   errorReply(error: ApiError): Reply;
 }
 
@@ -73,7 +70,7 @@ type Handle<Query, Ids extends string[]> = (call: HttpCall<Query>, ...ids: Ids) 
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** As uWebSockets.js matches it: `:name` stands for one segment. */
+  /** As uWebSockets.js matches it: `:name` is one segment. */
   readonly path: string;
   /** Null: no key is needed. */
   readonly scope: NeededScope | null;
@@ -93,7 +90,6 @@ type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Res
 
 type Rules<Query> = Partial<Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }>;
 
-/** @param name method and path */
 export function route<Name extends `${Route['method']} /${string}`, Query extends TObject>(
   name: Name,
   { scope = null, body = null, query = null, protocol }: Rules<Query>,
@@ -114,7 +110,6 @@ export interface Match {
   readonly allow: string | null;
   /** No key is needed, not even for NOT_FOUND. */
   readonly keyless: boolean;
-  /** Number of path parameters. */
   readonly parameters: number;
   readonly protocol?: Route['protocol'];
 }
@@ -151,7 +146,7 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   }
 }
 
-/** A path parameter: percent-encoded UTF-8. @throws ApiError INVALID_REQUEST */
+/** @throws ApiError INVALID_REQUEST */
 export function decodeParameter(encoded: string): string {
   const text = decodePercent(encoded);
   const problem = text === null ? 'is not percent-encoded UTF-8' : learningIdProblem(text);
@@ -166,7 +161,6 @@ interface Field {
   readonly default?: unknown;
 }
 
-/** Numbers in queries are plain decimals. */
 const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
 
 /** Reads numbers and texts by a schema; other parameters are ignored. */

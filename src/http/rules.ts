@@ -1,4 +1,3 @@
-/** Shorthands for the rules of routes. */
 import type { TObject, TSchema } from 'typebox';
 import type { BodyRules } from './route.js';
 

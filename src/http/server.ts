@@ -46,7 +46,6 @@ interface ServerOptions {
   readonly spans?: Spans | null;
   /** Further connections are closed immediately. */
   readonly maxConnections?: number;
-  /** Limit of unread response bytes. */
   readonly maxUnread?: number;
 }
 
@@ -82,7 +81,7 @@ export async function startServer(options: ServerOptions) {
 
 const tellEveryMs = 5000;
 
-/** Without a limit a process runs out of file descriptors: uWebSockets.js can then neither accept nor reject a connection. */
+/** Without a limit, a process runs out of file descriptors: uWebSockets.js can then neither accept nor reject a connection. */
 function boundConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,
@@ -111,7 +110,7 @@ function boundConnections(
   app.filter(count);
 }
 
-/** Paths and methods below it are not revealed without a key. */
+/** Their paths and methods are not revealed without a key. */
 const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;

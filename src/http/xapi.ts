@@ -1,4 +1,4 @@
-/** xAPI over HTTP (Communication, 3 and 4): its credentials, version and errors; and the routes of the mapping. */
+/** xAPI over HTTP (Communication, 3 and 4). */
 import Type from 'typebox';
 import { parseLarge } from '../contracts/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
@@ -44,7 +44,7 @@ const protocol: Protocol = {
 };
 
 const statements = { ...writes(bodyOf(largeBytes, { [json]: StatementBody }, 'gzip')), protocol };
-/** Fifty fields for each of a thousand statements. */
+/** 50 fields for each of 1,000 statements. */
 const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
 const mapping = administers(largeBody(MappingRequest));
