@@ -1,9 +1,8 @@
 /**
- * Tables and views that the read-only account of the embedded ClickHouse may read, and no others: what docs/schema.md says
- * analysts of, what those views are made of, and every table with rows of learners, so that the proof of an erasure can be
- * asked by this account. Not among them on purpose: `api_keys` and `deployments` (quotas, scopes, sealed hashes),
- * `erasures` (receipts are their tenant's), `webhooks` (a URL may hold a password), `xapi_mappings` (a tenant's own settings),
- * `schema_migrations`.
+ * Tables and views that the read-only account may read: those of docs/schema.md, their sources, and all tables with rows of
+ * learners, so that this account can prove an erasure. Left out: `api_keys` and `deployments` (quotas, scopes, encrypted
+ * hashes), `erasures` (receipts belong to the tenant), `webhooks` (a URL may contain a password), `xapi_mappings` (settings of
+ * a tenant), `schema_migrations`.
  */
 export const analystTables: readonly string[] =
   `archived_learner_skill archived_months attempts cohort_skill_weekly daily_skill

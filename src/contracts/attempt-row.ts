@@ -1,6 +1,6 @@
 /**
- * One attempt from the commit in Redis to the table `attempts`. The row is encoded once, in the worker that commits it, as
- * ClickHouse takes it (TabSeparated): draining moves bytes, and puts the partition and the two outbox columns in front.
+ * One attempt from the commit in Redis to the table `attempts`. The committing worker encodes the row once, as TabSeparated for
+ * ClickHouse. The drain only moves bytes, and prepends the partition and the two outbox columns.
  */
 import type { Conditions } from '../domain/answer/conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
@@ -15,31 +15,31 @@ export interface AttemptEvent extends Answer, LearnerPlace {
   readonly receivedAt: number;
 }
 
-/** What counting it came to. Masteries 0 to 1, unrounded. */
+/** Masteries 0 to 1, unrounded. */
 export interface AttemptFigures {
-  /** 1 for the learner's first counted answer, then without gaps. */
+  /** From 1, without gaps. */
   readonly learnerSeq: number;
   readonly masteryBefore: number;
   readonly masteryAfter: number;
   readonly plateauDetected: boolean;
   readonly isRapid: boolean;
-  /** 0 to 100; null for too few times or many rapid answers. */
+  /** 0 to 100; null: too few times, or many rapid answers. */
   readonly efficiencyIndex: number | null;
-  /** Empty where nothing was recommended. */
+  /** Empty: no recommendation. */
   readonly recommendationCode: string;
   readonly modelVersion: number;
-  /** After the answer; null while there are too few answers. */
+  /** After the answer; null: too few answers. */
   readonly baselineTotal: number | null;
-  /** Hash of the event as it was sent, of 48 bits; 0 where it had no id. */
+  /** 48-bit hash of the event as sent; 0: no event id. */
   readonly eventFingerprint: number;
-  /** Of the learner's record that was committed with the answer: answers of one commit share it. */
+  /** Version of the committed learner record, shared by all answers of the commit. */
   readonly learnerVersion: number;
 }
 
-/** Columns given by the outbox, in the order in which they stand before the encoded row. */
+/** In the order of the stored row, before the encoded columns. */
 export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
 
-/** Columns of an encoded row, in its order and in the groups of `encodeAttemptRow`. */
+/** In the order and groups of `encodeAttemptRow`. */
 export const rowColumns = [
   ...(['tenant', 'user_id', 'skill_id', 'item_id', 'event_id'] as const),
   ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
@@ -55,8 +55,8 @@ export const rowColumns = [
 ] as const;
 
 /**
- * The row as TSV without the outbox columns and without a line feed. An absent id is the empty string, an absent number `\N`;
- * times are Unix seconds with milliseconds.
+ * TSV without the outbox columns and the line feed. An absent id is empty, an absent number `\N`; times are Unix seconds with
+ * milliseconds.
  */
 export function encodeAttemptRow(
   event: AttemptEvent,
@@ -80,24 +80,24 @@ export function encodeAttemptRow(
 const bit = (flag: boolean): number => (flag ? 1 : 0);
 const orNull = (value: number | null): number | string => value ?? '\\N';
 
-/** Ids have no control characters (contracts/events.ts), so a backslash is all that TSV needs escaped. */
+/** Ids have no control characters (contracts/ids.ts), so only backslashes need escaping. */
 const encodeText = (text: string | null): string =>
   text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
 
-/** Always ten digits: ClickHouse takes Unix seconds of fewer for something else. */
+/** Always ten digits: ClickHouse does not read shorter numbers as Unix seconds. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
 
-/** What every row of a learner begins with, and no other row. */
+/** Prefix of all rows of a learner, and of no other row. */
 export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
-/** A row as it is read back: from an outbox, or from ClickHouse (TabSeparated, times as Unix seconds). */
+/** A row read from an outbox, or from ClickHouse (TabSeparated, times as Unix seconds). */
 export type AttemptRow = Readonly<{ event: AttemptEvent; figures: AttemptFigures; conditions: Conditions }>;
 
 type Column = (typeof rowColumns)[number];
 
 const at = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<Column, number>;
 
-/** @param line without the outbox columns and without a line feed. @throws Error for what is no row */
+/** @param line without the outbox columns and the line feed. @throws Error for an invalid row */
 export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
   if (fields.length !== rowColumns.length)
@@ -167,6 +167,5 @@ function numberOf(field: string, column: Column): number {
   return number;
 }
 
-/** Ids have no control characters, so what stands behind a backslash stands for itself. */
 export const unescapeText = (text: string): string =>
   text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text;

@@ -1,4 +1,3 @@
-/** Schemas, and descriptions of values that do not match. */
 import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { type ApiError, invalid, type Problem } from '../errors.js';
@@ -32,7 +31,6 @@ export function checked<Value>(check: Check<Value>, value: unknown, what: string
   throw misfit(what, ...problems);
 }
 
-/** INVALID_REQUEST that names what is wrong with the fields of a body or query. */
 export const misfit = (what: string, ...problems: readonly Problem[]): ApiError =>
   invalid(
     `Invalid ${what}: ${problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
@@ -46,10 +44,7 @@ interface SchemaError {
   readonly message: string;
 }
 
-/**
- * The first problem of each field. A union with null reports the same fault several times; only the one of the wanted type
- * helps.
- */
+/** The first problem of each field. Of the errors of a union with null, only that of the wanted type helps. */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
   const useful = errors.filter((error) => !isOfUnion(error)).flatMap((error) => toProblems(error, prefix));
   const byPath = new Map(useful.toReversed().map((problem) => [problem.path, problem]));
@@ -77,7 +72,7 @@ const patternMessage = (params: object): string =>
     ? 'must be 1 to 128 of A-Za-z0-9._~-'
     : 'must not contain control characters or lone surrogates';
 
-/** Missing knowledge is null. */
+/** Null: unknown. */
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 /** Null means the same as a missing field. */

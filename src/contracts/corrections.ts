@@ -1,7 +1,6 @@
 /**
- * Corrections. A rewrite is an entry of the outbox, in the field `c`: the drain applies it when every earlier row is stored,
- * and reads no later rows before. An erasure is in a separate stream under an id of the outbox, and is applied when nothing in
- * the outbox is older (ADR 27).
+ * A rewrite is an outbox entry in the field `c`. The drain applies it when every earlier row is stored, and reads no later rows
+ * before that. An erasure is in a separate stream under an outbox id, and is applied when the outbox has nothing older (ADR 27).
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -10,7 +9,6 @@ import { firstRowOf, type OutboxId } from './outbox-ids.js';
 
 const learner = { v: Type.Literal(1), tenant: Type.String(), userId: Type.String() };
 
-/** Removes everything of the learner that was committed before the correction. */
 const Erase = Type.Object({
   ...learner,
   kind: Type.Literal('erase'),
@@ -43,15 +41,14 @@ export interface CorrectedRows extends LearnerPlace {
   readonly partition: number;
   /** Of entries before the correction. */
   readonly below: OutboxId;
-  /** First `learner_seq`; 0: the whole history, which is an erasure. */
+  /** First `learner_seq`; 0: the whole history (erasure). */
   readonly fromSeq: number;
-  /** Unix milliseconds of the last goal of the erased history. */
+  /** Unix milliseconds of the last goal of an erased history. */
   readonly goalAt: number;
 }
 
 export type Counts = Readonly<Record<string, number>>;
 
-/** Counts taken before anything is removed. */
 export interface Removal {
   /** Answers that are not written again, by UTC day of arrival (number since 1970). */
   readonly answers: Counts;

@@ -1,5 +1,3 @@
-/** Tasks and replies of the thread that sends webhooks. */
-
 /** Messages to one endpoint, sent in parallel. */
 export interface DeliveryTask {
   readonly url: string;
@@ -15,7 +13,7 @@ export interface SentMessage {
   readonly body: string;
 }
 
-/** `status` of the response; null without a response, for the given reason. */
+/** `status`: null without a response, for the given reason. */
 export interface DeliveryReply {
   readonly status: number | null;
   readonly reason: string | null;

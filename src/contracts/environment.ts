@@ -74,10 +74,7 @@ const oneOf = <const Values extends string[]>(
   return Type.Enum(values, { default: fallback, description: meanings[name], allowed });
 };
 
-/**
- * Settings by environment variable: type, check, default and help text. config.ts checks what patterns cannot (URLs, keys,
- * files).
- */
+/** config.ts checks what patterns cannot: URLs, keys, files. */
 export const environmentSchema = Type.Object({
   HOST: text('HOST', 'an IP address or a host name', {
     default: '127.0.0.1',

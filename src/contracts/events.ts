@@ -35,13 +35,13 @@ export const learningEventCheck = Compile(LearningEvent);
 
 export const maxBatchEvents = 1000;
 
-/** Only the list is checked here, and each event separately. */
+/** Checks the list only; each event is checked separately. */
 const EventBatch = Type.Object({
   events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
 });
 export const eventBatchCheck = Compile(EventBatch);
 
-/** The described form of a batch; other events are accepted and rejected one by one. */
+/** For the description; a batch with invalid events is accepted in part. */
 export const WellFormedBatch = Type.Object({
   events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
 });
@@ -53,7 +53,6 @@ export const EventLines = Type.String({
   ],
 });
 
-/** The worker makes its JSON. */
 export const LearningEventResult = Type.Object({
   mastery_before: Type.Number({ minimum: 0, maximum: 1 }),
   mastery_after: Type.Number({ minimum: 0, maximum: 1 }),
@@ -67,10 +66,9 @@ export const LearningEventResult = Type.Object({
   ),
 });
 
-/** Tolerance for clocks that run ahead. */
 const futureToleranceMs = 5 * 60_000;
 
-/** Unix milliseconds; null for an invalid time. A leap second counts as the second before; digits after milliseconds are cut. */
+/** Unix milliseconds; null: invalid. A leap second becomes the second before; digits after milliseconds are cut. */
 export function parseTime(text: string): number | null {
   if (!strictShape.test(text) || !IsDateTime(text)) return null;
   const ms = Date.parse(
@@ -85,7 +83,6 @@ export function parseTime(text: string): number | null {
 /** The format check also accepts forms of the successor of RFC 3339. */
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
-/** Null if the time is valid: 1970 or later, and not in the future. */
 export function occurredAtProblem(ms: number | null, now: number): string | null {
   if (ms === null) return 'must be an RFC 3339 time such as 2026-05-31T12:00:00Z';
   if (ms < 0) return 'must not be before 1970';

@@ -1,14 +1,13 @@
-/** Messages between a fit and its threads; columns are shared memory. */
+/** Messages between a fit and its threads. Columns are shared memory. */
 import type { AnswerLog } from '../domain/base/answer-log.js';
 import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay.js';
 
-/** Reads a tenant's answers or the item figures of a version, or publishes a model. */
 export type FitTask =
   | {
       readonly kind: 'read';
       readonly clickhouseUrl: string;
       readonly tenant: string;
-      /** Above it a sample of learners is read. */
+      /** Above this number, a sample of learners is read. */
       readonly maxAnswers: number;
     }
   | {
@@ -25,11 +24,11 @@ export interface AnswersReply {
   readonly log: AnswerLog;
   /** By skill index. */
   readonly skillIds: readonly string[];
-  /** 8 bytes per item index, place 0 being no item: items are published by their hash. */
+  /** 8 bytes per item index; index 0: no item. Items are published by their hash. */
   readonly itemHashes: Uint8Array;
-  /** From the hash of the learner's id, 0 to 2^32 - 1: the same in every fit. */
+  /** 0 to 2^32 - 1, from the learner's id: the same in every fit. */
   readonly learnerHash: Uint32Array;
-  /** One of so many learners was read. */
+  /** N: one of N learners was read. */
   readonly sampledOneIn: number;
 }
 
@@ -38,7 +37,7 @@ export interface Publication {
   readonly version: number;
   /** Active version that the new one was compared with. */
   readonly basedOn: number;
-  /** JSON as `encodeModel` makes it, and of a `FitReport`. */
+  /** JSON of `encodeModel`, and of a `FitReport`. */
   readonly model: string;
   readonly report: string;
   /** With hashes as in `AnswersReply`; null: keep those of the active version. */
@@ -47,6 +46,6 @@ export interface Publication {
   readonly publishedAt: number;
 }
 
-/** Or the reason why Redis could not be used. */
+/** `unavailable`: why Redis cannot be used. */
 export type ItemsReply = ItemFigures | { readonly unavailable: string };
 export type PublishReply = { readonly published: boolean } | { readonly unavailable: string };

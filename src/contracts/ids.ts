@@ -4,10 +4,7 @@ import { Compile } from 'typebox/compile';
 /** For texts that people read or compare. */
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
-/**
- * Identifier of a learner, skill, item or event: 1 to 128 code points without control characters. Compared byte for byte,
- * never normalised.
- */
+/** 1 to 128 code points without control characters. Compared byte for byte, never normalised. */
 export const Id = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -21,5 +18,5 @@ const idCheck = Compile(Id);
 export const learningIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
 
-/** For keys and tenants: need no escaping anywhere. */
+/** Keys and tenants need no escaping anywhere. */
 export const plainName = /^[A-Za-z0-9._~-]{1,128}$/;

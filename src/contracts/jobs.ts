@@ -1,4 +1,4 @@
-/** Payloads of jobs, with their version. A process that does not know a job's version fails the attempt, and the job waits. */
+/** A process that does not know a job's version fails the attempt, and the job waits. */
 
 /** The hash tag keeps a queue on one node of a Redis Cluster. */
 export const queuePrefix = '{bull-0}';
@@ -6,17 +6,16 @@ export const queuePrefix = '{bull-0}';
 export const drainQueueName = 'drain';
 
 /**
- * Groups of partitions (partition modulo this number) that are drained together with one insert: ClickHouse prefers about one
- * insert a second per table, and a second group keeps a slow block from delaying everybody.
- * Hazard: a queued job keeps the ranges of its partitions. With another number two jobs would drain one range under two
- * tokens: change it only together with the name of the queue and with an empty outbox.
+ * Partitions (modulo this number) that are drained together with one insert: ClickHouse prefers about one insert a second per
+ * table, and a second group keeps a slow block from delaying all partitions. Hazard: a queued job keeps its ranges. With another
+ * number, two jobs would drain one range under two tokens: change it only with the queue's name and an empty outbox.
  */
 export const drainShards = 2;
 
 /** At most one pending job per shard. */
 export const drainJobId = (shard: number): string => `drain-${shard}`;
 
-/** Entries `from` to `to` of a partition's outbox, both included, as of when the range was fixed. */
+/** Entries of a partition's outbox, bounds included, as of when the range was fixed. */
 export interface OutboxRange {
   partition: number;
   from: string;
@@ -24,15 +23,15 @@ export interface OutboxRange {
   rows: number;
 }
 
-/** Inserted by a drain job, the same in every attempt. */
+/** Insert of a drain job, the same in every attempt. */
 export interface FixedBatch {
   ranges: OutboxRange[];
   rows: number;
   /** Unix milliseconds on Redis' clock. */
   fixedAt: number;
-  /** Ask ClickHouse which rows it has: the token of the block is not enough. */
+  /** Ask ClickHouse which rows it has: the block's token is not enough. */
   verify: boolean;
-  /** ClickHouse rejected the only entry as a whole: its rows are stored one by one, each with its own token. */
+  /** ClickHouse rejected the only entry: its rows are stored one by one, each with a token. */
   byRow?: boolean;
 }
 
@@ -48,7 +47,6 @@ export const deliveryQueueName = 'deliver';
 /** At most one run per endpoint sends its messages. */
 export const deliveryJobId = (webhookId: string): string => `deliver-${webhookId}`;
 
-/** Sends the due messages of one endpoint, which Redis knows. */
 export interface DeliveryJobData {
   v: 1;
   tenant: string;

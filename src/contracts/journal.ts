@@ -1,7 +1,7 @@
 /**
- * Rows of the journal: what only Redis knows and analysts need, on its way to ClickHouse. A row is encoded once, as
- * TabSeparated, which ClickHouse takes as it is. The script that changes a goal or a skill puts the revision and the time,
- * which only Redis knows, in front of its row.
+ * Rows of the journal: facts that only Redis knows, on their way to ClickHouse. A row is encoded once, as TabSeparated. The
+ * script
+ * that changes a goal or a skill prepends the revision and the time, which only Redis knows.
  */
 import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
@@ -12,13 +12,13 @@ import type { OutboxId } from './outbox-ids.js';
 import type { WebhookRecord } from './webhooks.js';
 
 /**
- * What a journal entry's field `k` says of the row in its field `r`. Rows wait across upgrades, and an older process
- * may meet those of a newer one: other columns are another kind, which leaves the old one as it is.
+ * Field `k` of a journal entry, for the row in field `r`. Rows wait across upgrades, and an older process may read rows of a
+ * newer
+ * one: rows with other columns need another kind.
  */
 export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back', 'webhook'] as const;
 export type JournalKind = (typeof journalKinds)[number];
 
-/** Columns of whole rows, in their order. */
 export const journalColumns = {
   goal: ['updated_at', 'tenant', 'user_id', 'target_score', 'target_date'],
   skill: [
@@ -53,7 +53,7 @@ export interface GoalChange extends LearnerPlace {
   readonly targetDate: string | null;
 }
 
-/** Everything of a goal's row after `updated_at`, which stands before it as Unix milliseconds and a tab. */
+/** A goal's row after `updated_at` (Unix milliseconds and a tab). */
 export const goalRow = ({ tenant, userId, targetScore, targetDate }: GoalChange): string =>
   row([tenant, userId, targetScore, targetDate]);
 
@@ -62,7 +62,7 @@ export interface SkillChange extends SkillSetting {
   readonly skillId: string;
 }
 
-/** Everything of a catalogue row after `revision` and `updated_at` (Unix milliseconds), a tab behind each. */
+/** A catalogue row after `revision` and `updated_at` (Unix milliseconds), each followed by a tab. */
 export const skillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
   row([
     ...[tenant, skillId, name, section ?? '', weight],
@@ -101,7 +101,6 @@ export interface ServedForecast extends LearnerPlace {
   readonly accuracy: ExpectedShare;
 }
 
-/** A served forecast's whole row. */
 export function forecastRow(forecast: ServedForecast): string {
   const { current, predicted, accuracy } = forecast;
   const { math, rw, total } = forecast.intervals;
@@ -125,24 +124,24 @@ export interface TakenBackAnswer extends LearnerPlace {
   readonly learnerSeq: number;
   /** Unix milliseconds. */
   readonly receivedAt: number;
-  /** What is remembered under its id, in base64; empty where nothing is any more. */
+  /** Remembered response of the event id, in base64; empty: forgotten. */
   readonly firstAnswer: string;
 }
 
-/** Everything of its row after `taken_back_at`, which stands before it as Unix milliseconds and a tab. */
+/** Its row after `taken_back_at` (Unix milliseconds and a tab). */
 export const takenBackRow = (answer: TakenBackAnswer): string => {
   const { tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer } = answer;
   return row([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
 };
 
-/** A whole row of a change of an endpoint, without its secrets. @param endpoint with an empty url where it was deleted */
+/** Without secrets. @param endpoint with an empty url if it was deleted */
 export const webhookRow = (endpoint: WebhookRecord): string => {
   const { updatedAt, tenant, id, url, eventTypes, description, disabledReason, createdAt } = endpoint;
   const types = eventTypes.join(' ');
   return row([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
 };
 
-/** Whose a row of any kind but the catalogue's and the webhooks' is, and its time in Unix milliseconds; null for other kinds. */
+/** Learner and Unix milliseconds of a row; null for kinds without a learner. */
 export function journalRowOf(kind: string, line: string): (LearnerPlace & { readonly at: number }) | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
@@ -150,8 +149,8 @@ export function journalRowOf(kind: string, line: string): (LearnerPlace & { read
 }
 
 /**
- * Up to which time, in Unix milliseconds, such a row belongs to a history that an erasure has ended. Redis itself dates goals
- * and retractions, as it does the erasure; whoever makes a forecast dates it, and clocks differ.
+ * Last Unix millisecond of rows that belong to an erased history. Redis dates goals and retractions, like erasures. A process
+ * dates forecasts, and clocks differ.
  */
 export function lastOfEnded(
   kind: string,
@@ -161,7 +160,7 @@ export function lastOfEnded(
   return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
 }
 
-/** What a learner's rows begin with, after their time. */
+/** Prefix of a learner's rows, after their time. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
 
 type Column = (typeof journalColumns)[JournalKind][number];
@@ -172,7 +171,7 @@ const texts: ReadonlySet<Column> = new Set([
   ...(['target_date', 'first_answer'] as const),
 ]);
 
-/** A learner's row by the names of its columns: times in RFC 3339; null is what it does not have. */
+/** Row by column names: times in RFC 3339, missing values null. */
 export function journalFields(kind: JournalKind, line: string): Record<string, string | number | null> {
   const values = line.split('\t');
   return Object.fromEntries(
@@ -188,7 +187,7 @@ export function journalFields(kind: JournalKind, line: string): Record<string, s
 const row = (fields: readonly (string | number | null | undefined)[]): string =>
   fields.map((field) => (typeof field === 'string' ? encodeText(field) : `${field ?? '\\N'}`)).join('\t');
 
-/** All that has a meaning in TSV, whether or not callers may send it, and the letter that stands for it. */
+/** All escapes of TSV, and their letters. */
 const [special, letters] = ['\\\t\n\r\0\b\f', '\\tnr0bf'];
 
 const encodeText = (text: string): string =>

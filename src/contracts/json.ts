@@ -20,25 +20,25 @@ export function parseText(text: string): unknown {
   }
 }
 
-/** For a body of up to a MiB, which takes several slices. @throws ApiError INVALID_REQUEST */
+/** For bodies up to 1 MiB, in several slices. @throws ApiError INVALID_REQUEST */
 export async function parseLarge(body: Uint8Array, maxValues: number): Promise<unknown> {
   await sliceTurn();
   checkShape(body, maxValues, false);
   return parseJson(body);
 }
 
-/** Smaller bodies need no check. */
+/** Not checked up to this size. */
 const smallBytes = 16 * 1024;
 const maxDepth = 32;
 
 const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c] as const;
-/** Brackets and braces differ in this bit. */
+/** Differs between brackets and braces. */
 const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
 
 /**
- * Rejects bodies of too many values before parsing: a MiB of brackets blocks the thread for 200 ms.
- * @param maxValues elements of lists and fields of objects @param byLine each line is a JSON text
- * @throws ApiError INVALID_REQUEST
+ * Rejects a body with too many values before parsing: 1 MiB of brackets blocks the thread for 200 ms.
+ * @param maxValues elements of lists and fields of objects @param byLine each line is a JSON text @throws ApiError
+ * INVALID_REQUEST
  */
 export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean): void {
   if (body.length <= smallBytes) return;
@@ -59,7 +59,6 @@ export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean)
   if (values > maxValues) throw invalid(`The body has more than ${maxValues} values`);
 }
 
-/** @returns the end of the string, at most the end of its line */
 function endOfString(body: Uint8Array, from: number): number {
   for (let at = from + 1; at < body.length; at++) {
     const byte = body[at];

@@ -1,4 +1,3 @@
-/** Requests for API keys. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { allScopes, maxQuota, type Scope } from './access.js';

@@ -1,4 +1,3 @@
-/** Learner and tenant as one text, the same in Redis and ClickHouse. */
 import { createHash } from 'node:crypto';
 
 export interface LearnerPlace {
@@ -17,8 +16,8 @@ export function partsOfName(name: string): readonly [tenant: string, rest: strin
 export const learnerNameSql = "concat(tenant, ':', user_id)";
 
 /**
- * Hash of the name, 16 bytes in hex, to recognise a learner without storing the name. It is kept for some days only: anyone who
- * knows the id can compute it.
+ * 16 bytes in hex, to recognise a learner without storing the name. Keep it for a few days only: anyone who knows the id can
+ * compute it.
  */
 export const learnerHash = (tenant: string, userId: string): string =>
   createHash('sha256').update(learnerName(tenant, userId)).digest('hex').slice(0, 32);

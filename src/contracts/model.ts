@@ -1,4 +1,4 @@
-/** A tenant's model as JSON in Redis and ClickHouse. The catalogue is stored separately. */
+/** A tenant's model as JSON in Redis and ClickHouse, without the catalogue. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
@@ -11,8 +11,8 @@ import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**
- * Raise it when the content changes, for example with other features. A process that meets another format keeps the model
- * that it has. From the first release on, a newer process must also read every older format.
+ * Increase it when the content changes, for example the features. A process that reads another format keeps its model. From the
+ * first release on, a newer process must also read every older format.
  */
 const format = 3;
 
@@ -88,7 +88,7 @@ const StoredModel = Type.Object({
   skills: Type.Array(StoredSkill),
 });
 
-/** Fields of a report that are read again, for the rows of skills; ClickHouse has the whole report. */
+/** Fields of a report that are read again; ClickHouse has the whole report. */
 const Loss = Type.Union([Figure, Type.Null()]);
 const SkillReport = Type.Object({
   ...{ skillId: Type.String(), oldLogLoss: Loss, newLogLoss: Loss },
@@ -100,7 +100,7 @@ const modelCheck = Compile(StoredModel);
 const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
-/** JSON with one line per skill, so that it can be read in pieces. */
+/** One line per skill, so that it can be read in pieces. */
 export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
   const head = JSON.stringify({ format, ...model, skills: [] });
   const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
@@ -118,12 +118,9 @@ export function decodeModel(text: string): TenantModel {
   }
 }
 
-/**
- * Yields between skills, because a large model takes long.
- * @throws Error for a damaged model or another format
- */
+/** Yields between skills, because a large model takes long. @throws Error for a damaged model or another format */
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
-  const lines = text.matchAll(/[^\n]+/g); // one at a time
+  const lines = text.matchAll(/[^\n]+/g);
   const [head = ''] = lines.next().value ?? [];
   const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(`${head}${emptyEnd}`));
   const skills = new Map<string, SkillModel>();
@@ -152,10 +149,9 @@ function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'):
 export const decodeReport = (text: string): Static<typeof StoredReport> =>
   checkedBy(reportCheck, JSON.parse(text), 'report of a fit');
 
-/** A version became active. */
 export interface ModelChange {
   readonly tenant: string;
-  /** Number within the tenant, from 1 without gaps. */
+  /** From 1 within the tenant, without gaps. */
   readonly change: number;
   readonly version: number;
   readonly basedOn: number;
@@ -164,9 +160,9 @@ export interface ModelChange {
   readonly publishedAt: number;
 }
 
-/** With model and report; both are empty for version 0 and for versions that are no longer kept. */
+/** Texts are empty for version 0 and for versions that are no longer kept. */
 export interface RecordedChange extends ModelChange {
-  /** JSON as `encodeModel` makes it, and of a `FitReport`. */
+  /** JSON of `encodeModel`, and of a `FitReport`. */
   readonly model: string;
   readonly report: string;
 }

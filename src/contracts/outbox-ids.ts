@@ -1,7 +1,6 @@
 /**
- * Ids in the outbox. A commit appends one entry for all rows of a batch in a partition. The id of a row is that of its entry with
- * the position of the row. ClickHouse stores it as (outbox_ms, outbox_seq); the text `ms-seq` has the form of entry ids in
- * Redis, and only the second part tells which of the two it is.
+ * A commit appends one entry for all rows of a batch in a partition. A row's id is that of its entry plus the row's position, in
+ * ClickHouse (outbox_ms, outbox_seq). The text `ms-seq` looks like an entry id of Redis: only its second part differs.
  */
 import { inParts } from '../lists.js';
 
@@ -11,7 +10,6 @@ const placesOfEntry = 65_536;
 /** Limit of rows in one entry: a fraction of a millisecond for each reader. */
 const maxEntryRows = 512;
 
-/** Joins rows to as few entries as possible, with line feeds. */
 export const entriesOf = (rows: readonly string[]): string[] =>
   inParts(rows, maxEntryRows).map((some) => some.join('\n'));
 
@@ -21,12 +19,12 @@ export interface OutboxId {
   readonly seq: number;
 }
 
-/** Last row ever added to the outbox of a partition, and when Redis was asked. */
+/** Last row that was ever added to a partition's outbox. */
 export interface LastRow {
   readonly partition: number;
   readonly ms: number;
   readonly seq: number;
-  /** Redis' clock, Unix milliseconds: later rows have this time or more in their ids. */
+  /** Unix milliseconds on Redis' clock: later rows have this time or more in their ids. */
   readonly askedAt: number;
 }
 

@@ -1,18 +1,15 @@
-/** Entity tags (RFC 9110, 8.8.3) and the condition of a write on them (13.1.1). */
+/** Entity tags (RFC 9110, 8.8.3) and If-Match (13.1.1). */
 import { invalid } from '../errors.js';
 
-/** A value with its opaque tag, without quotes. */
+/** The tag is opaque, without quotes. */
 export type Tagged<Value> = { readonly value: Value; readonly tag: string };
 
-/** Tags that a write requires: any (`*`) or one of a list; null: no condition. */
+/** `*`: any tag; null: no condition. */
 export type IfMatch = '*' | readonly string[] | null;
 
 const listItem = /^(W\/)?"([\x21\x23-\x7E\x80-\xFF]*)"$/;
 
-/**
- * The comparison is strong: weak tags never match, so they are left out.
- * @throws ApiError INVALID_REQUEST for other values
- */
+/** Strong comparison: weak tags never match, so they are left out. @throws ApiError INVALID_REQUEST */
 export function parseIfMatch(header: string | null): IfMatch {
   if (header === null) return null;
   const text = header.trim();

@@ -1,7 +1,4 @@
-/**
- * JSON of forecasts; fields for another horizon are named after its days. Predictions are written as text, because building an
- * object first takes several times as long.
- */
+/** JSON of forecasts, written as text: building an object first takes several times as long. */
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../domain/base/common.js';
 import {

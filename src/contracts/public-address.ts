@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Position of the IPv4 address in IPv6 addresses that embed one; Teredo inverts the bytes (RFC 4380). */
+/** Position of an embedded IPv4 address in IPv6 addresses; Teredo inverts its bytes (RFC 4380). */
 const embedded = [
   { network: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), at: 12, mask: 0 },
   { network: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), at: 12, mask: 0 },
@@ -11,7 +11,7 @@ const embedded = [
   { network: ipaddr.IPv6.parseCIDR('2001::/32'), at: 12, mask: 0xff },
 ] as const;
 
-/** The only public part of IPv6 (RFC 4291); the library also accepts the rest. */
+/** The only public part of IPv6 (RFC 4291). */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
 function unwrapped(address: Address): Address {
@@ -30,7 +30,7 @@ export function isPublicAddress(text: string): boolean {
   return address.range() === 'unicast';
 }
 
-/** For literal addresses only: a host name is checked when it is resolved. */
+/** For literal addresses only: host names are checked when they are resolved. */
 export function namesPrivateAddress({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && !isPublicAddress(host);

@@ -1,4 +1,4 @@
-/** Data of a rebuild from ClickHouse to Redis, and messages of its threads. */
+/** Rebuild of Redis from ClickHouse: data, and messages of its threads. */
 import type { SkillEntry } from '../domain/catalogue/catalogue.js';
 import type { GoalChange, SkillChange, TakenBackAnswer } from './journal.js';
 import type { LearnerPlace } from './learner-name.js';
@@ -7,12 +7,12 @@ import type { LearnerPlace } from './learner-name.js';
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
 export type CatalogueRecord = SkillChange & SkillEntry;
 
-/** A late repeat of a retracted answer must not count again. */
+/** For late repeats of a retracted answer, which must not count again. */
 export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' | 'firstAnswer'>;
 
 export interface AnsweredSkill {
   readonly skillId: string;
-  /** Some learners who answered it: at most `learnersOfKnownSkill`. */
+  /** At most `learnersOfKnownSkill` learners who answered it. */
   readonly userIds: readonly string[];
 }
 
@@ -32,8 +32,8 @@ export interface DayOfAnswers {
 }
 
 /**
- * Rows of whole learners, by tenant and user: the columns of contracts/attempt-row.ts, a tab, and the snapshot that the next
- * rows of the learner continue, or nothing; a line feed after each.
+ * Rows of whole learners, by tenant and user, each followed by a line feed: the columns of contracts/attempt-row.ts, a tab, and
+ * the snapshot that the learner's next rows continue, or nothing.
  */
 export type LearnerRows = Uint8Array;
 
@@ -44,15 +44,15 @@ interface Task {
 
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
-  /** Event ids of later answers are remembered; Unix seconds. */
+  /** Unix seconds: event ids of later answers are remembered. */
   readonly idsFrom: number;
 }
 
 export interface CompareTask extends Task {
   readonly kind: 'compare';
-  /** Rows that wait in Redis, unordered; may repeat some of `rows`. */
+  /** Rows in Redis, unordered; may repeat some of `rows`. */
   readonly waiting: readonly string[];
-  /** Learners in Redis: one without rows is a difference. */
+  /** Learners in Redis: a learner without rows is a difference. */
   readonly known: readonly LearnerPlace[];
 }
 

@@ -49,7 +49,7 @@ export const ManualParameters = Type.Object({
 });
 const manualCheck = Compile(ManualParameters);
 
-/** Both checks as one schema, for the description. */
+/** Both checks in one schema, for the description. */
 export const SkillRequest = Type.Object(
   {
     ...SkillBody.properties,
@@ -58,7 +58,7 @@ export const SkillRequest = Type.Object(
   { examples: [{ name: 'Linear equations', section: 'math', weight: 2 }] },
 );
 
-/** Missing fields are not set. @throws ApiError INVALID_REQUEST */
+/** @throws ApiError INVALID_REQUEST */
 export function readSkillBody(body: unknown): SkillSetting {
   const { name, section, weight, parameters } = checked(skillBodyCheck, body, 'skill');
   const source = parameters?.source;
@@ -79,7 +79,7 @@ function readParameters(body: unknown): BktParameters {
   throw misfit('skill', { path: `parameters/${snakeCase(found.parameter)}`, message: found.message });
 }
 
-/** Rounded as in responses, so that a skill that is read and written back stays the same. */
+/** Rounded as in responses: a skill that is read and written back stays the same. */
 const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParameters => ({
   pInit: round4(sent.p_init),
   pLearn: round4(sent.p_learn),

@@ -1,6 +1,7 @@
 /**
- * Messages between front end and workers. Answers travel as the received bytes and outcomes as one text: lists of objects would
- * be cloned field by field.
+ * Messages between front end and workers. Answers travel as received bytes and outcomes as one text: objects would be cloned
+ * field
+ * by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
 import type { StepTimes } from '../spans.js';
@@ -8,16 +9,16 @@ import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
 
 export interface TrackEvent extends AttemptEvent {
-  /** As sent, to distinguish a repeated event from a different one. */
+  /** As sent: tells a repeated event from another. */
   readonly occurredAtText: string | null;
-  /** Line of an imported file; null for a live answer. */
+  /** Line of an imported file; null: a live answer. */
   readonly importLine: number | null;
 }
 
-/** Form of a body: one event, a JSON batch, JSON lines, or the checked `TrackEvent[]` of an import. */
+/** `import`: the checked `TrackEvent[]` of an import. */
 export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
 
-/** Bodies of several requests of one form; each list has an entry per body. */
+/** Bodies of several requests; each list has an entry per body. */
 export interface TrackTask {
   readonly form: EventsForm;
   /** Concatenated, each followed by a line feed. */
@@ -28,9 +29,9 @@ export interface TrackTask {
   readonly idempotencyKeys: readonly (string | null)[];
   /** Unix milliseconds. */
   readonly receivedAt: readonly number[];
-  /** Import of the events, by the hash of its file; null for live answers. */
+  /** Hash of the imported file; null: live answers. */
   readonly importId: string | null;
-  /** Slots whose events are counted, one bit each: the learners of a batch may be spread over several lanes. */
+  /** One bit per slot whose events are counted: learners of a batch may be spread over several lanes. */
   readonly slots: number;
   readonly isTimed: boolean;
 }
@@ -39,7 +40,7 @@ export interface TrackTask {
 export const slotCount = 16;
 export const allSlots = 2 ** slotCount - 1;
 
-/** Outcome of an event, with its letter in a reply. */
+/** Letters of outcomes in a reply. */
 export const outcomeLetters = {
   /** `data` is the JSON of a LearningEventResult. */
   counted: 'c',
@@ -47,15 +48,15 @@ export const outcomeLetters = {
   replayed: 'r',
   /** Counted by an earlier run of the import. */
   skipped: 's',
-  /** The id belongs to a different event of this learner. */
+  /** The id belongs to another event of this learner. */
   reused: 'u',
-  /** A new skill beyond a limit, named by `data`. */
+  /** A new skill beyond a limit; `data` is its id. */
   beyond: 'b',
-  /** Invalid event or body; `data` is JSON of `message` and `details`, a list of `Problem`. */
+  /** `data` is JSON of `message` and `details`, a list of `Problem`. */
   invalid: 'i',
   /** The learner is in none of the task's slots. */
   elsewhere: 'e',
-  /** Defect: the answer may be counted or not; `data` is the reason, for the log only. */
+  /** Defect: the answer may be counted. `data` is the reason, for the log only. */
   failed: 'f',
   /** Probably not counted, retry later; `data` is the reason. */
   unavailable: 'n',
@@ -65,9 +66,8 @@ export type TrackOutcome = keyof typeof outcomeLetters;
 
 export type EventOutcome = { readonly outcome: TrackOutcome; readonly data: string };
 
-/** Outcomes in the order of the task. */
 export interface TrackReply {
-  /** Number of events per body; `unreadable` for an invalid body, which has one outcome. */
+  /** Events per body; `unreadable`: an invalid body, which has one outcome. */
   readonly counts: readonly number[];
   readonly outcomes: string;
   /** Joined with `dataSeparator`. */
@@ -78,7 +78,7 @@ export interface TrackReply {
 
 export const unreadable = -1;
 
-/** Never in data: JSON escapes it. */
+/** JSON escapes it. */
 export const dataSeparator = '\u001e';
 
 export interface ForecastOptions {
@@ -92,16 +92,16 @@ export interface ForecastOptions {
 export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
-  /** As of these Unix milliseconds; absent: now. No later answer may be counted yet. */
+  /** Unix milliseconds; absent: now. No later answer may be counted yet. */
   readonly at?: number;
-  /** Returns the learner's `GoalStanding` as JSON instead; null without a goal. */
+  /** Return the learner's `GoalStanding` as JSON instead; null without a goal. */
   readonly standing?: true;
 }
 
 /** JSON of `ForecastOrder[]`, of several requests and tenants. */
 export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
 
-/** By order and learner: JSON of the prediction, null without answers, or the failure. */
+/** By order and learner: JSON, null without answers, or the failure. */
 export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
 
 /** `passing`: retry later; otherwise a defect, whose reason is for the log only. */
@@ -109,7 +109,7 @@ export type ForecastFailure = { readonly reason: string; readonly passing: boole
 
 export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {
   readonly kind: 'what-if';
-  /** 1 to 365; null: the standard ones. */
+  /** 1 to 365; null: the standard horizon. */
   readonly days: number | null;
   readonly answersPerDay: number;
   /** Practised skills; null: all. */
@@ -118,7 +118,7 @@ export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'>
   readonly targetScore: number | null;
 }
 
-/** JSON of the result, null without answers; or skills unknown to the tenant. */
+/** `data`: JSON; null without answers. */
 export type WhatIfReply =
   | { readonly data: string | null }
   | { readonly unknownSkills: readonly string[] }
@@ -136,7 +136,7 @@ export interface NextItemsTask extends LearnerPlace {
   /** JSON of `AskedItem[]`. */
   readonly items: string;
   readonly limit: number;
-  /** Target success rate, .5 to .95. */
+  /** Success rate, .5 to .95. */
   readonly target: number;
 }
 
@@ -150,18 +150,17 @@ export interface RetractionTask extends LearnerPlace {
   /** Of the learner's record, read before the rows. */
   readonly version: number;
   readonly attempts: number;
-  /** Rows in Redis, as stored. The first of several with one number counts, also before ClickHouse. */
+  /** Rows in Redis, as stored. Of rows with the same number the first counts, also before ClickHouse. */
   readonly waiting: readonly string[];
-  /** Rows in ClickHouse, each followed by a line feed, times as Unix seconds. */
+  /** Rows in ClickHouse, each followed by a line feed; times are Unix seconds. */
   readonly stored: string;
   /** State before the rows, if older rows were dropped for their age. */
   readonly snapshot: string | null;
 }
 
 /**
- * `absent`: no row has the event id. `incomplete`: a row is missing. `archived`: rows to be rewritten are sums by now, or were
- * committed with the answer. `conflict`: another process wrote the learner. `full`: the outbox or the journal. `lost`: Redis
- * is empty.
+ * `absent`: no row has the event id. `incomplete`: a row is missing. `archived`: the rows are only sums now, or were committed
+ * with the answer. `conflict`: another process wrote the learner. `full`: the outbox or the journal. `lost`: Redis is empty.
  */
 export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }
@@ -169,7 +168,7 @@ export type RetractionResult =
 
 export type RetractionReply = RetractionResult | Refused;
 
-/** Limits of skills answered by a learner and known to a tenant: an answer that starts another skill is rejected. */
+/** Skills that a learner answers and a tenant has: an answer that starts another skill is rejected. */
 export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
 
 export interface WorkerSettings {
@@ -177,11 +176,11 @@ export interface WorkerSettings {
   /** Replicas that must have an answer before it is confirmed. */
   readonly waitReplicas: number;
   readonly partitions: number;
-  /** Limit of rows in one partition's outbox; above, answers are rejected. */
+  /** Rows in one partition's outbox; above, answers are rejected. */
   readonly outboxBound: number;
-  /** Limit of served forecasts in one partition for ClickHouse; further ones are dropped. */
+  /** Served forecasts that wait in one partition; more are dropped. */
   readonly forecastsBound: number;
   readonly skillLimits: SkillLimits;
-  /** Milliseconds for which a thread caches item figures; default: 30 s. */
+  /** Cache time of item figures in milliseconds; default: 30 s. */
   readonly itemsFreshMs?: number | undefined;
 }

@@ -1,4 +1,4 @@
-/** Counts by tenant and UTC day. A day is its number since 1970. */
+/** A day is its number since 1970, in UTC. */
 
 export interface DayRange {
   readonly from: number;
@@ -12,5 +12,5 @@ export function readTenantDay(name: string): { tenant: string; day: number } {
   return { tenant: name.slice(0, colon), day: Number(name.slice(colon + 1)) };
 }
 
-/** Instead of a day: all days. No answer is from 1970. */
+/** In place of a day: all days. No answer is from 1970. */
 export const allDays = 0;

@@ -1,6 +1,6 @@
 /**
- * Events for a tenant's endpoints (standardwebhooks.com): written to Redis in the step that decides them, and later turned into a
- * message for each endpoint.
+ * Events for a tenant's endpoints (standardwebhooks.com). Redis stores an event in the step that decides it; later it becomes one
+ * message per endpoint.
  */
 import { randomUUID } from 'node:crypto';
 import type { CorrectedRows } from './corrections.js';
@@ -18,16 +18,16 @@ export interface WebhookEvent {
   readonly id: string;
   readonly tenant: string;
   readonly type: WebhookType;
-  /** JSON of `type`, `timestamp` and `data`, as sent to receivers. */
+  /** JSON as sent to receivers. */
   readonly body: string;
 }
 
-/** Learner hash in an event id, for erasures; null for an event without a learner. */
+/** Learner in an event id, for erasures; null: an event without a learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
 /**
- * For erased histories: whether an event belongs to one, by its id and its time in milliseconds on Redis' clock. The millisecond
- * of the erasure counts as before it.
+ * Whether an event belongs to an erased history, by id and milliseconds on Redis' clock. The millisecond of the erasure counts as
+ * before it.
  */
 export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
   const ends = new Map(rows.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
@@ -46,12 +46,11 @@ export function webhookEvent(
   data: object,
 ): WebhookEvent {
   const learner = userId === null ? '' : `${learnerHash(tenant, userId)}_`;
-  // Node generates UUIDs in batches: random bytes for each event cost as much as everything else.
+  // Node generates UUIDs in batches: random bytes would double the cost of an event.
   const id = `msg_${learner}${randomUUID()}`;
   return { id, tenant, type, body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }) };
 }
 
-/** Fields and values of an entry of an event stream. */
 export const eventFields = ({ id, tenant, type, body }: WebhookEvent): string[] => [
   ...['i', id, 't', tenant, 'y', type, 'b', body],
 ];

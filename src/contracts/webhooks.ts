@@ -1,4 +1,3 @@
-/** Webhook endpoints: requests and stored records. */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked, misfit, nullable, orNull } from './checked.js';
@@ -7,7 +6,7 @@ import { parseJson } from './json.js';
 import { namesPrivateAddress } from './public-address.js';
 import { type WebhookType, webhookTypes } from './webhook-events.js';
 
-/** Types to subscribe to: a test is sent to one endpoint. */
+/** Without tests, which are sent to one endpoint. */
 export const askedTypes: readonly WebhookType[] = webhookTypes.filter((type) => type !== 'webhook.test');
 
 export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
@@ -17,11 +16,14 @@ export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
 });
 export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
 
-/** Reasons: by request; it responded 410; it failed for days; too many messages waited; it was restored without secrets. */
+/**
+ * `request`: by the caller. `gone`: status 410. `failing`: for days. `undelivered`: too many messages waited. `restored`: without
+ * secrets.
+ */
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-/** In Redis. Times are Unix milliseconds. */
+/** Record in Redis. Times are Unix milliseconds. */
 export const StoredWebhook = Type.Object({
   v: Type.Literal(1),
   ...{ tenant: Type.String(), id: Type.String(), url: Type.String({ minLength: 1 }), eventTypes: EventTypes },
@@ -34,7 +36,7 @@ export const StoredWebhook = Type.Object({
   secrets: Type.Array(Type.Object({ secret: Type.String(), until: nullable(Type.Integer()) })),
 });
 export type StoredWebhook = Static<typeof StoredWebhook>;
-/** Restored by a rebuild. */
+/** What a rebuild restores. */
 export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
 export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
@@ -57,7 +59,7 @@ export const Rotation = Type.Object(
 );
 const rotationCheck = Compile(Rotation);
 
-/** @param allowPrivate allows http and addresses that are not public. @throws ApiError INVALID_REQUEST */
+/** @param allowPrivate allow http and addresses that are not public. @throws ApiError INVALID_REQUEST */
 export function readNewWebhook(body: unknown, allowPrivate: boolean): WebhookSetting {
   const { url, event_types: eventTypes, description } = checked(newCheck, body, 'webhook');
   refuseMisfit(url, eventTypes, allowPrivate);
@@ -72,11 +74,11 @@ export function readWebhookChange(body: unknown, allowPrivate: boolean) {
   return { url, eventTypes, description, enabled };
 }
 
-/** Whether old secrets end immediately; the body may be empty. @throws ApiError INVALID_REQUEST */
+/** Whether old secrets end immediately. The body may be empty. @throws ApiError INVALID_REQUEST */
 export const readRotation = (body: Uint8Array): boolean =>
   body.length > 0 && checked(rotationCheck, parseJson(body), 'rotation').revoke_old === true;
 
-/** Checks beyond the schemas. */
+/** What the schemas do not check. */
 function refuseMisfit(url: string | null, eventTypes: readonly string[], allowPrivate: boolean): void {
   const message = url === null ? null : urlProblem(url, allowPrivate);
   if (message !== null) throw misfit('webhook', { path: 'url', message });

@@ -1,4 +1,3 @@
-/** Responses about keys, erasures, the deployment and live figures. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Scopes, Tenant } from '../keys.js';

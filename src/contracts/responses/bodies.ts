@@ -1,4 +1,3 @@
-/** Schemas of response data. */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { reasonCodes } from '../../domain/advice/next-items.js';
 import { sections } from '../../domain/base/common.js';
@@ -22,7 +21,6 @@ export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC
 
 export const lag = { source_lag_seconds: nullable(Amount) };
 
-/** @param more other fields */
 export const page = (name: string, item: TSchema, more: TProperties = {}) =>
   Type.Object({ ...more, [name]: Type.Array(item), next_cursor: nullable(Type.String()) });
 
@@ -93,7 +91,7 @@ export const LearnerSkill = Type.Object(skill);
 
 export const Mastery = page('skills', LearnerSkill, { user_id: Id });
 
-/** The skill without the answer; null if it has no other answer. */
+/** Without the retracted answer; null: no other answer. */
 export const TakenBack = Type.Object({
   ...each(Id, 'user_id', 'event_id', 'skill_id'),
   total_attempts: Count,
@@ -178,13 +176,13 @@ export const Attempt = Type.Object({
   recommendation_code: Text,
 });
 
-/** `missing`: answers between the first and last number of the page that are not stored any more. */
+/** `missing`: answers within the page's range that are no longer stored. */
 export const AttemptPage = page('attempts', Attempt, {
   user_id: Id,
   ...each(Count, 'total_attempts', 'missing'),
 });
 
-/** Expected accuracy before the answer; its range is null if the number of the answer on the skill is unknown. */
+/** Before the answer; the range is null if the answer's number on the skill is unknown. */
 export const SkillAnswer = Type.Object({
   ...Attempt.properties,
   expected_accuracy: Share,

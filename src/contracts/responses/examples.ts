@@ -1,4 +1,4 @@
-/** Answers of a service to the examples of requests, one after the other; WRITE_DOCS=1 npm test -- contract/openapi writes them. */
+/** Responses to the example requests, in their order. Written by WRITE_DOCS=1 npm test -- contract/openapi. */
 // biome-ignore format: an answer a line
 export const examples: Readonly<Record<string, unknown>> = {
   'POST /api/v1/track-answer': {"success":true,"data":{"mastery_before":0.3,"mastery_after":0.6927,"velocity":0.3927,"plateau_detected":false,"total_attempts":1,"correct_attempts":1,"recommendation":null},"message":"Answer recorded"},

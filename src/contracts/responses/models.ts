@@ -1,4 +1,3 @@
-/** Responses about a tenant's model: quality of predictions, and versions. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
@@ -37,7 +36,7 @@ export const Coverage = Type.Object({ bands: Type.Array(Band) });
 /** Of the served probability on held-out answers, for the active and the fitted model. */
 const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
 
-/** Counts of the fit; null without a fit or its report. */
+/** Counts are null without a fit or its report. */
 const ModelChange = Type.Object({
   ...each(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),

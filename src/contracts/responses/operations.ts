@@ -1,8 +1,8 @@
-/** Texts of the OpenAPI document. Each route needs an entry. */
+/** Each route needs an entry. */
 import type { ErrorCode } from '../../errors.js';
 import type { RouteName } from './routes.js';
 
-/** For every call, in Markdown. */
+/** Markdown. */
 export const description = `Rules that hold for every call.
 
 **Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
@@ -27,7 +27,6 @@ export const securitySchemes = {
   Basic: { type: 'http', scheme: 'basic', description: 'Any user name, with an API key as the password' },
 } as const;
 
-/** Request headers, with patterns, and response headers. */
 export const requestHeaders = {
   'X-Request-Id': { description: 'Comes back, and stands in the log', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
   'Idempotency-Key': { description: 'The event_id where the body has none; in a batch K stands for K/INDEX' },
@@ -49,7 +48,7 @@ export const answerHeaders = {
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
 
-/** Name of the client method, summary, and headers that do not follow from the route and its errors. */
+/** Client method, summary, and headers that do not follow from the route and its errors. */
 export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
 
 export const operations: Readonly<Record<RouteName, Operation>> = {
@@ -126,7 +125,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /openapi.json': ['openapi', 'This description', 'Cache-Control', 'ETag'],
 };
 
-/** Headers of webhooks (standardwebhooks.com). */
+/** See standardwebhooks.com. */
 export const webhookHeaders = {
   'webhook-id': 'The same however often the message is sent, and to whichever endpoint',
   'webhook-timestamp': 'Unix seconds of this try',
@@ -134,7 +133,6 @@ export const webhookHeaders = {
     'For each secret that is valid `v1,` and base64 of HMAC-SHA-256 over `ID.TIMESTAMP.BODY`, a space between two',
 };
 
-/** Example ids of paths. */
 export const pathExamples: Readonly<Record<string, string>> = {
   user_id: 'ada',
   skill_id: 'linear-equations',

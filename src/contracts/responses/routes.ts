@@ -1,4 +1,3 @@
-/** Responses of each route: bodies by status, and error codes. */
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
 import { nullable } from '../checked.js';
@@ -36,15 +35,15 @@ const probe = (status: string) =>
 
 interface RouteAnswers {
   /**
-   * Body schemas by status, null without a body; errors only if their body has a form of its own. A text names its
-   * contentMediaType, everything else is JSON.
+   * By status; null without a body; errors only if their body differs. A text names its contentMediaType, everything else is
+   * JSON.
    */
   readonly bodies: Readonly<Record<number, TSchema | null>>;
   /** In addition to `commonErrors`. */
   readonly errors: readonly ErrorCode[];
 }
 
-/** Errors of every route of its kind: repeated headers and invalid escapes are rejected everywhere. */
+/** Errors of every route: repeated headers and invalid escapes are rejected everywhere. */
 export const commonErrors = (route: { readonly scope: unknown; readonly body: unknown }): ErrorCode[] => [
   'INVALID_REQUEST',
   'INTERNAL',
@@ -55,7 +54,7 @@ export const commonErrors = (route: { readonly scope: unknown; readonly body: un
 const successAnswer = (schema: TSchema) =>
   Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
-/** @param more fields in addition to the error */
+/** @param more other fields */
 export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {}) =>
   Type.Object({
     success: Type.Literal(false),
@@ -166,6 +165,5 @@ const answers = {
   }),
 } satisfies Readonly<Record<string, RouteAnswers>>;
 
-/** Method and path, as in the table of routes. */
 export type RouteName = keyof typeof answers;
 export const routeAnswers: Readonly<Record<string, RouteAnswers>> = answers;

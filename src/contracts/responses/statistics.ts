@@ -1,4 +1,4 @@
-/** Responses about skills over all learners of a tenant. The queries of ClickHouse use these field names. */
+/** The ClickHouse queries use these field names. */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';

@@ -1,4 +1,3 @@
-/** Responses about webhooks, and messages to receivers. */
 import Type, { type TObject } from 'typebox';
 import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
@@ -47,7 +46,7 @@ interface EventNote {
 
 const at = '2026-11-25T23:18:02.147Z';
 
-/** One learner and skill, as of the answer that caused the event. */
+/** As of the answer that caused the event. */
 const SkillEvent = Type.Object({
   ...each(Id, 'user_id', 'skill_id'),
   event_id: nullable(Id),
@@ -65,7 +64,7 @@ const ofSkill = (mastery_after: number, summary: string): EventNote => ({
   },
 });
 
-/** Forecast that caused the event: at the target date, or at 365 days if none is set. */
+/** Of the forecast that caused the event, at the target date or after 365 days. */
 const GoalEvent = Type.Object({
   ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
   ...each(TotalScore, 'current_total', 'predicted_total'),

@@ -8,7 +8,7 @@ const duration = new RegExp(
 );
 const unitSeconds = [604_800, 31_536_000, 2_592_000, 86_400, 3600, 60, 1];
 
-/** Seconds of an ISO 8601 duration; null if invalid. Years and months have 365 and 30 days. */
+/** Null: no ISO 8601 duration. Years have 365 days, months 30. */
 export function secondsOf(text: string): number | null {
   const amounts = duration.exec(text)?.slice(1);
   if (amounts === undefined) return null;

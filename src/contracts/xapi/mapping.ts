@@ -1,4 +1,3 @@
-/** A tenant's mapping from statements to answers. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { checked, nullable, orNull } from '../checked.js';
@@ -35,7 +34,7 @@ export const MappingRequest = Type.Object(
 );
 const bodyCheck = Compile(Type.Record(Type.String(), Type.Unknown()));
 
-/** Without a mapping, and for fields that a body leaves out. */
+/** Also the default of each field. */
 export const unsetMapping: XapiMapping = {
   ...{ home_page: null, skill_from: 'parent', skills: {}, success_threshold: null, unmapped: 'reject' },
 };

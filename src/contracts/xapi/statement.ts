@@ -1,6 +1,6 @@
 /**
- * Statements of xAPI 1.0.3 (Data, 2.2 to 2.4): everything that the specification rejects is rejected, even unused fields. No
- * value may be null except in extensions, and no object may have other fields.
+ * Statements of xAPI 1.0.3 (Data, 2.2 to 2.4). Everything that the specification rejects is rejected, even unused fields: null
+ * outside extensions, and unknown fields.
  */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -115,7 +115,6 @@ const example = {
   ...{ object: { id: 'https://lms.example.org/items/1' }, context: { contextActivities: { parent } } },
   result: { success: true, duration: 'PT45S' },
 };
-/** One or a list: each is checked separately. */
 export const StatementBody = Type.Union([Statement, Type.Array(Statement)], { examples: [example] });
 
 /** Longer statements get no list of faults: describing 50,000 fields takes a third of a second. */
