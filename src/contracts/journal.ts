@@ -1,7 +1,6 @@
 /**
  * Rows of the journal: facts that only Redis knows, on their way to ClickHouse. A row is encoded once, as TabSeparated. The
- * script
- * that changes a goal or a skill prepends the revision and the time, which only Redis knows.
+ * script that changes a goal or a skill prepends the revision and the time, which only Redis knows.
  */
 import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
@@ -13,8 +12,7 @@ import type { WebhookRecord } from './webhooks.js';
 
 /**
  * Field `k` of a journal entry, for the row in field `r`. Rows wait across upgrades, and an older process may read rows of a
- * newer
- * one: rows with other columns need another kind.
+ * newer one: rows with other columns need another kind.
  */
 export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back', 'webhook'] as const;
 export type JournalKind = (typeof journalKinds)[number];

@@ -19,8 +19,7 @@ export function redisAddress(list: string) {
 /**
  * Largest value in a hash that Redis keeps as one listpack (hash-max-listpack-value; hash-max-ziplist-value in Valkey and up to
  * version 6; default 64). A pair then takes 155 instead of 213 bytes for a learner with 40 skills, and an event id 44 instead of
- * 75
- * for one with 60 (MEMORY USAGE, SAMPLES 0).
+ * 75 for one with 60 (MEMORY USAGE, SAMPLES 0).
  */
 export const listpackBytes = 1024;
 

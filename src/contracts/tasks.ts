@@ -1,7 +1,6 @@
 /**
  * Messages between front end and workers. Answers travel as received bytes and outcomes as one text: objects would be cloned
- * field
- * by field.
+ * field by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
 import type { StepTimes } from '../spans.js';

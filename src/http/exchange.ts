@@ -46,8 +46,8 @@ export class Exchange extends OpenResponse {
   private readonly headers: readonly string[];
   /**
    * Event loop turn in which the request arrived. The response is sent in a later turn: thousands of requests that a client sends
-   * together would delay all others, and the next request ends a connection with an unanswered one. A small body arrives in
-   * the same turn as its head.
+   * together would delay all others, and the next request ends a connection with an unanswered one. A small body arrives in the
+   * same turn as its head.
    */
   private readonly turn = turnNow();
   /** The whole body has arrived, even if it was dropped. */

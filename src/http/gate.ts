@@ -156,8 +156,8 @@ interface Lease {
 export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 /**
- * Fixed windows of 60 s from the first request of a key. Large quotas are taken from Redis in small leases: most requests need
- * no round trip, and no quota is exceeded.
+ * Fixed windows of 60 s from the first request of a key. Large quotas are taken from Redis in small leases: most requests need no
+ * round trip, and no quota is exceeded.
  */
 export function createQuotaGate(counter: Counter, now: () => number) {
   const leases = new Map<string, Lease>();

@@ -10,18 +10,18 @@ import { type Cluster, everywhere, storedName } from './ddl.js';
 
 /** A block of 100,000 rows takes about one second. */
 const requestTimeoutMs = 60_000;
-/** Below the shortest keep-alive of a ClickHouse server (3 s), so that no request meets a closing socket. */
+/** Below the shortest keep-alive of a ClickHouse server (3 s): no request meets a closing socket. */
 const idleSocketMs = 2000;
 const maxConnections = 8;
 
-/** Required for exactly-once, whatever the account's profile sets. */
+/** Required for exactly-once, whatever the account's profile says. */
 const clusterSettings: ClickHouseSettings = {
-  // An insert is done when most replicas of the shards have the rows: the outbox then deletes them.
+  // An insert must be on most replicas of the shards: the outbox then deletes the rows.
   distributed_foreground_insert: 1,
   insert_quorum: 'auto',
   // Run subqueries once, not on every shard.
   distributed_product_mode: 'global',
-  // Do not wait for unavailable replicas, which catch up later. The client's types lack this value.
+  // Unavailable replicas catch up later. The client's types lack this value.
   distributed_ddl_output_mode: 'none_only_active' as 'none',
   // Repairs delete by a subquery; no other process changes these rows at the same time.
   allow_nondeterministic_mutations: 1,
@@ -37,7 +37,6 @@ export const connectWarehouse = (
   createClient({
     url,
     application: 'skilltrace',
-    // Callers log errors.
     log: { level: ClickHouseLogLevel.OFF },
     request_timeout: timeoutMs,
     max_open_connections: maxConnections,
@@ -66,7 +65,7 @@ const clientOptions = (query: string, { params, signal, settings }: StatementOpt
   ...(signal && { abort_signal: signal }),
 });
 
-/** @returns objects of the named columns. Convert 64-bit integers: they arrive as text or number. */
+/** @returns objects by column names. Convert 64-bit integers: they arrive as text or number. */
 export async function selectRows<Row>(
   client: ClickHouseClient,
   query: string,
@@ -76,7 +75,6 @@ export async function selectRows<Row>(
   return result.json<Row>();
 }
 
-/** @returns lines of TabSeparated */
 export async function selectText(
   client: ClickHouseClient,
   query: string,
@@ -96,7 +94,7 @@ export async function selectNumber(
   return Number(Object.values(row)[0] ?? 0);
 }
 
-/** Like `selectRows`, but yields between chunks, so that many rows do not block the thread. */
+/** Like `selectRows`, for many rows: yields between chunks. */
 export async function selectManyRows<Row>(
   client: ClickHouseClient,
   query: string,
@@ -114,7 +112,7 @@ export async function selectManyRows<Row>(
 export const runStatement = (client: ClickHouseClient, query: string, options: StatementOptions = {}) =>
   client.command(clientOptions(query, options));
 
-/** Waits until every replica of a table has the rows of all others. */
+/** Waits until every replica of a table has all rows. */
 export async function syncReplicas(
   client: ClickHouseClient,
   table: string,
@@ -130,7 +128,7 @@ export async function syncReplicas(
 export const isUnknownDatabase = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === '81';
 
-/** Creates the URL's database. If it exists, the account needs no right to create one. */
+/** If the URL's database exists, the account needs no right to create one. */
 export async function ensureDatabase(url: string, cluster: Cluster = null): Promise<void> {
   try {
     await runOnce(url, cluster, 'SELECT 1');
@@ -153,5 +151,5 @@ async function runOnce(url: string, cluster: Cluster, query: string, params: obj
   }
 }
 
-/** ClickHouse reads this as UTC, whatever its own time zone is. */
+/** ClickHouse reads this as UTC in any time zone. */
 export const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -1,9 +1,8 @@
 /**
- * Statements that create tables and views. On a cluster (ADR 17), a replicated table NAME_local on every shard holds the rows,
- * and NAME is a Distributed table over it.
+ * On a cluster (ADR 17), a replicated table NAME_local on every shard holds the rows, and NAME is a Distributed table over it.
  */
 
-/** Name of the cluster in the servers' `remote_servers`; null: one server. */
+/** As in the servers' `remote_servers`; null: one server. */
 export type Cluster = string | null;
 
 export interface Column {
@@ -11,7 +10,7 @@ export interface Column {
   type: string;
   /** Default: the server's (LZ4). */
   codec?: string;
-  /** Of a rollup: an expression over `attempts`. */
+  /** Rollups only: an expression over `attempts`. */
   source?: string;
   comment: string;
 }
@@ -24,7 +23,7 @@ export interface Table {
   indexes?: readonly string[];
   partitionBy?: string;
   orderBy: string;
-  /** Expression for the shard of a row. */
+  /** Expression that chooses the shard of a row. */
   shardBy: string;
   settings: string;
 }
@@ -32,7 +31,7 @@ export interface Table {
 export interface View {
   name: string;
   comment: string;
-  /** In the order of the query; they carry the comments. */
+  /** In the order of the query; they contain the comments. */
   columns?: readonly Column[];
   query: string;
 }
@@ -44,8 +43,8 @@ const codecs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Parses columns, one per line: `name Type [codec] [= source] -- meaning`. A line that begins with `--` continues a meaning.
- * @throws Error for a line of another form
+ * Parses one column per line: `name Type [codec] [= source] -- meaning`. A line `-- text` continues a meaning.
+ * @throws Error for other lines
  */
 export const columnsOf = (text: string): Column[] =>
   text
@@ -65,7 +64,7 @@ function columnOf(text: string): Column {
   return { name, type, comment, ...(codec && { codec: codecs[codec] }), ...(source && { source }) };
 }
 
-/** After an insert, rows must be on the disk: outbox and journal then delete them. */
+/** Inserted rows must be on the disk: outbox and journal then delete them. */
 const writtenThrough = 'fsync_after_insert = 1, fsync_part_directory = 1';
 
 /** Also stores the tokens of blocks (ADR 3). Targets of views need it too: a repeated block would double the rollup. */
@@ -108,7 +107,7 @@ export function createTables(table: Table, cluster: Cluster): string[] {
   ];
 }
 
-/** The engine's arguments follow the path and the name of the replica. */
+/** The engine's arguments follow path and replica. */
 const replicated = (engine: string): string =>
   engine.replace(
     /^(\w+)(?:\((.*)\))?$/,
@@ -137,14 +136,14 @@ const declare = ({ name, type, codec, comment }: Column): string =>
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 /**
- * Begins a statement that deletes rows; WHERE follows. One replica of a shard runs an ALTER, which reaches the others in order. A
- * DELETE would run on every replica: one that was unavailable would later delete rows that were inserted since.
+ * Start of a deletion, before WHERE. On a cluster an ALTER, which one replica of a shard runs and the others follow in order.
+ * Every replica would run a DELETE: a replica that was unavailable would later delete rows that were inserted since.
  */
 export const deleteFrom = (name: string, cluster: Cluster): string =>
   cluster === null
     ? `DELETE FROM ${name}`
     : `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DELETE`;
 
-/** Drops a partition; does nothing if it is gone. */
+/** Does nothing if the partition is gone. */
 export const dropPartition = (name: string, partition: number, cluster: Cluster): string =>
   `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DROP PARTITION ${partition}`;

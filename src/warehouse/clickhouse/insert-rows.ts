@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 
-/** More rows than any block has, so that nothing splits a block. */
+/** More rows than any block has. */
 const wholeBlock = '1000000';
 
 /**
- * One INSERT is one block with one token in the table and in each view. If the timing of threads cut the parts, a retry would
- * have other tokens.
+ * One INSERT is one block with one token, in the table and in each view. Otherwise thread timing would split it, and a retry
+ * would have other tokens.
  */
 export const oneBlock: ClickHouseSettings = {
   insert_deduplicate: 1,
@@ -19,10 +19,10 @@ export const oneBlock: ClickHouseSettings = {
   parallel_view_processing: 0,
 };
 
-/** ClickHouse stores a token before it moves the part into place: after a kill in between, use another token. */
+/** ClickHouse stores a token before it moves the part into place: after a kill in between, only another token helps. */
 const maxTokens = 5;
 
-/** Inserts a block under new tokens until nothing is missing. @throws Error if the table does not accept the rows */
+/** Inserts a block under new tokens until `isMissing` is false. @throws Error if the table does not store the rows */
 export async function insertUntilThere(
   table: string,
   isMissing: () => Promise<boolean>,
@@ -34,7 +34,7 @@ export async function insertUntilThere(
   }
 }
 
-/** Errors caused by a row's content: a retry would fail as well. All other errors are the server's, and rows wait. */
+/** Errors of a row's content, which a retry would repeat. After any other error, the rows wait. */
 const contentErrors = new Set([
   '6', // CANNOT_PARSE_TEXT
   '25', // CANNOT_PARSE_ESCAPE_SEQUENCE
@@ -81,7 +81,7 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
       clickhouse_settings: {
         async_insert: 0,
         input_format_parallel_parsing: 0,
-        // For Unix times: best_effort, the default of newer servers, misreads times of few digits.
+        // For Unix times: best_effort, the default of newer servers, misreads short ones.
         date_time_input_format: 'basic',
         wait_end_of_query: 1,
         ...settings,
@@ -94,7 +94,7 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
   }
 }
 
-/** Resolves when the rows are on the disk. @param values objects of the named columns */
+/** Resolves when the rows are on the disk. */
 export const insertObjects = (
   client: ClickHouseClient,
   table: string,

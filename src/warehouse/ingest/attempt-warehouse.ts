@@ -11,12 +11,11 @@ const columns = [...outboxColumns, ...rowColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 
-/** The table `attempts` with its rollups. A signal ends the call; the server may go on. */
+/** The table `attempts` with its rollups. A signal ends the call, but perhaps not the statement on the server. */
 export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluster = null) => ({
   /**
-   * Inserts the rows as one block into the table and every rollup. Among the last 10,000 blocks, the same rows under the same
-   * token count once, and complete an interrupted insert.
-   * @throws ContentRefused: the table has none of the rows, unless a rollup rejected them
+   * Inserts the rows as one block into the table and every rollup. For the last 10,000 blocks, a repeated token adds no rows and
+   * completes an interrupted insert. @throws ContentRefused: the table has none of the rows, unless a rollup rejected them
    */
   insert: (chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> => {
     const settings = { ...oneBlock, insert_deduplication_token: token };
@@ -29,7 +28,7 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
     return selectNumber(client, query, { signal });
   },
 
-  /** Stored rows of the ranges, each as `partition\tms\tseq`. */
+  /** Stored rows, each as `partition\tms\tseq`. */
   presentRows: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>> => {
     const query = `SELECT partition_id, outbox_ms, outbox_seq FROM attempts WHERE ${inRanges(ranges)}`;
     const lines = await selectText(client, query, { signal });
@@ -37,8 +36,8 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
   },
 
   /**
-   * Repairs the rollups of all days in the ranges. The caller holds the partitions, so that no other process inserts their rows.
-   * @returns names of the repaired rollups
+   * Repairs the rollups of all days in the ranges, and returns the names of repaired ones. The caller holds the partitions, so
+   * that no other process inserts their rows.
    */
   repairRollups: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> => {
     const repaired: string[] = [];

@@ -12,16 +12,16 @@ const lineFeed = Buffer.from('\n');
 
 export type JournalWarehouse = ReturnType<typeof createJournalWarehouse>;
 
-/** The tables of the journal. Each has a natural key, so a repeated row shows once. */
+/** Each table of the journal has a natural key, so a repeated row shows once. */
 export const createJournalWarehouse = (client: ClickHouseClient) => ({
-  /** @returns null when the rows are on the disk; the name of the error if ClickHouse rejected the content: none is stored */
+  /** Null when the rows are on the disk; the error's name if ClickHouse rejected the content and stored none. */
   insert: async (kind: JournalKind, rows: readonly Buffer[]): Promise<string | null> => {
     try {
       await insertRows(client, {
         table: tables[kind].name,
         columns: journalColumns[kind],
         chunks: [Buffer.concat(rows.flatMap((row) => [row, lineFeed]))],
-        // One block: a rejected row leaves nothing behind. ClickHouse must not skip it as a duplicate.
+        // One block: a rejected row leaves no others behind. ClickHouse must not skip it as a duplicate.
         settings: { insert_deduplicate: 0 },
       });
       return null;

@@ -1,4 +1,4 @@
-/** Published models in ClickHouse, for analysts and rebuilds. Requests never read them. */
+/** Published models, for analysts and rebuilds. Requests never read them. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
@@ -8,15 +8,15 @@ import { modelVersions, skillParameters } from '../schema/tables.js';
 export type ModelHistory = ReturnType<typeof createModelHistory>;
 
 export const createModelHistory = (client: ClickHouseClient) => ({
-  /** Number of the last stored change, by tenant. */
+  /** By tenant. */
   lastChanges: async (): Promise<ReadonlyMap<string, number>> => {
     const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
     const rows = await selectRows<{ tenant: string; change: number }>(client, query);
     return new Map(rows.map(({ tenant, change }) => [tenant, change]));
   },
-  /** Adds a change and the parameters of a fitted version. Idempotent. */
+  /** Idempotent. */
   add: async (change: RecordedChange): Promise<void> => {
-    // Last: it proves that everything is stored.
+    // The change is added last: it proves that everything is stored.
     if (change.action === 'fit')
       await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
     const { basedOn, publishedAt, ...same } = change;
@@ -25,7 +25,7 @@ export const createModelHistory = (client: ClickHouseClient) => ({
   },
 });
 
-/** As one block: all or nothing. */
+/** One block: all rows or none. */
 async function insertOnce(
   client: ClickHouseClient,
   table: string,
@@ -39,13 +39,13 @@ async function insertOnce(
   const isMissing = async () => (await selectNumber(client, query, { params: { tenant, value } })) === 0;
   await insertUntilThere(table, isMissing, (token) =>
     insertObjects(client, table, values, {
-      // With its time: numbers start again after a tenant's models were removed.
+      // Includes the time: numbers start again after a tenant's models were removed.
       insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
     }),
   );
 }
 
-/** Empty for a version that was evicted. */
+/** Empty for an evicted version. */
 function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
   if (model === '') return [];
   const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));

@@ -1,8 +1,7 @@
 /**
- * Recomputes rollups from `attempts` and the archive after an interrupted insert.
- *
- * Each row of a rollup belongs to one Redis partition (rollups.ts), whose drain is the only writer and waits during the repair.
- * Between deletion and insert, readers miss the touched days. The next comparison finds a repair that died in between.
+ * Recomputes rollups from `attempts` and the archive after an interrupted insert. Each row of a rollup belongs to one Redis
+ * partition (rollups.ts), whose drain is the only writer and waits during the repair. Between deletion and insert, readers miss
+ * the affected days. The next comparison finds an interrupted repair.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../../contracts/jobs.js';
@@ -12,7 +11,7 @@ import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
 import { type Rollup, rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedDays, isArchived, keptRows, selectArchived } from '../schema/rollups.js';
 
-/** Condition on `attempts`. The bounds on outbox_ms serve the skip index. */
+/** Condition on `attempts`. The bounds of outbox_ms are for the skip index. */
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
   const bounds = ranges.map(({ partition, from, to }) => {
@@ -33,12 +32,12 @@ interface Repairs {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The same units of a rollup as conditions on the table, on the archive `a` and on the rollup. */
+/** The same units as conditions on the table, on the archive `a` and on the rollup. */
 export interface RollupPart {
   readonly inAttempts: string;
   readonly inArchive: string;
   readonly inRollup: string;
-  /** Whether the conditions match nothing once the rollup is right. */
+  /** The conditions match nothing if the rollup is right. */
   readonly onlyWhereWrong?: boolean;
 }
 
@@ -53,12 +52,12 @@ export function partOfRanges({ unit }: Rollup, ranges: readonly OutboxRange[]): 
   };
 }
 
-/** Two processes that repair the same rows, one after a standstill, make each other's result wrong. */
+/** Two processes that repair the same rows, one after a standstill, spoil each other's result. */
 const maxRounds = 5;
 
 /**
  * Compares again after each repair: a process that slept between deletion and insert may add its sums to those of another one.
- * @returns whether that part of the rollup was repaired
+ * @returns whether the part was repaired
  */
 export async function repairPart(repairs: Repairs, rollup: Rollup, part: RollupPart): Promise<boolean> {
   const { client, cluster, signal } = repairs;

@@ -1,4 +1,4 @@
-/** Queries of the audit, by month of arrival so that ClickHouse skips whole parts, with one thread and little memory. */
+/** Queries by month of arrival, so that ClickHouse skips whole parts, with one thread and little memory. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
@@ -9,7 +9,7 @@ import { archivedMonth } from '../reads/presence.js';
 import { archivedDays, isArchived, keptRows, rollups, skillDays } from '../schema/rollups.js';
 import { countedRows } from '../schema/tables.js';
 
-/** The ends of a partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
+/** A partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
 interface OutboxEnds {
   readonly partition: number;
   readonly frontier: OutboxId;
@@ -25,16 +25,16 @@ interface TenantDay {
 export interface StoredDay extends TenantDay {
   readonly partition: number;
   readonly below: number;
-  /** From the frontier to the newest row: most are still in the outbox, others left its middle after a partly stored block. */
+  /** From the frontier to the newest row. Most are still in the outbox; others left its middle after a partly stored block. */
   readonly among: number;
 }
 
-/** Answers of a day of arrival whose number another answer of the learner has. */
+/** Answers of a day of arrival that share their number with another answer of the learner. */
 export interface DoubledDay extends TenantDay {
   readonly partition: number;
-  /** Rows beyond the first of each outbox id. */
+  /** Repeated rows of an outbox id. */
   readonly surplus: number;
-  /** Learners with several outbox ids for a number. */
+  /** Learners with several outbox ids for one number. */
   readonly numbers: readonly (readonly [
     userId: string,
     ids: readonly (readonly [ms: number, seq: number])[],
@@ -46,7 +46,7 @@ interface Sums {
   readonly correct: number;
 }
 
-/** Stored and archived answers that occurred on a day, or on `allDays`; `left`: those that had left the outbox. */
+/** Answers that occurred on a day, or on `allDays`, stored or archived. `left`: those that had left the outbox. */
 export interface RawDay extends TenantDay, Sums {
   readonly left: Sums;
 }
@@ -75,7 +75,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
   }
 
   return {
-    /** Views over the rollups; `isDaily`: sums by day, else over all days. */
+    /** `isDaily`: sums by day, otherwise over all days. */
     rollups: levels.map(({ view: { name }, set }) => ({ name, isDaily: set.includes('day') })),
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
@@ -90,7 +90,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     doubled: (days: DayRange, signal: AbortSignal) =>
       selectMonths<DoubledDay>(doubledQuery, days, {}, signal),
     rawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {
-      // Answers arrive at most minutes before, but any time after they occurred.
+      // An answer arrives at most minutes before it occurred, and any time after.
       const arrival = timeParams({ from: days.from - 1, to: farDay });
       return select<RawDay>(rawQuery, { ...endParams(ends), ...dayParams(days), ...arrival }, signal);
     },
@@ -102,10 +102,10 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
 const rollupNames = rollups.map(({ table }) => table.name);
 const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ ...level, table })));
 
-/** In the year 2100: after every arrival. */
+/** In the year 2100, after every arrival. */
 const farDay = 47_482;
 
-/** Splits days by calendar month, like the partitions of `attempts`. */
+/** The months are the partitions of `attempts`. */
 function monthsOf({ from, to }: DayRange): DayRange[] {
   const months: DayRange[] = [];
   for (let day = from; day <= to; ) {
@@ -117,7 +117,7 @@ function monthsOf({ from, to }: DayRange): DayRange[] {
   return months;
 }
 
-/** Bounds in Unix seconds, end excluded. */
+/** Unix seconds, end excluded. */
 const timeParams = ({ from, to }: DayRange): Params => ({
   from: from * (dayMs / 1000),
   to: (to + 1) * (dayMs / 1000),
@@ -125,7 +125,7 @@ const timeParams = ({ from, to }: DayRange): Params => ({
 
 const dayParams = ({ from, to }: DayRange): Params => ({ first_day: from, last_day: to });
 
-/** Lists indexed by partition. */
+/** Lists by partition. */
 function endParams(ends: readonly OutboxEnds[]): Params {
   const own = new Map(ends.map((end) => [end.partition, end]));
   const all = Array.from({ length: Math.max(-1, ...own.keys()) + 1 }, (_, partition) => own.get(partition));
@@ -143,8 +143,8 @@ const boundOf = (name: string): string =>
   `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
 const hasLeft = `${id} < ${boundOf('frontier')}`;
 /**
- * Both sides must have the same type: else the engine skips a part whose times all are in the last millisecond before a bound of
- * whole seconds (seen with 26.7).
+ * Both sides must have the same type. Otherwise the engine skips a part whose times are all in the last millisecond before a
+ * bound of whole seconds (seen with 26.7).
  */
 const arrived = "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
 const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
@@ -160,7 +160,7 @@ GROUP BY partition, tenant, day`;
 const maxDoubled = 1000;
 const maxDoubledNumbers = 20_000;
 
-/** Rows with the same outbox id are one answer and share its number. Redis knows the erased learners. */
+/** Rows with the same outbox id are one answer. Only Redis knows which learners are erased. */
 const doubledQuery = `
 SELECT partition, tenant, day, toUInt32(sum(n - length(ids))) AS surplus,
   groupArrayIf(${maxDoubledNumbers})((user_id, ids), length(ids) > 1) AS numbers

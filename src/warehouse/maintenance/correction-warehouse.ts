@@ -1,4 +1,4 @@
-/** Deletes rows of learners from ClickHouse. A statement names many learners, each once. */
+/** Deletes rows of learners. A statement names many learners, each once. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
@@ -20,7 +20,7 @@ import {
 } from '../schema/rollups.js';
 import { attempts, countedRows, erasures, learnerSnapshots } from '../schema/tables.js';
 
-/** Record of a completed erasure, without the learner. */
+/** Of a completed erasure, without the learner. */
 export interface ErasureReceipt {
   readonly id: string;
   readonly tenant: string;
@@ -50,7 +50,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   const deleteRows = (table: string, condition: string, signal?: AbortSignal) =>
     runStatement(client, `${deleteFrom(table, cluster)} WHERE ${condition}`, { signal });
 
-  /** Counts first: a deletion costs more, and there are rarely rows. */
+  /** Counts first: a deletion costs more, and rows are rare. */
   async function removeEnded(
     tables: readonly LearnerTable[],
     rows: readonly CorrectedRows[],
@@ -66,7 +66,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   }
 
   return {
-    /** Answers by day of arrival, and rows of the history by table; in order. */
+    /** Answers by day of arrival and rows by table, in the order of `rows`. */
     count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]> => {
       await syncReplicas(client, attempts.name, cluster, signal);
       const query = countByDay(rows);
@@ -86,7 +86,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await deleteRows(attempts.name, correctedRows(rows), signal);
       const erased = rows.filter(({ fromSeq }) => fromSeq === 0);
       await removeEnded(archive, erased, signal);
-      // The learners' own sums last: after a kill, the next run finds the touched days of the skills by them.
+      // The learners' own sums last: after a kill, the next run finds the affected days of the skills by them.
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
       await repairPart({ client, cluster, signal }, learnerSums, wholeLearners(rows));
     },
@@ -98,7 +98,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       const params = { tenants, hashes: erased.map(({ hash }) => hash) };
       return selectRows<{ hash: string; userId: string }>(client, findAgainQuery, { params });
     },
-    /** @returns remaining rows of each history, by table, as in the proving query */
+    /** Remaining rows of each history by table, as in the proving query. */
     prove: (rows: readonly CorrectedRows[]): Promise<Counts[]> => countEnded(client, learnerTables, rows),
     proofOf: (rows: CorrectedRows): ErasureProof => ({ query: provingQuery, parameters: parametersOf(rows) }),
     keep: async (receipts: readonly ErasureReceipt[]): Promise<void> => {
@@ -127,7 +127,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   };
 }
 
-/** Null if the erasure is unknown or not done. */
+/** Null: unknown or not done. */
 export async function findReceipt(
   client: ClickHouseClient,
   tenant: string,
@@ -139,7 +139,7 @@ export async function findReceipt(
   return found === undefined ? null : JSON.parse(found.receipt);
 }
 
-/** Newest first. @param after request time (RFC 3339), a space and id of the previous one */
+/** Newest first. @param after request time (RFC 3339), a space and id of the previous erasure */
 export function listReceipts(read: TenantRead, tenant: string, after: string | null, atMost: number) {
   const [requestedAt = '', id = ''] = after?.split(' ') ?? [];
   const at = after === null ? Number.MAX_SAFE_INTEGER : Date.parse(requestedAt);
@@ -162,7 +162,7 @@ const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => ({
   ...{ inAttempts: isOneOf(rows), inArchive: isOneOf(rows, 'a.'), inRollup: isOneOf(rows) },
 });
 
-/** Days of skills on which the learner's own sums differ from the rows. */
+/** Days of skills on which the learner's sums differ from the rows. */
 const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
   SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts
     WHERE ${keptRows} AND ${ofLearner}
@@ -187,7 +187,7 @@ function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
   };
 }
 
-/** DISTINCT first: hashes each learner once. */
+/** DISTINCT first, to hash each learner once. */
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
 ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
 ) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
@@ -195,7 +195,7 @@ ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} 
 const selectMasked = `SELECT DISTINCT table AS name FROM system.parts
 WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER BY name`;
 
-/** The end of the history: parameters of the proving query, without the learner. */
+/** Parameters of the proving query, without the learner. */
 const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
   ...{ tenant, partition, below_ms: below.ms, below_seq: below.seq },
   ...{ goal_until: goalAt, until: below.ms + clockMs },
@@ -203,7 +203,7 @@ const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
 
 const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;
 
-/** One row per table with the remaining rows. All zeros prove the erasure. */
+/** Remaining rows by table. All zeros prove the erasure. */
 const provingQuery: string = learnerTables
   .map(({ table, ended, endedSums }) => {
     const count =
@@ -235,7 +235,7 @@ async function countEnded(
   return byLearner(rows, found, none, ({ place, remaining }) => [place, Number(remaining)]);
 }
 
-/** Counts by key for each learner, in the order of the learners. */
+/** Counts by key, in the order of `rows`. */
 function byLearner<Row extends { readonly name: string }>(
   rows: readonly CorrectedRows[],
   found: readonly Row[],
@@ -254,8 +254,8 @@ function byLearner<Row extends { readonly name: string }>(
 const nameOf = ({ tenant, userId }: CorrectedRows): string => learnerName(tenant, userId);
 
 /**
- * Turns SQL for one learner into SQL for many: `ofLearner` becomes a list, and a parameter becomes the value of the row's learner,
- * which `transform` looks up by name.
+ * Turns SQL for one learner into SQL for many: `ofLearner` becomes a list, and a parameter the value of the row's learner, which
+ * `transform` looks up by name.
  */
 function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
   const names = rows.map((one) => quote(nameOf(one))).join();
@@ -266,7 +266,7 @@ function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
     const values = parameters.map((one) => one.get(parameter)).join();
     return `to${type}(transform(${learnerNameSql}, [${names}], [${values}], 0))`;
   };
-  // Replace parameters before names are inserted: a name may look like a parameter or contain `$&`.
+  // Replace parameters first: a name may look like a parameter or contain `$&`.
   const parts = sql.split(ofLearner).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, ofRow));
   return parts.join(isOneOf(rows));
 }

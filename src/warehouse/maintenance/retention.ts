@@ -1,4 +1,4 @@
-/** Archives months of arrival, in the order of services/retention/retain-answers.ts. Months are as 202601. */
+/** Archives months of arrival (as 202601), in the order of services/retention/retain-answers.ts. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
@@ -11,7 +11,7 @@ import { rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
 import { learnerSnapshots, servedForecasts } from '../schema/tables.js';
 
-/** Learners of one tenant by the bytes of their ids, bounds included. */
+/** Range of learners by the bytes of their ids, bounds included. */
 interface LearnerPage {
   readonly tenant: string;
   readonly from: string;
@@ -29,7 +29,7 @@ interface StoredMonth {
   readonly answers: number;
 }
 
-/** Limits memory and time: the embedded engine runs no other write at the same time. */
+/** Limits of memory and time: the embedded engine runs no other write meanwhile. */
 const pageLearners = 500;
 const pageAnswers = 25_000;
 
@@ -50,14 +50,14 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
     await runStatement(client, query, { params, settings });
   };
   return {
-    /** Months with rows up to the given one, oldest first. */
+    /** Oldest first. */
     monthsUpTo: (month: number) => selectRows<StoredMonth>(client, selectMonths, { params: { month } }),
     archivedThrough: () => archivedMonth(client),
     tenantsOf: async (month: number): Promise<string[]> => {
       const rows = await selectRows<{ tenant: string }>(client, selectTenants, { params: { month } });
       return rows.map(({ tenant }) => tenant);
     },
-    /** The next learners with rows of the month; null: none. */
+    /** Null: no more learners. */
     nextPage: (month: number, tenant: string, after: string) =>
       readNextPage(client, { month, tenant, after }),
     /** Rows up to the following month, with snapshots: clocks differ, so an answer may be counted before an earlier arrival. */
@@ -70,18 +70,15 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       }));
       await insertObjects(client, learnerSnapshots.name, rows);
     },
-    /** Writes the sums of the learners' answers of the month; `markArchived` activates them. */
+    /** Writes the sums of the learners; `markArchived` activates them. */
     archive: (month: number, page: LearnerPage) =>
       run(insertSums, { month, ...page }, { ...inOrder, insert_deduplicate: 0 }),
-    /**
-     * Deletes sums and snapshots of the month of learners without rows in it: they were erased in the meantime.
-     * @returns number of learners
-     */
+    /** Deletes sums and snapshots of learners without rows in the month: they were erased since. @returns number of learners */
     forgetErased: async (month: number, tenant: string): Promise<number> => {
       const params = { month, tenant };
       const strangers = await selectRows<{ user: string }>(client, selectStrangers, { params });
       if (strangers.length === 0) return 0;
-      // Not if another process has dropped the month.
+      // Another process may have dropped the month.
       if ((await selectNumber(client, selectAnyRow, { params: { month } })) === 0) return 0;
       const users = strangers.map(({ user }) => user);
       for (const name of archives)
@@ -91,7 +88,7 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
         });
       return users.length;
     },
-    /** How the archive of the month differs from its rows, or null. */
+    /** Null: rows and archive agree. */
     differs: async (month: number): Promise<string | null> => {
       const params = { month };
       if ((await selectNumber(client, countUnlikeSums, { params })) !== 1)
@@ -99,13 +96,13 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       const without = await selectNumber(client, countWithoutSnapshot, { params });
       return without === 0 ? null : `${without} learners have no snapshot`;
     },
-    /** From now on the month counts by its sums. */
+    /** From now on readers use the sums of the month. */
     markArchived: ({ month, answers }: StoredMonth) => run(insertMonth, { month, answers }),
     drop: async (month: number): Promise<void> => {
       await run(dropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
     },
-    /** Months of served forecasts up to the given one whose horizons are over (views.ts). */
+    /** Months whose horizons are over (views.ts). */
     scoredMonthsUpTo: async (month: number): Promise<number[]> => {
       const rows = await selectRows<{ month: number }>(client, selectScoredMonths, { params: { month } });
       return rows.map((row) => row.month);
@@ -157,11 +154,11 @@ WHERE user_id NOT IN (SELECT user_id FROM attempts WHERE ${ofMonth} AND ${ofTena
 
 const selectAnyRow = `SELECT 1 FROM attempts WHERE ${ofMonth} LIMIT 1`;
 
-/** A number for a set of answers, the same only for the same counts of learners, skills and days. */
+/** The same only for equal counts of learners, skills and days. */
 const fingerprint = (answers: string, day: string): string =>
   `sum(${answers} * cityHash64(tenant, user_id, skill_id, ${day}))`;
 
-/** 1: rows and sums are alike. */
+/** 1: equal. */
 const countUnlikeSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
   SELECT count() AS answers, ${fingerprint('1', 'toDate(occurred_at)')} AS fingerprint
   FROM attempts WHERE ${ofMonth}

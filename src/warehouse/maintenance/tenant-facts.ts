@@ -3,7 +3,7 @@ import { runStatement } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
 import { modelVersions, skillChanges, skillParameters, webhooks, xapiMappings } from '../schema/tables.js';
 
-/** Deletes a tenant's skills, models, webhooks and mapping. Remove them from Redis first: it copies them again. */
+/** Remove the tenant's skills, models, webhooks and mapping from Redis first: Redis copies them again. */
 export async function removeTenantFacts(
   client: ClickHouseClient,
   tenant: string,

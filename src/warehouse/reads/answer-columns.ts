@@ -33,22 +33,22 @@ WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
 
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
-/** RowBinary: numbers are little-endian, strings follow their length. `addRow` reads the columns in this order. */
+/** RowBinary: little-endian numbers, strings after their length. `addRow` reads the columns in this order. */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct, toString(skill_id) AS skill, item_id
 FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
 
-/** Of a row, before its two strings. */
+/** Bytes of a row before its two strings. */
 const fixedBytes = 25;
 
-/** Room for answers that arrive between the count and the reading. */
+/** Also for answers that arrive after the count. */
 const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
- * @param maxAnswers above this number, reads all answers of a sample of learners
- * @returns as `AnswersReply`, with the ids of items by index; index 0 means no item
- * @throws Error if the response of ClickHouse ends too early
+ * @param maxAnswers above this number, a sample of learners is read @returns as `AnswersReply`, with item ids by index (0: no
+ * item)
+ * @throws Error if the response of ClickHouse is cut
  */
 export async function readAnswerColumns(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const { answers, sampledOneIn } = await chooseSample(client, tenant, maxAnswers);
@@ -61,7 +61,7 @@ export async function readAnswerColumns(client: ClickHouseClient, tenant: string
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     rest = columns.addRows(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]));
   }
-  // ClickHouse reports an error in the middle of a response only by ending it.
+  // ClickHouse reports a late error only by ending the response.
   if (rest.length > 0 || columns.rows() < answers)
     throw new Error(`ClickHouse sent ${columns.rows()} of ${answers} answers`);
   return { ...columns.done(), sampledOneIn };
@@ -90,14 +90,14 @@ function createColumns(room: number) {
   let last = -1n;
   let rows = 0;
 
-  /** @returns where the next row begins; null if the buffer ends within the row */
+  /** @returns start of the next row; null if the buffer ends within the row */
   function addRow(buffer: Buffer, start: number): number | null {
     const skillLength = lengthAt(buffer, start + fixedBytes);
     const itemLength = lengthAt(buffer, skillLength.end + skillLength.bytes);
     const end = itemLength.end + itemLength.bytes;
-    // A truncated length is NaN, and so is everything computed from it.
+    // A cut length is NaN, and so are its results.
     if (!(end <= buffer.length)) return null;
-    // Answers that arrived after the count are left to the next fit.
+    // The next fit reads answers that arrived after the count.
     if (rows === room) return end;
     const learner = buffer.readBigUInt64LE(start);
     if (learner !== last) {
@@ -119,7 +119,7 @@ function createColumns(room: number) {
 
   return {
     rows: () => rows,
-    /** @returns the bytes of the incomplete last row */
+    /** @returns bytes of the incomplete last row */
     addRows: (chunk: Buffer): Buffer => {
       for (let place = 0; ; ) {
         const next = addRow(chunk, place);
@@ -146,7 +146,7 @@ function createColumns(room: number) {
   };
 }
 
-/** Reads a LEB128 of one or two bytes: ids have at most 512. */
+/** LEB128 of one or two bytes: ids have at most 512. */
 function lengthAt(buffer: Buffer, at: number): { readonly bytes: number; readonly end: number } {
   const low = buffer[at] ?? Number.NaN;
   if (low < 128) return { bytes: low, end: at + 1 };

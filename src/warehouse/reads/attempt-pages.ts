@@ -1,4 +1,4 @@
-/** Reads attempts in pages of whole learners, as bytes for the threads that replay them. */
+/** Reads whole learners, as bytes for the threads that replay them. */
 import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../../contracts/attempt-row.js';
@@ -8,17 +8,17 @@ import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
 import { learnerSnapshots } from '../schema/tables.js';
 
-/** About 10 MB. A page has more if its last learner has. */
+/** About 10 MB; more if the last learner has more. */
 const pageRows = 30_000;
 
-/** Repeats the first column of the key alone, so that the index finds the place. */
+/** Repeats the first column of the key, for the index. */
 export const afterLearner = `(tenant >= {tenant:String}
   AND (tenant > {tenant:String} OR user_id > {userId:String}))`;
 
 const untilLearner = `(tenant <= {untilTenant:String}
   AND (tenant < {untilTenant:String} OR user_id <= {untilUser:String}))`;
 
-/** Repeats tenants and users alone, so that the index finds the places. */
+/** Repeats tenants and users, for the index. */
 export const isNamed = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
   AND has({names:Array(String)}, ${learnerNameSql})`;
 export const namedLearners = (learners: readonly LearnerPlace[]) => ({
@@ -33,9 +33,8 @@ const snapshotRow = rowColumns.map((name) => (snapshotColumns.includes(name) ? n
 const inOrder = 'ORDER BY tenant, user_id';
 
 /**
- * Rows of learners. A snapshot takes the place of rows that were dropped for their age.
- * @param condition on both tables
- * @param ofRows on `attempts` only
+ * Rows of learners, with a snapshot in place of rows that were dropped for their age.
+ * @param condition on both tables @param ofRows on `attempts` only
  */
 export async function readLearners(
   client: ClickHouseClient,
@@ -58,7 +57,7 @@ export async function readLearners(
   return buffer(stream);
 }
 
-/** The learner of the first row after a page. */
+/** Learner of the first row after a page. */
 const selectLast = (condition: string): string => {
   const read = (table: string): string =>
     `SELECT tenant, user_id FROM ${table} WHERE ${condition} ${inOrder} LIMIT ${pageRows + 1}`;
@@ -67,9 +66,8 @@ const selectLast = (condition: string): string => {
 };
 
 /**
- * The learners of some partitions, by tenant and user.
- * @param after the learner before the first page
- * @returns pages with their last learner; `last` is null for the last page
+ * Learners of some partitions, by tenant and user. `last`: last learner of the page; null: the last page.
+ * @param after learner before the first page
  */
 export async function* attemptPages(
   client: ClickHouseClient,

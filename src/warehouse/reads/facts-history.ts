@@ -1,6 +1,6 @@
 /**
- * Facts of the deployment that a rebuild needs: the number of partitions, API keys and xAPI mappings. Key hashes are encrypted
- * with the password of the service's account: a key that people chose could be guessed from its hash.
+ * Facts for a rebuild: partitions, API keys and xAPI mappings. Key hashes are encrypted with the password of the service's
+ * account: keys that people choose could be guessed from a hash.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -24,7 +24,6 @@ ORDER BY updated_at DESC LIMIT 1 BY tenant`;
 
 export type FactsHistory = ReturnType<typeof createFactsHistory>;
 
-/** @param clickhouseUrl of the service's account, whose password encrypts the hashes */
 export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: string) {
   let secrets: Promise<Secrets> | undefined;
   const derived = (): Promise<Secrets> => {
@@ -37,7 +36,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
     insertObjects(client, table, values, { insert_deduplicate: 0, date_time_input_format: 'best_effort' });
   return {
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
-    /** The last record of each key; `unreadable`: keys that were encrypted with another secret. */
+    /** Last record of each key; `unreadable`: encrypted with another secret. */
     keys: async () => {
       const rows = await select<KeyRow>(lastKeys);
       const { sealing } = await derived();
@@ -75,7 +74,7 @@ const rowOf = (key: StoredKey, { sealing, naming }: Secrets) => ({
   sealed_hash: seal(key.keyHash, boundTo(key.tenant, rightsOf(key)), sealing),
 });
 
-/** Stored among the scopes, which the seal authenticates. */
+/** Stored among the scopes, which the encryption authenticates. */
 const developmentMark = 'development';
 const rightsOf = ({ scopes, development }: StoredKey): string =>
   [...scopes, ...(development ? [developmentMark] : [])].join();
@@ -88,7 +87,7 @@ function keyOf({ sealed, scopes, ...row }: KeyRow, sealing: Buffer): StoredKey |
   return { ...row, keyHash, scopes: allScopes.filter((scope) => given.includes(scope)), development };
 }
 
-/** An account that may write the table cannot move a key to another tenant or add rights. */
+/** So an account that may write the table cannot move a key to another tenant or add rights. */
 const boundTo = (tenant: string, scopes: string): Buffer => Buffer.from(`${tenant}\n${scopes}`);
 
 interface Secrets {

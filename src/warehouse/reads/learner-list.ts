@@ -2,8 +2,8 @@ import type { ListedLearner } from '../../contracts/responses/bodies.js';
 import type { TenantRead } from './tenant-read.js';
 
 /**
- * The engine reads the range of the key that has the prefix, until the page is full. `day` of totals is 1970-01-01; the condition
- * names it because it precedes `user_id` in the key.
+ * The engine reads the key range of the prefix until the page is full. Totals have the day 1970-01-01, which precedes `user_id`
+ * in the key.
  */
 const selectLearners = `
 SELECT user_id, toFloat64(sum(r.attempts)) AS total_attempts, toFloat64(sum(r.correct)) AS correct_attempts,
@@ -19,7 +19,7 @@ export const createLearnerList =
   (read: TenantRead) =>
   /**
    * By the bytes of their ids; may include learners that are being erased.
-   * @param prefix of the id @param after the learner before the first one; empty: none
+   * @param after the learner before the first one; empty: none
    */
   (tenant: string, prefix: string, after: string, atMost: number) =>
     read<ListedLearner>(selectLearners, tenant, { prefix, after, atMost });

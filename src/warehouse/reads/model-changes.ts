@@ -4,7 +4,7 @@ import type { TenantRead } from './tenant-read.js';
 
 export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 'summary'> {
   readonly is_last: boolean;
-  /** Why the served probability and the forecast of shares were not published; empty if they were. */
+  /** Why the served probability and the forecast of shares were not published; empty: published. */
   readonly served_reason: string;
   readonly accuracy_reason: string;
   /** Published parts of the served probability. */
@@ -13,7 +13,7 @@ export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 's
 
 const skillsOf = (fields: string): string => `JSONExtract(report, 'skills', 'Array(Tuple(${fields}))')`;
 
-/** Extracts fields in ClickHouse, because reports are long. */
+/** Extracts fields in ClickHouse: reports are long. */
 const selectChanges = `
 SELECT
   change, version, based_on, action, published_at,
@@ -56,7 +56,7 @@ export const createModelChanges = (read: TenantRead) => ({
   changes: (tenant: string, before: number, atMost: number) =>
     read<StoredChange>(selectChanges, tenant, { before, atMost }),
 
-  /** By the bytes of their ids; null if no fit published the version. `reason`: why the fitted parameters were not published. */
+  /** By the bytes of their ids; null: no fit published the version. `reason`: why the fitted parameters were not published. */
   skills: async (tenant: string, version: number, after: string | null, atMost: number) => {
     const fits = await read(selectFit, tenant, { version });
     if (fits.length === 0) return null;

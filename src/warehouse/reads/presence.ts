@@ -1,10 +1,10 @@
-/** Finds out whether Redis came back empty or older than ClickHouse. */
+/** Finds out whether Redis is empty or older than ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { LastRow } from '../../contracts/outbox-ids.js';
 import { isUnknownDatabase, selectNumber, selectRows } from '../clickhouse/client.js';
 import { archivedThrough } from '../schema/rollups.js';
 
-/** Tables that are empty in a new deployment, the likeliest first. Every start writes keys and the deployment's own facts. */
+/** Empty in a new deployment, the likeliest first. Every start writes keys and the deployment's facts. */
 const places = [
   ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks', 'xapi_mappings'].map(
     (table) => [table, table] as const,
@@ -12,7 +12,7 @@ const places = [
   ['api_keys', 'api_keys WHERE revoked_at IS NOT NULL'] as const,
 ];
 
-/** Whether ClickHouse holds any state that a new deployment does not have. @throws if ClickHouse is unavailable */
+/** Whether ClickHouse has state that a new deployment has not. @throws Error if ClickHouse is unavailable */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
   for (const [table, rows] of places)
     if (await exists(client, table)) {
@@ -23,8 +23,8 @@ export async function holdsState(client: ClickHouseClient): Promise<boolean> {
 }
 
 /**
- * Reading a missing table would be an error, which costs more. Do not use system.tables: it hides tables that the account may
- * not see, and an emptied Redis would look new.
+ * Reading a missing table is an error, which costs more. Do not use system.tables: it hides tables from some accounts, and an
+ * emptied Redis would look new.
  */
 async function exists(client: ClickHouseClient, table: string): Promise<boolean> {
   try {
@@ -37,7 +37,7 @@ async function exists(client: ClickHouseClient, table: string): Promise<boolean>
 
 const youngerTimeoutMs = 5000;
 
-/** Stored answers that are newer than the last row of their partition's outbox: an older Redis does not know of them. */
+/** Stored answers that are newer than the last row of their partition's outbox, so unknown to an older Redis. */
 export async function countYounger(client: ClickHouseClient, last: readonly LastRow[]): Promise<number> {
   if (last.length === 0) return 0;
   const younger = last.map(
@@ -50,6 +50,6 @@ export async function countYounger(client: ClickHouseClient, last: readonly Last
   return selectNumber(client, query, { signal: AbortSignal.timeout(youngerTimeoutMs) });
 }
 
-/** The last archived month of arrival, as 202601; 0: none. */
+/** As 202601; 0: none. */
 export const archivedMonth = (client: ClickHouseClient, signal?: AbortSignal): Promise<number> =>
   selectNumber(client, `SELECT ${archivedThrough} AS month`, { signal });

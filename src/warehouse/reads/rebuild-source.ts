@@ -18,7 +18,7 @@ import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from
 import { createFactsHistory } from './facts-history.js';
 import { archivedMonth, holdsState } from './presence.js';
 
-/** Skills per query. Each query reads all answers of the tenant. */
+/** Each query reads all answers of the tenant. */
 const skillsTogether = 10_000;
 
 const selectSkills = (isFirst: boolean): string => {
@@ -56,7 +56,7 @@ const selectWebhooks = `SELECT tenant, webhook_id AS id, url, splitByChar(' ', e
 FROM webhooks FINAL WHERE url != '' ORDER BY tenant, webhook_id`;
 
 interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
-  /** Null: no parameters are set. */
+  /** Null: no parameters. */
   readonly pInit: number | null;
   readonly pLearn: number;
   readonly pGuess: number;
@@ -64,11 +64,11 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   readonly pForget: number;
 }
 
-/** About so many answers per query of items. */
+/** Answers per query of items, about. */
 const answersTogether = 5_000_000;
 
 /**
- * Counts a learner's first answer on an item per day. `expected` leaves out what was known of the item. The bounds on p keep its
+ * Counts a learner's first answer on an item per day. `expected` leaves out what was known of the item. The bounds of p keep its
  * log-odds finite.
  */
 const selectItems = `SELECT item_id AS itemId, toFloat64(count()) AS answers, toFloat64(sum(first.1)) AS right,
@@ -120,7 +120,7 @@ FROM attempts WHERE ${ofPartitions} AND ${countedRows} GROUP BY partition, tenan
 
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
-/** @param clickhouseUrl of the service's account @param maxItems of one tenant */
+/** @param maxItems of one tenant */
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
   const { deployment, keys, mappings } = createFactsHistory(client, clickhouseUrl);
   const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
@@ -128,7 +128,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   const count = (condition: string, params: object): Promise<number> =>
     selectNumber(client, `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`, { params });
 
-  /** @param query its parameters are the fields of the last row of the previous page */
+  /** @param query gets the fields of the previous page's last row as parameters */
   async function* pages<Row extends object>(
     size: number,
     query: (isFirst: boolean) => string,
@@ -164,7 +164,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
     /** Includes deleted goals, whose time is kept. */
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
-    /** Event ids of retracted answers that arrived at this Unix second or later. */
+    /** Retracted answers that arrived at this Unix second or later. */
     retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),
     catalogue: async (): Promise<CatalogueRecord[]> =>
       (await select<CatalogueRow>(selectCatalogue)).map(
@@ -176,7 +176,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     webhooks: () => select<WebhookRecord>(selectWebhooks),
     /** Newest first for each tenant. */
     modelChanges: () => select<ModelChange>(selectModelChanges),
-    /** The texts are empty if the version was not recorded. */
+    /** Empty texts: the version was not recorded. */
     modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
       const { tenant, version } = change;
       const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });
@@ -186,7 +186,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       const rows = await select<{ tenant: string; newest: number }>(selectNewestVersions);
       return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
     },
-    /** Above the limit, those with the most answers. */
+    /** Above the limit, the items with the most answers. */
     items: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
       const answers = await count('tenant = {tenant:String}', { tenant });
       const parts = Math.max(1, Math.ceil(answers / answersTogether));

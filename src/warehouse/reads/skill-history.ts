@@ -6,7 +6,7 @@ import type { SkillDay } from '../../domain/learner/velocity.js';
 import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
 import { archivedDays, isArchived, keptRows, unpacked } from '../schema/rollups.js';
 
-/** @returns null if too many reads of the tenant are running. @throws what the read throws */
+/** Null if too many reads of the tenant are running. @throws errors of the read */
 export type ReadGuard = <Result>(
   tenant: string,
   read: (signal: AbortSignal) => Promise<Result>,
@@ -25,7 +25,7 @@ export const createReadGuard =
 export interface StoredAttempt extends CountedAnswer {
   /** Unix milliseconds. */
   readonly occurredAt: number;
-  /** Number of the answer within the learner, all skills together. */
+  /** Within the learner, all skills together. */
   readonly learnerSeq: number;
   readonly questionDifficulty: number | null;
   readonly pCorrect: number;
@@ -36,14 +36,14 @@ export interface StoredAttempt extends CountedAnswer {
 
 export interface AttemptQuery extends LearnerPlace {
   readonly skillId: string;
-  /** Number of the learner's last answer that counts. */
+  /** Number of the last answer that counts. */
   readonly upTo: number;
   readonly atMost: number;
 }
 
 /**
- * `learner_seq` has no gaps, so its lead over a row's place is the number of missing rows. Of rows with the same number the last
- * one counts: the others belong to an erased history.
+ * `learner_seq` has no gaps: its difference from a row's place is the number of missing rows. Of rows with the same number the
+ * last one counts: others belong to an erased history.
  */
 const selectAttempts = `
 SELECT
@@ -78,19 +78,19 @@ const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Ro
 interface DaysQuery extends LearnerPlace {
   /** Null: all skills. */
   readonly skillId: string | null;
-  /** UTC days since 1970: where the window starts, and today. */
+  /** UTC days since 1970: start of the window, and today. */
   readonly from: number;
   readonly today: number;
 }
 
 const last = unpacked('max(r.last_answer)');
 
-/** A year of 270 skills on each day. */
+/** 270 skills on each day of a year. */
 const maxRows = 100_000;
 
 /**
- * One row per skill holds all days before the window, so that the result does not grow with the history. Answers that a fast
- * clock dated ahead count today.
+ * One row per skill for all days before the window, so that the result does not grow with the history. Answers dated ahead by a
+ * fast clock count today.
  */
 const selectDays = (skillId: string | null): string => `
 SELECT
@@ -107,18 +107,18 @@ LIMIT ${maxRows + 1}`;
 
 export type SkillHistory = ReturnType<typeof createSkillHistory>;
 
-/** Its functions return null if too many reads of the tenant are running, and throw if ClickHouse does not respond in time. */
+/** Null if too many reads of the tenant are running. @throws Error if ClickHouse does not respond in time */
 export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
-  /** The newest answers, oldest first; `stored`: number of stored answers on the skill; `archived`: of dropped ones. */
+  /** The newest answers, oldest first. `stored`, `archived`: number of stored and of dropped answers on the skill. */
   ofSkill: (params: AttemptQuery) =>
     guard(params.tenant, async (signal) => {
-      // One after the other: a turn is for one connection.
+      // In turn: the limit counts connections.
       const rows = await selectRows<Row>(client, selectAttempts, { params, signal });
       const archived = await selectNumber(client, countArchived, { params, signal });
       return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0, archived };
     }),
 
-  /** One row per skill and day of the window, and one per skill for all earlier days, dated the day before `from`. */
+  /** Days before `from` are one row per skill, dated the day before `from`. */
   days: ({ skillId, ...learner }: DaysQuery): Promise<SkillDay[] | null> =>
     guard(learner.tenant, async (signal) => {
       const params = skillId === null ? learner : { ...learner, skillId };

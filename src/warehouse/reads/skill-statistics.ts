@@ -1,4 +1,4 @@
-/** Statistics of a tenant's skills. The quoted questions are those of docs/analytics.md. */
+/** The quoted questions are those of docs/analytics.md. */
 import type {
   CohortWeek,
   CurveStep,
@@ -10,9 +10,8 @@ import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
 /**
- * "On which skills are learners slowest?", with accuracy and prediction. daily_skill lists the skills, because its key begins
- * with the skill.
- * @param skills condition on all of the tables @param speeds columns of the view
+ * "On which skills are learners slowest?", with accuracy and prediction. daily_skill lists the skills, because its key starts
+ * with them. @param skills condition on all tables @param speeds columns of the view
  */
 const selectSkills = (skills: string, speeds: string): string => `
 SELECT v.skill_id AS skill_id, v.learners AS learners, v.attempts AS answers, d.accuracy AS accuracy,
@@ -44,7 +43,7 @@ const mostSteps = 30;
 const fewestLearners = 5;
 
 /**
- * "Does practice of a skill help?", also of learners with fewer than ten answers. Leaves out learners whose first answers were
+ * "Does practice of a skill help?", also of learners with fewer than ten answers, without learners whose first answers were
  * dropped for their age.
  */
 const selectCurve = `
@@ -90,30 +89,30 @@ export type ItemPlace = Pick<SkillItem, 'accuracy' | 'item_id'>;
 const beforeAll: ItemPlace = { accuracy: -1, item_id: '' };
 
 export type SkillSums = Omit<SkillStatistics, 'learning_curve' | 'cohorts' | 'source_lag_seconds'>;
-/** Without the interval, which is computed later. */
+/** The interval is computed later. */
 type Measured<Told> = Omit<Told, 'low' | 'high' | 'beyond'>;
 
 export type SkillReads = ReturnType<typeof createSkillReads>;
 
 /** Shares of a step or an item are not rounded. */
 export const createSkillReads = (read: TenantRead) => ({
-  /** By the bytes of their ids. @param after null: from the first on */
+  /** By the bytes of their ids. @param after null: from the first */
   list: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>
     read(selectPage, tenant, { after: after ?? '', atMost }),
 
-  /** Null if no answer on the skill is stored. */
+  /** Null: no stored answer. */
   ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
     (await read<SkillSums>(selectSkill, tenant, { skillId }))[0] ?? null,
 
-  /** Up to the 30th step, or the last one that five learners reached. */
+  /** Up to step 30, or the last one of five learners. */
   learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 
-  /** @param since YYYY-MM-DD, a day of the first week @param cohorts limit; the youngest are returned */
+  /** @param since YYYY-MM-DD in the first week @param cohorts limit; the youngest are returned */
   cohorts: (tenant: string, skillId: string, since: string, cohorts: number): Promise<CohortWeek[]> =>
     read(selectCohorts, tenant, { skillId, since, cohorts }),
 
-  /** Items with ten answers or more, hardest first. @param after null: from the first on */
+  /** Items with ten answers or more, hardest first. @param after null: from the first */
   items: (tenant: string, skillId: string, after: ItemPlace | null, atMost: number) =>
     read<Measured<SkillItem>>(selectItems, tenant, { skillId, ...(after ?? beforeAll), atMost }),
 });

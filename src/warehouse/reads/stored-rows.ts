@@ -14,12 +14,12 @@ export interface SkillRange extends LearnerPlace {
   readonly skillId: string;
   /** Highest number. */
   readonly to: number;
-  /** Rows with a lower id belong to an erased history. */
+  /** Rows below belong to an erased history. */
   readonly below: OutboxId;
   readonly atMost: number;
 }
 
-/** Range of a learner's answers by number, bounds included. */
+/** By number, bounds included. */
 export interface AttemptRange extends LearnerPlace {
   readonly from: number;
   readonly to: number;
@@ -33,23 +33,23 @@ const pageRows = 500;
 
 const ofUser = 'tenant = {tenant:String} AND user_id = {userId:String}';
 
-/** Times in the form of an encoded row. */
+/** Times as in an encoded row. */
 const columns = rowColumns
   .map((name) =>
     name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
   )
   .join(', ');
 
-/** Of rows with the same number, which a Redis restored from an older copy assigned, the one that was counted last. */
+/** Of rows with the same number (a Redis restored from an older copy repeats numbers), the last one counts. */
 const selectAttempts = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
 WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
 /**
- * The same for one skill, newest first, without rows of an erased history. The first column is the number of the answer on the
- * skill; 0 (not known) if earlier answers are neither stored nor archived. `learner_seq` has no gaps, so its lead over the row's
- * place is the number of these.
+ * For one skill, newest first, without rows of an erased history. First column: number of the answer on the skill; 0: unknown,
+ * because earlier answers are neither stored nor archived. `learner_seq` has no gaps: its difference from the row's place is
+ * their number.
  */
 const selectOfSkill = `WITH (
   SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archivedDays}
@@ -79,25 +79,22 @@ ORDER BY ${of.exported?.orderBy ?? of.table.orderBy.slice(1, -1)} LIMIT {atMost:
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 
-/** @param limit of each read. Its functions throw if ClickHouse is unavailable or does not respond in time. */
+/** @param limit of each read. Its functions throw if ClickHouse does not respond in time. */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
 
-  /** The newest answers on a skill up to a number, newest first; `stored`: number of all answers on it. */
+  /** The newest answers on a skill, newest first. `stored`: number of all answers on it. */
   ofSkill: ({ below, ...range }: SkillRange) =>
     limit(range.tenant, async () => {
       const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
-      // One after the other: a turn is for one connection.
+      // In turn: the limit counts connections.
       const stored = await selectNumber(client, countOfSkill, { params, signal: callersTime() });
       const lines = await readText(client, selectOfSkill, params);
       return { rows: await mapInSlices(linesOf(lines), decodeNumberedRow), stored };
     }),
 
-  /**
-   * A learner's rows up to a number as lines, and the snapshot; null if no row was dropped for its age. Read rows first: they
-   * are dropped only after the snapshot is stored.
-   */
+  /** Rows as lines, and the snapshot; null: no row was dropped for its age. Reads rows first: a drop follows the snapshot. */
   history: (tenant: string, userId: string, to: number) =>
     limit(tenant, async () => {
       const stored = await readLines(client, {
@@ -119,7 +116,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
     return rows.map(({ userId }) => userId);
   },
 
-  /** Pages of the learner's rows in all tables but `attempts`. */
+  /** Pages of all tables but `attempts`. */
   besideAttempts: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {
     for (const one of learnerTables.filter(({ table }) => table !== attempts))
       for (let [skip, isLast] = [0, false]; !isLast; skip += pageRows) {
@@ -136,7 +133,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   },
 });
 
-/** Numbers rarely have gaps: reads the nearest rows first, and the whole range only if some are missing. */
+/** Numbers rarely have gaps: reads the nearest rows, and the whole range only if some are missing. */
 async function readAttempts(client: ClickHouseClient, range: AttemptRange): Promise<AttemptRow[]> {
   const { order, atMost, from, to } = range;
   const close =
@@ -154,7 +151,7 @@ const linesOf = (lines: string): string[] => lines.split('\n').slice(0, -1);
 
 export type NumberedRow = ReturnType<typeof decodeNumberedRow>;
 
-/** `number`: of the answer on its skill, from 1; null: not known. */
+/** `number`: of the answer on its skill, from 1; null: unknown. */
 function decodeNumberedRow(line: string) {
   const end = line.indexOf('\t');
   return { ...decodeAttemptRow(line.slice(end + 1)), number: Number(line.slice(0, end)) || null };

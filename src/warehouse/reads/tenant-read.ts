@@ -3,7 +3,7 @@ import type { Limiter } from '../../concurrency.js';
 import { orUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
-/** Limits of a read over all learners of a tenant: seconds and bytes. */
+/** Limits of one read. */
 const seconds = 5;
 const settings = {
   ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },
@@ -12,8 +12,8 @@ const settings = {
 } as const;
 
 /**
- * A read over all learners of a tenant; `{tenant:String}` is the tenant.
- * @throws ApiError UNAVAILABLE if too many reads are running, ClickHouse is unavailable, or the read exceeds its limits
+ * Reads over all learners of a tenant; `{tenant:String}` is the tenant.
+ * @throws ApiError UNAVAILABLE if ClickHouse is unavailable, or too many reads are running, or the read exceeds its limits
  */
 export type TenantRead = <Row>(query: string, tenant: string, params?: object) => Promise<Row[]>;
 

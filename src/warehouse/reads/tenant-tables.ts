@@ -1,16 +1,13 @@
-/** Reads a tenant's rows of a table or view for exports, in parts by key. */
+/** Exports a tenant's rows of a table or view, in parts by key. */
 import type { Readable } from 'node:stream';
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { selectRows } from '../clickhouse/client.js';
 
-/** Maximum rows of a part; `fewRows` for tables with large texts. */
+/** Rows of a part; `fewRows` for tables with large texts. */
 export const mostRows = 500_000;
 const fewRows = 10_000;
 
-/**
- * Tables and views for analysts, without the tables of partial sums (schema/rollups.ts): name, time column (-: none), and key
- * of a row within the tenant.
- */
+/** Tables and views for analysts, without partial sums (schema/rollups.ts): name, time column (-: none), key of a row. */
 export const tenantTables = `
   attempts | received_at | user_id String, learner_seq UInt32
   archived_learner_skill FINAL | day | user_id String, skill_id String, day Date, month UInt32
@@ -47,7 +44,7 @@ function columnOf(text: string) {
 
 export type TenantTable = (typeof tenantTables)[number];
 
-/** With its default of 65,409 rows, the embedded engine takes three to five times the CPU to stream. */
+/** With its default of 65,409 rows, the embedded engine takes three to five times the CPU. */
 const blockRows = 4096;
 
 /** The embedded engine builds a Parquet file in memory, which max_result_bytes limits. */
@@ -65,22 +62,21 @@ export type ExportFormat = keyof typeof exportFormats;
 export interface TenantRows {
   readonly table: TenantTable;
   readonly tenant: string;
-  /** RFC 3339; null: from the first row on. */
+  /** RFC 3339; null: from the first row. */
   readonly since: string | null;
-  /** Rows of this time and later are left out. */
+  /** RFC 3339, excluded. */
   readonly before: string;
 }
 
-/** Values of the key as text. */
 type RowKey = readonly string[];
 
-/** Rows behind `after`, up to and with `last`; null: from the first, to the last one. */
+/** Excludes `after`, includes `last`; null: no bound. */
 export interface KeyRange {
   readonly after: RowKey | null;
   readonly last: RowKey | null;
 }
 
-/** Repeats the first column alone, so that the index finds the place. */
+/** Repeats the first column, for the index. */
 function compare({ key }: TenantTable, sign: '>' | '<=', end: string): string {
   const values = key.map(({ type }, i) => `{${end}${i}:${type}}`);
   const names = key.map(({ name }) => name);
@@ -90,7 +86,6 @@ function compare({ key }: TenantTable, sign: '>' | '<=', end: string): string {
 const valuesOf = (end: string, key: RowKey | null): object =>
   Object.fromEntries((key ?? []).map((value, i) => [`${end}${i}`, value]));
 
-/** From the table's name on to the end of the condition. */
 function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): string {
   const moment = (name: string): string => `parseDateTime64BestEffort({${name}:String}, 3, 'UTC')`;
   const conditions = [
@@ -103,12 +98,11 @@ function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): stri
   return `FROM ${table.from} WHERE ${conditions.join(' AND ')}`;
 }
 
-/** Views over sums in this order are not computed as a whole. */
+/** Otherwise views over sums are computed as a whole. */
 const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type TenantReader = ReturnType<typeof createTenantReader>;
 
-/** @throws Error of the client */
 export function createTenantReader(client: ClickHouseClient, rows: TenantRows, signal: AbortSignal) {
   const { key } = rows.table;
   const names = key.map((column) => column.name);
@@ -129,8 +123,8 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
 
   return {
     /**
-     * The last key of a part; null: the part has all remaining rows. A part ends with a whole learner (or other first column):
-     * after a retraction, later answers move up within their part.
+     * Last key of a part; null: all remaining rows. A part ends with a whole learner (or other first column): after a retraction,
+     * later answers move up within their part.
      */
     lastKey: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
       const rest = { after, last: null };

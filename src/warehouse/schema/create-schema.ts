@@ -1,4 +1,3 @@
-/** Creates the tables and views in their present form, and rejects a database that another schema version created. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../lifecycle.js';
 import { callersTime, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
@@ -20,7 +19,7 @@ import * as views from './views.js';
 /** Increase it with every change of a table or view. */
 const schemaVersion = 10;
 
-/** Two processes may record the same version, so readers take the highest. */
+/** Two processes may record the same version: readers take the highest. */
 const schemaMigrations = defineTable(
   'schema_migrations -- Version of the schema in this database',
   `
@@ -51,7 +50,7 @@ const viewGroups: readonly (readonly View[])[] = [
   [views.forecastCoverage],
 ];
 
-/** Groups of statements. Each group needs the ones before it; every statement can be repeated, also concurrently. */
+/** Each group needs the groups before it. Every statement can be repeated, also concurrently. */
 export const schemaStatements = (cluster: Cluster): string[][] => [
   otherTables.flatMap((table) => createTables(table, cluster)),
   createTables(tables.attempts, cluster),
@@ -61,17 +60,14 @@ export const schemaStatements = (cluster: Cluster): string[][] => [
   ),
 ];
 
-/** Between the stored tables: a block reaches the rollups of the server that receives it. */
+/** Between stored tables: a block reaches the rollups of the server that receives it. */
 const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
   `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} ` +
   `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
 
 /**
- * Creates the schema in an empty database and records its version. Does nothing if the version is recorded.
- *
- * @returns whether the schema was created now
- * @throws StartError for a database of another schema version, or if its tables are those of one server and a cluster is
- *   set, or the reverse
+ * Creates the schema in an empty database, unless its version is recorded. @returns whether it was created
+ * @throws StartError for another schema version, or a mismatch of CLICKHOUSE_CLUSTER and the tables
  */
 export async function createSchema(client: ClickHouseClient, cluster: Cluster = null): Promise<boolean> {
   const run = (query: string) => runStatement(client, query);
@@ -89,7 +85,6 @@ export async function createSchema(client: ClickHouseClient, cluster: Cluster = 
   return true;
 }
 
-/** Versions of the server and of the schema in it. */
 export async function warehouseVersions(client: ClickHouseClient) {
   const query = 'SELECT version() AS server, max(version) AS schema FROM schema_migrations';
   const [found] = await selectRows<{ server: string; schema: number }>(client, query, {

@@ -1,23 +1,22 @@
 /**
- * Every table with rows of learners: exports send them, and erasures delete them. A test finds tables that are missing here.
- * `daily_skill` names no learner; its number of learners is a sketch.
+ * All tables with rows of learners: exports send them, and erasures delete them. A test finds missing tables. `daily_skill` names
+ * no learner; its number of learners is a sketch.
  */
 import type { Table } from '../clickhouse/ddl.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums } from './rollups.js';
 import { attempts, goalChanges, learnerSnapshots, servedForecasts, takenBack } from './tables.js';
 
 /**
- * SQL with parameters for the end of a history: after an erasure, a learner may have begun a new one. Only `ofLearner` names the
+ * SQL with parameters for the end of a history: a learner may start a new one after an erasure. Only `ofLearner` names the
  * learner, so that `ofEach` (correction-warehouse.ts) can turn the SQL into one for many.
  */
 export interface LearnerTable {
   readonly table: Table;
   readonly rowType: string;
-  /** Condition on rows of the ended history. */
   readonly ended: string;
-  /** For sums: selects `tenant`, `user_id` and `n`; the sum of n is `times` the number of answers. Default: count rows. */
+  /** For sums: selects `tenant`, `user_id` and `n`, whose sum is `times` the number of answers. Default: count rows. */
   readonly endedSums?: { readonly query: string; readonly times: number };
-  /** For sums: the view that an export sends, and the key of a learner's row there. */
+  /** For sums: view for exports, and the key of a learner's row. */
   readonly exported?: { readonly from: string; readonly orderBy: string };
 }
 
@@ -33,7 +32,7 @@ const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64},
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
 const { table: sums, levels } = learnerSums;
-/** Sums mix both histories: the old one has what the new one's answers do not explain. */
+/** Sums mix both histories: the remainder after the new one's answers belongs to the old one. */
 const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sums.name} AS r WHERE ${ofLearner}
     UNION ALL SELECT tenant, user_id, toInt64(-${levels.length}) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
     UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archivedDays}
@@ -57,6 +56,6 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
 ];
 
-/** Source of an export, with duplicates and partial sums merged. */
+/** Merges duplicates and partial sums. */
 export const exportedFrom = ({ table, exported }: LearnerTable): string =>
   exported?.from ?? `${table.name} ${table.engine === 'MergeTree' ? '' : 'FINAL'}`;

@@ -1,29 +1,27 @@
-/** A table of sums that a materialized view maintains, and the SQL for its rows. */
+/** Sums that a materialized view maintains. */
 import type { Column, Table, View } from '../clickhouse/ddl.js';
 
 export type Expressions = Readonly<Record<string, string>>;
-/** Sums that only rows of one level have, by the value of grouping(day) there. */
+/** By the value of grouping(day) in rows of the only level that has the sum. */
 export type PartialSums = Readonly<Record<string, 0 | 1>>;
 
-/** Rows of a rollup that count every answer once. */
+/** Rows that count every answer once. */
 export interface Level {
-  /** Keys that name a row. */
   set: readonly string[];
-  /** Condition on the rollup's rows. */
   where: string;
-  /** View for analysts: finished figures, one row per key. */
+  /** Finished figures for analysts, one row per key. */
   view: View;
 }
 
 export interface Rollup {
   table: Table;
-  /** Columns that name a row, as expressions over `attempts`. */
+  /** Expressions over `attempts`. */
   keys: Expressions;
-  /** The other columns, as aggregates over `attempts`. */
+  /** Aggregates over `attempts`. */
   sums: Expressions;
   levels: readonly Level[];
   partial: PartialSums;
-  /** Keys of the rows that are compared and repaired together. */
+  /** Keys of rows that are compared and repaired together. */
   unit: Expressions;
 }
 
@@ -52,10 +50,7 @@ export function groupBy(
   return `GROUP BY ${sets.length === 1 ? sets : `GROUPING SETS (${sets.join(', ')})`}`;
 }
 
-/**
- * @param where a condition over `attempts`; all rows without it
- * @param from `attempts`, or the table that holds its rows here
- */
+/** @param where condition over `attempts` @param from table with its rows */
 export function selectRollup(
   { keys, sums, levels, partial = {} }: Summed,
   where?: string,
@@ -77,7 +72,7 @@ export type Summed = Pick<Rollup, 'keys' | 'sums'> & {
   readonly partial?: PartialSums;
 };
 
-/** A sum, or the default of its type in rows of the other level. */
+/** Rows of the other level get the default of the type. */
 export const whereAsked = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
   grouping === undefined
     ? sum

@@ -1,9 +1,8 @@
 /**
- * Sums of answers that materialized views maintain, and the archive of answers whose rows were dropped for their age (ADR 24).
- *
- * Each row of a rollup sums answers of one Redis partition, so that its drain can recompute it without a concurrent writer.
- * Rollups keep the sums of dropped rows; a repair adds them from the archive. One row in `archived_months`, written after the
- * month's sums and before its rows are dropped, activates the sums: readers count each answer once at any time.
+ * Sums of answers, and the archive of answers whose rows were dropped for their age (ADR 24). Each row of a rollup sums answers
+ * of one Redis partition, so that its drain can recompute it without a concurrent writer. Rollups keep the sums of dropped rows;
+ * a repair adds them from the archive. One row in `archived_months`, written between the month's sums and the drop, activates the
+ * sums: readers always count each answer once.
  */
 import { type Column, columnsOf, defineTable, quote, rememberingTokens } from '../clickhouse/ddl.js';
 import {
@@ -27,7 +26,7 @@ const summed = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sum, ${column.type})`,
 });
-/** Of one learner, in half the bytes: sums to seven digits. There can be nearly as many rows as answers. */
+/** Sums of one learner, in half the bytes: seven digits. There can be nearly as many rows as answers. */
 const narrow = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sumWithOverflow, ${column.type.replace('64', '32')})`,
@@ -56,7 +55,7 @@ const answerSums = columnsOf(`
 const masterySum = columnsOf('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
 const without = (...names: string[]) => answerSums.filter(({ name }) => !names.includes(name));
 
-/** Time, number and mastery of an answer as one number: the engine compares tuples far more slowly. */
+/** Time, number and mastery as one number: the engine compares tuples far more slowly. */
 const packed = (at: string, seq: string, mastery: string): string =>
   `bitShiftLeft(toUInt128(toUnixTimestamp(${at})), 64) + bitShiftLeft(toUInt128(${seq}), 32) + reinterpretAsUInt32(toFloat32(${mastery}))`;
 export const unpacked = (answer: string) => ({
@@ -88,7 +87,6 @@ const { mastery: lastMastery, at: lastAnswerAt } = unpacked('last_answer');
 const isKind = (kind: string): string => `kind = '${kind}'`;
 const kinds = "Enum8('day', 'total')";
 const kindOf = (day: string): string => `CAST(1 + grouping(${day}), ${quote(kinds)})`;
-/** Sums that only rows of one kind have. */
 const partialSums: PartialSums = {
   squared_error: 0,
   plateau_attempts: 0,
@@ -115,7 +113,7 @@ FROM learner_sums FINAL WHERE ${isKind('day')}`,
   },
 };
 
-/** Without it, each query would sum over days in as many groups as there are learners and skills. */
+/** Otherwise each query would sum over days in as many groups as there are learners and skills. */
 const skillTotal: Level = {
   set: ['tenant', 'user_id', 'skill_id'],
   where: isKind('total'),
@@ -154,11 +152,11 @@ export const learnerSums = rollupOf(
     ],
     {
       engine: layout.engine,
-      // Weeks first: FINAL passes on parts that do not overlap, in a third of the time. Small granules keep reads of a learner
-      // fast, which take one granule a week.
+      // Weeks first: FINAL passes over parts that do not overlap, in a third of the time. A read of a learner takes one granule a
+      // week, so small granules are faster.
       orderBy: '(tenant, kind, toMonday(day), user_id, skill_id, day)',
-      // FINAL reads one merged part in half the time or less. The engine alone merges only parts of similar sizes; this merges
-      // all parts after four hours.
+      // FINAL reads one merged part in half the time or less. By itself the engine merges only parts of similar sizes; this
+      // merges all parts after four hours.
       settings: `${rememberingTokens}, index_granularity = 2048, min_age_to_force_merge_seconds = 14400`,
     },
   ),
@@ -179,7 +177,7 @@ export const skillDays = rollupOf(
         'learners AggregateFunction(uniq, String) = uniqState(user_id) -- State of the number of learners',
       ),
     ],
-    // For repaired rows; other rows stay on the shard of their answers.
+    // Only for repaired rows: others stay on the shard of their answers.
     { ...layout, orderBy: '(tenant, skill_id, day, partition_id)', shardBy: 'partition_id' },
   ),
   [
@@ -227,7 +225,6 @@ export const archivedLearnerSkill = defineTable(
   },
 );
 
-/** For the INSERT that fills it from `attempts`. */
 export const archivedRollup: Summed = {
   keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSums.keys },
   levels: [{ set: ['month', 'partition_id', ...skillDay.set] }],
@@ -245,15 +242,15 @@ export const archivedMonths = defineTable(
   { engine: 'MergeTree', orderBy: 'month', shardBy: 'month' },
 );
 
-/** Scalar: the last archived month as 202601; 0: none. */
+/** Last archived month as 202601; 0: none. */
 export const archivedThrough = '(SELECT max(month) FROM archived_months)';
-/** Condition on `attempts`: rows of months that are not archived. */
+/** Condition on `attempts`: months that are not archived. */
 export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
-/** Readers name the columns of the archive by `a`. */
+/** `a` names the columns of the archive. */
 export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
 export const isArchived = `a.month <= ${archivedThrough}`;
 
-/** Sums of the archive that are not `sum` of its column of the same name. */
+/** Sums that are not `sum` of the archive's column. */
 const archiveAggregates: Expressions = {
   last_answer: `max(${packed('a.last_answer.1', 'a.last_answer.2', 'a.last_answer.3')})`,
   kind: kindOf('a.day'),
@@ -262,7 +259,7 @@ const archiveAggregates: Expressions = {
   learners: 'uniqState(a.user_id)',
 };
 
-/** The archive as rows of the rollup. @param where condition on `a` */
+/** @param where condition on `a` */
 export function selectArchived({ keys, sums, levels, partial }: Rollup, where: string): string {
   const columns = [
     ...Object.keys(keys).map((name) => `a.${name} AS ${name}`),

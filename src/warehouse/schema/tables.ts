@@ -1,17 +1,14 @@
-/**
- * Tables that the service inserts into. Rows that may be inserted again have a natural key: merges keep the last row of a key, and
- * readers select one until then.
- */
+/** Rows that may be inserted again have a natural key: merges keep the last row of a key, and readers select one until then. */
 import { columnsOf, defineTable, rememberingTokens } from '../clickhouse/ddl.js';
 
 const engine = 'ReplacingMergeTree';
 
-/** Condition: the row is among the accepted answers of its partition (ADR 23). */
+/** Accepted answers of a partition (ADR 23). */
 export const countedRows = 'learner_version > 0';
 
 /**
- * Partitioned by month of arrival, which only this service sets. Callers choose occurred_at and could spread one block over more
- * than the engine's 100 partitions.
+ * By month of arrival, which only this service sets. Callers choose occurred_at and could spread a block over more than the
+ * engine's 100 partitions.
  */
 export const attempts = defineTable(
   'attempts -- One row for every counted answer, never twice',
@@ -121,7 +118,7 @@ export const skillChanges = defineTable(
   { engine, orderBy: '(tenant, skill_id, updated_at, revision)', shardBy: 'cityHash64(tenant, skill_id)' },
 );
 
-/** Levels of the intervals of the expected share, in per cent. */
+/** Intervals of the expected share, in per cent. */
 export const levels = [50, 80, 95] as const;
 
 const scores = (name: string, when: string): string => `
@@ -138,7 +135,7 @@ const reach = (side: 'below' | 'above', level: number): string => `
       -- How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of
       -- sqrt(share_sd squared + 1 / (4 * answers))`;
 
-/** Partitioned by month, so that queries skip and retention drops whole months. */
+/** By month: queries skip and retention drops whole months. */
 export const servedForecasts = defineTable(
   'served_forecasts -- One row for every forecast that was served; read it through the view forecasts',
   `
@@ -222,7 +219,7 @@ export const apiKeys = defineTable(
   { engine, orderBy: '(tenant, key_id, updated_at)', shardBy: 'cityHash64(tenant)' },
 );
 
-/** The last row of an endpoint replaces earlier ones; read with FINAL. */
+/** The last row of an endpoint counts; read with FINAL. */
 export const webhooks = defineTable(
   'webhooks -- Endpoints of webhooks without their secrets; a rebuild needs them',
   `
@@ -238,7 +235,7 @@ export const webhooks = defineTable(
   { engine: `${engine}(updated_at)`, orderBy: '(tenant, webhook_id)', shardBy: 'cityHash64(tenant)' },
 );
 
-/** The last row of a tenant replaces earlier ones: a row may have 1 MiB. */
+/** The last row of a tenant counts: a row may have 1 MiB. */
 export const xapiMappings = defineTable(
   'xapi_mappings -- How statements become answers; a rebuild needs the last row of a tenant',
   `
@@ -293,7 +290,7 @@ export const skillParameters = defineTable(
   { ...ofModels, orderBy: '(tenant, version, skill_id)' },
 );
 
-/** A learner's last snapshot replaces those before; until parts are merged, only FINAL says which it is. */
+/** The last snapshot of a learner counts; read with FINAL. */
 export const learnerSnapshots = defineTable(
   'learner_snapshots -- State of a learner after the last of the answers that are no longer in attempts; read it with FINAL',
   `

@@ -1,19 +1,18 @@
 /**
- * Views for analysts beside those of the rollups: what is in force of the journal's facts, how fast learners learn, and how
- * often the intervals of forecasts held. They read the daily sums alone, to stay quick however many answers there are.
- * Numbers of the models are written out: a released view is never edited.
+ * Views for analysts: current facts of the journal, speed of learning, and coverage of forecast intervals. They read daily sums,
+ * to stay fast with any number of answers. They repeat numbers of the models: a released view is never edited.
  */
 import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
 import { skillSums, sumEach, unpacked } from './rollups.js';
 import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './tables.js';
 
-/** Columns of a table as a view shows them; all of them where none is named. */
+/** @param names empty: all columns */
 const shownColumns = ({ columns }: Table, ...names: string[]): Column[] =>
   columns
     .filter((column) => names.length === 0 || names.includes(column.name))
     .map(({ codec: _, ...column }) => column);
 
-/** A row that was inserted twice is the same twice, and a goal's time grows with every change. */
+/** A repeated row is equal, and a goal's time grows with every change. */
 export const goals: View = {
   name: 'goals',
   comment: 'The goal in force of every learner who has one',
@@ -50,10 +49,10 @@ export const forecasts: View = {
 SETTINGS do_not_merge_across_partitions_select_final = 1`,
 };
 
-/** Share of correct answers, corrected for guessing with a chance of 0.2. */
+/** The chance of guessing is 0.2. */
 const correctForGuessing = (share: string): string => `greatest(0, ((${share}) - 0.2) / 0.8)`;
 
-/** Norms of a skill. Prior: 20 answers with 75 % correct, ln 75 s = 4.317488 and a standard deviation of 0.6. */
+/** Prior: 20 answers with 75 % correct, ln 75 s = 4.317488, standard deviation 0.6. */
 const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
     ${correctForGuessing('(20 * 0.75 + sum(r.timed_correct)) / weight')} AS known,
     (20 * 4.317488 + sum(r.log_seconds)) / weight AS log_mean,
@@ -61,9 +60,8 @@ const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
   FROM daily_skill AS r GROUP BY tenant, skill_id`;
 
 /**
- * The index of src/domain/tracing/pace.ts, computed from sums: includes rapid answers, and limits the mean of ln seconds instead of
- * each answer's. NULL below three times.
- * @param of alias of the sums
+ * The index of src/domain/tracing/pace.ts from sums: includes rapid answers, and limits the mean of ln seconds instead of each
+ * answer's. NULL below three times. @param of alias of the sums
  */
 const efficiency = (of: string): string => {
   const known = correctForGuessing(`${of}.timed_correct / ${of}.timed_attempts`);
@@ -128,7 +126,7 @@ const quartiles = (name: string, type: string, what: string): string => `
 const efficiencyMeaning =
   'accuracy and time against the norms of the skill, 0 to 100, 50: usual for the skill; three times needed';
 
-/** @param isNull condition: no learner has the figure */
+/** @param isNull no learner has the figure */
 const selectQuartiles = (name: string, isNull?: string): string =>
   ['q1', 'median', 'q3']
     .map((quartile, i) => [`${name}[${i + 1}]`, `${name}_${quartile}`] as const)
@@ -181,7 +179,6 @@ const perLevel = (column: string) =>
     columnsOf(column.replaceAll('LEVEL', `${level}`).replaceAll('SHARE', `${level / 100}`)),
   );
 const served = (...names: string[]) => shownColumns(servedForecasts, ...names);
-/** Columns of a served forecast that are needed for its score. */
 const madeColumns = [
   'made_at',
   'learner_seq',
@@ -191,8 +188,8 @@ const madeColumns = [
 ];
 
 /**
- * The last forecast of each learner, UTC day and horizon, so that repeated requests count once. Answers of the forecast's own day
- * do not count: the rollups do not show which came before it.
+ * The last forecast of each learner, UTC day and horizon: repeated requests count once. Answers of the forecast's own day do not
+ * count: the rollups do not show which came before it.
  */
 const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_days,
     argMax((${madeColumns.map((name) => `f.${name}`).join(', ')}), f.made_at) AS last
@@ -201,9 +198,9 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
   GROUP BY tenant, user_id, made_day, forecast_days`;
 
 /**
- * All days with answers of a learner in one row: only a join by learner passes a condition on tenant or learner to the keys of both
- * tables (EXPLAIN indexes = 1). A day is one number: the day from bit 48, its answers from bit 24, its correct ones below. Arrays
- * of tuples took a quarter more time or more, and up to twice the memory.
+ * All days of a learner in one row: only a join by learner passes a condition on tenant or learner to the keys of both tables
+ * (EXPLAIN indexes = 1). A day is one number: day from bit 48, answers from bit 24, correct ones below. Arrays of tuples took a
+ * quarter more time, and up to twice the memory.
  */
 const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48) + counts) AS days
   FROM (
@@ -212,7 +209,7 @@ const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48)
     GROUP BY tenant, user_id, day
   ) GROUP BY tenant, user_id`;
 
-/** A learner has fewer than 2^24 answers in 365 days, so the sums do not overflow their bits. */
+/** A learner has fewer than 2^24 answers in 365 days, so the sums do not overflow. */
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
     arraySum(d -> if(bitShiftRight(d, 48) - toUInt16(made_day) BETWEEN 1 AND forecast_days, bitAnd(d, 0xFFFFFFFFFFFF), 0), days)
       AS inside,
@@ -220,7 +217,7 @@ const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
   FROM (${due}) AS f JOIN (${days}) AS d USING (tenant, user_id)
   WHERE answers >= ${fewestAnswers}`;
 
-/** End of an interval, converted back from asin(sqrt(share)), which ranges from 0 to pi / 2. */
+/** Converts the end of an interval back from asin(sqrt(share)), which ranges from 0 to pi / 2. */
 const end = (distance: string): string =>
   `pow(sin(greatest(0, least(pi() / 2, asin(sqrt(expected_share)) ${distance} * spread))), 2)`;
 
