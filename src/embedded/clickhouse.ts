@@ -10,23 +10,23 @@ import type { Logger } from '../telemetry.js';
 import { hasCode } from './private-file.js';
 import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
-/** It died, or was killed to end an analyst's query. */
+/** `analyst_query`: killed to end an analyst's query. */
 export type ClickhouseEnd = 'died' | 'analyst_query';
 
 export type ClickhouseOptions = ServerOptions & {
-  /** Password of the account `skilltrace`, which may write. */
+  /** Of the account `skilltrace`, which may write. */
   password: string;
-  /** Password of the account `analyst`, which may only read. */
+  /** Of the account `analyst`, which may only read. */
   analystPassword: string;
-  /** 0 for normal priority. */
+  /** 0: normal priority. */
   niceness?: number;
-  /** Tables that the analyst may read, in the form of GRANT; default: the service's tables for analysts. */
+  /** Tables that the analyst may read, as in GRANT; default: the service's tables for analysts. */
   readable?: readonly string[];
   analystLimits?: AnalystLimits | undefined;
   onEnd?: (reason: ClickhouseEnd) => void;
 };
 
-/** Accounts of the HTTP server: the engine has no users. */
+/** Checked by the HTTP server: the engine has no users. */
 export interface Account {
   readonly name: string;
   readonly password: string;
@@ -37,7 +37,7 @@ export interface Account {
 export interface Overrun {
   /** Equal for statements that differ only in strings, numbers, blanks and comments. */
   readonly shape: string;
-  /** Its beginning without strings, which may name learners. */
+  /** Start of the statement, without strings, which may name learners. */
   readonly query: string;
   readonly at: number;
 }
@@ -52,7 +52,7 @@ export interface StartOptions {
   readonly overruns: readonly Overrun[];
 }
 
-/** Messages of the child: it serves, or it must be restarted to end a query. */
+/** The child serves, or the parent must kill it to end a query. */
 export type ChildMessage = { readonly port: number } | { readonly overrun: Overrun };
 
 const database = 'skilltrace';
@@ -62,14 +62,14 @@ const defaultNiceness = 5;
 const readyMs = 120_000;
 
 /**
- * Starts ClickHouse's engine behind its HTTP interface on loopback and keeps it running, in its own process group. The child
- * exits when its IPC channel closes, so it never outlives this process.
+ * Runs ClickHouse's engine behind its HTTP interface on loopback, in its own process group. The child exits when its IPC channel
+ * closes, so it never outlives this process.
  */
 export function startClickhouse(
   options: ClickhouseOptions,
 ): Supervised & { clickhouseUrl: string; analystUrl: string } {
   const { port, password, analystPassword, niceness = defaultNiceness, logger } = options;
-  /** The next child must reject these statements, too. */
+  /** The next child must reject these statements. */
   const overruns: Overrun[] = [];
   let isOverrun = false;
   const noteOverrun = (overrun: Overrun): void => {
@@ -91,7 +91,7 @@ export function startClickhouse(
     ready: (child, signal) =>
       untilListening(child, signal, (overrun) => {
         noteOverrun(overrun);
-        // Kill it here: the child itself could end before its message arrives.
+        // Kill it here: the child could end before its message arrives.
         child.kill('SIGKILL');
       }),
     whyEnded() {
@@ -129,18 +129,18 @@ function spawnChild(
     readable: readable ?? analystTables.map((table) => `${database}.${table}`),
     analystLimits: options.analystLimits ?? defaultAnalystLimits,
   };
-  // The exit of a dead child is reported elsewhere.
+  // `ready` reports the exit of a dead child.
   child.send(settings, () => undefined);
   if (child.stderr !== null)
     createInterface({ input: child.stderr }).on('line', (line) => {
-      // The child logs JSON lines; other lines are messages of the engine.
+      // The child logs JSON lines; other lines are the engine's.
       const isHarmless = line.trim() === '' || /"level":[123]0\b/.test(line);
       logger[isHarmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
     });
   return child;
 }
 
-/** Without root, Linux allows one change per 100 ms for all processes together (sched/autogroup.c). */
+/** Without root, Linux allows one change per 100 ms for all processes (sched/autogroup.c). */
 const autogroupMs = 110;
 const maxAutogroupTries = 10;
 

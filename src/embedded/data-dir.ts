@@ -1,4 +1,3 @@
-/** The data folder: its lock, secrets, server addresses and development key. */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -22,7 +21,7 @@ const storedSecrets = Type.Object({ redis: secret, clickhouse: secret, analyst: 
 const processIdentity = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
 const storedServers = Type.Record(Type.String(), processIdentity);
 
-/** Addresses of the servers; `analystUrl` is null for an external ClickHouse. */
+/** `analystUrl`: null for an external ClickHouse. */
 export type Endpoints = {
   redisUrl: string;
   clickhouseUrl: string;
@@ -32,13 +31,13 @@ export type Endpoints = {
 
 export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
-/** Servers of a dead instance end by themselves within 5 s. */
+/** Servers of a dead instance end within 5 s. */
 const predecessorMs = 10_000;
 const pollMs = 50;
 
 /**
- * Creates and locks the folder, and waits until the servers of a dead instance have ended.
- * @throws StartError if another instance, or a server of a dead one, still uses the folder
+ * Creates and locks the folder, and waits for servers of a dead instance.
+ * @throws StartError if another instance, or a server of a dead one, uses the folder
  */
 export async function openDataDir(path: string, waitMs = predecessorMs) {
   makeFolder(path);
@@ -48,15 +47,15 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
     await waitForServers(path, waitMs);
     return {
       path,
-      /** Passwords of the embedded servers, created at the first start. */
+      /** Created at the first start. */
       secrets: readSecrets(path),
-      /** Stores a server's process, so that the next start can wait for its end. */
+      /** Lets the next start wait for the end of a server. */
       recordServer(name: string, pid: number): void {
         const identity = identify(pid);
         if (identity !== null) servers.set(name, identity);
         writePrivate(serversFile(path), Object.fromEntries(servers));
       },
-      /** Publishes the servers' addresses in endpoints.json, mode 600. */
+      /** Mode 600. */
       writeEndpoints: ({ redisUrl, clickhouseUrl, clickhouseCluster, analystUrl }: Endpoints): void =>
         writePrivate(endpointsFile(path), {
           redis_url: redisUrl,

@@ -7,7 +7,6 @@ const lastPort = 29_999;
 const maxTries = 50;
 const maxStarts = 3;
 
-/** A free loopback port. */
 export async function freePort(): Promise<number> {
   for (let i = 0; i < maxTries; i++) {
     const port = randomInt(firstPort, lastPort + 1);
@@ -28,7 +27,7 @@ export async function startOnFreePort<Server>(start: (port: number) => Promise<S
   }
 }
 
-/** On 127.0.0.1, now. */
+/** On 127.0.0.1. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -8,7 +8,7 @@ const oldest = [6, 2] as const;
 const maxOutputLines = 5;
 
 const apt = 'apt-get -y -o DPkg::Lock::Timeout=120';
-/** The commands of `install` are run in turn until one works. */
+/** `install`: commands to try until one works. */
 const recipes = [
   {
     tool: 'apt-get',
@@ -27,9 +27,8 @@ const recipes = [
 ];
 
 /**
- * Ensures a usable `redis-server` on PATH. Installs it if no password is needed, which may take a minute.
- * @param say called before an installation @param signal ends an installation
- * @throws StartError with the command to type
+ * Installs `redis-server` if it is missing and no password is needed, which may take a minute.
+ * @param say called before an installation @param signal ends an installation @throws StartError with the command to type
  */
 export async function ensureRedisServer(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
   const found = await versionOnPath();
@@ -44,7 +43,7 @@ export async function ensureRedisServer(say: (line: string) => void, signal?: Ab
   }
 }
 
-/** Version of redis-server (or Valkey) on PATH, or null. */
+/** Also of Valkey; null: not on PATH. */
 async function versionOnPath(): Promise<string | null> {
   try {
     const { output } = await run(['redis-server', '--version']);
@@ -65,7 +64,7 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
     throw new StartError(`redis-server is not installed; type: ${advice}`);
   say(`redis-server is missing: installing it with ${tool}`);
   const quietly = [...(isAllowed ? [] : ['sudo', '-n']), 'env', 'DEBIAN_FRONTEND=noninteractive'];
-  // The installation may work after a failed update, for instance of one list.
+  // The installation may work after a failed update, for example of one list.
   for (const command of prepare) await run([...quietly, ...command.split(' ')], signal);
   let last = { code: 1, output: '' };
   for (const command of recipe.install) {
@@ -87,7 +86,7 @@ function run([command = '', ...args]: string[], signal?: AbortSignal) {
       output = (output + chunk.toString()).slice(-10_000);
     };
     child.once('error', reject);
-    // Without file descriptors there are no streams.
+    // Null without file descriptors.
     child.stdout?.on('data', keep);
     child.stderr?.on('data', keep);
     child.once('close', (code) => resolve({ code: code ?? 1, output }));

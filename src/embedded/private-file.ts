@@ -8,7 +8,7 @@ export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
 
 /**
  * Makes missing folders with mode 700. Do not use Node's recursive mkdir: below /proc it retries ENOENT without end.
- * @throws StartError if the folder cannot be made, or is no folder
+ * @throws StartError
  */
 export function makeFolder(path: string): void {
   const missing: string[] = [];
@@ -49,7 +49,7 @@ export function writePrivate(file: string, content: unknown): void {
   }
 }
 
-/** Null if there is no file. @throws StartError if it is unreadable */
+/** Null: no file. @throws StartError if it cannot be read */
 export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));

@@ -3,12 +3,12 @@ import { hasCode } from './private-file.js';
 
 const probeMs = 2_000;
 
-/** Why a server does not respond. `refused`: no process listens, so the server is not just suspended. */
+/** `refused`: no process listens, so the server is not just suspended. */
 export type Silence = { reason: string; refused: boolean };
 
 /**
  * @param url one URL, or comma-separated nodes of a cluster, of which one must respond
- * @returns null if it replies to PING, else why not (`LOADING …` while it reads its data)
+ * @returns null if it replies to PING, otherwise why not (`LOADING …` while it reads its data)
  */
 export async function probeRedis(url: string): Promise<Silence | null> {
   const answers = await Promise.all(url.split(',').map(pingNode));
@@ -45,7 +45,7 @@ async function pingNode(url: string): Promise<Silence | null> {
   }
 }
 
-/** @returns null if ClickHouse responds to /ping, else why not */
+/** Null if it responds to /ping. */
 export async function probeClickhouse(url: string): Promise<Silence | null> {
   const { protocol, host } = new URL(url);
   try {
@@ -57,7 +57,7 @@ export async function probeClickhouse(url: string): Promise<Silence | null> {
   }
 }
 
-/** An AggregateError (all addresses of a host refused) has no message of its own. */
+/** An AggregateError (all addresses refused) has no message. */
 function silenceOf(error: unknown): Silence {
   if (error instanceof AggregateError) return joined(error.errors.map(silenceOf));
   const reason = error instanceof Error ? error.message : String(error);

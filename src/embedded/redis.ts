@@ -9,20 +9,20 @@ import { type ServerOptions, type Supervised, supervise } from './supervisor.js'
 export type RedisOptions = ServerOptions & {
   password: string;
   fsync: 'everysec' | 'always';
-  /** Bytes; absent: no bound. */
+  /** Bytes; absent: no limit. */
   maxmemory?: number | undefined;
 };
 
-/** Without a reply for this long, the start has failed; reading the data may take any time. */
+/** Limit of a start without a reply. Reading the data may take any time. */
 const answerMs = 15_000;
 const pollMs = 25;
 const loadingNoteMs = 5_000;
 
-/** Ends redis-server with its parent: only the parent holds the other end of fd 3. */
+/** Ends redis-server with its parent, which has the other end of fd 3. */
 const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
 
 /**
- * Runs redis-server on loopback, append-only and without eviction. It leads a process group, so that Ctrl-C does not reach it, and
+ * Runs redis-server on loopback, append-only and without eviction, as leader of a process group that Ctrl-C does not reach. It
  * ends cleanly when this process dies.
  */
 export function startRedis(options: RedisOptions): Supervised & { url: string } {
@@ -51,7 +51,7 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
   return { ...server, url };
 }
 
-/** @param note called every few seconds while it reads its data */
+/** @param note called every few seconds while Redis reads its data */
 async function untilLoaded(
   url: string,
   logFile: string,
@@ -78,7 +78,7 @@ async function untilLoaded(
   }
 }
 
-/** Redis 6, 7, 8 and Valkey all accept `hash-max-ziplist-*` for `hash-max-listpack-*`. */
+/** Redis 6, 7, 8 and Valkey accept `hash-max-ziplist-*` for `hash-max-listpack-*`. */
 const redisConfig = ({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string =>
   `bind 127.0.0.1
 port ${port}

@@ -14,7 +14,7 @@ export type ServerSettings = Pick<Config, 'dataDir' | 'redisUrl' | 'clickhouseUr
   Pick<Config, 'embeddedRedisPort' | 'embeddedClickhousePort' | 'embeddedRedisFsync'> &
   Partial<Pick<Config, 'clickhouseCluster' | 'embeddedRedisMaxmemory' | 'analystLimits'>>;
 
-/** Number of restarts of the embedded ClickHouse. */
+/** Restarts of the embedded ClickHouse. */
 export type ClickhouseEnds = Record<ClickhouseEnd, number>;
 
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
@@ -24,8 +24,7 @@ const maxStandstillMs = 10_000;
 const pollMs = 100;
 
 /**
- * Locks DATA_DIR, starts the servers without a configured URL and publishes all addresses in endpoints.json.
- * @param ends incremented at each restart
+ * Locks DATA_DIR, starts servers for missing URLs and publishes all addresses in endpoints.json. @param ends counts restarts
  * @throws StartError if the folder or a configured port is taken, or redis-server is missing
  */
 export async function startEmbedded(
@@ -51,7 +50,7 @@ export async function startEmbedded(
 }
 
 /**
- * The servers of a running service, for a process that starts none (ROLE=api or pipeline).
+ * Servers of a running service, for ROLE=api or pipeline.
  * @throws StartError if a URL is neither set nor published, or a server does not respond
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
@@ -60,7 +59,7 @@ export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoi
   throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
 }
 
-/** Servers of the running service, or new ones: for commands. */
+/** For commands. */
 export async function joinOrStart(
   settings: ServerSettings,
   logger: Logger,
@@ -70,7 +69,7 @@ export async function joinOrStart(
   return 'endpoints' in found ? found.endpoints : startEmbedded(settings, logger, closers);
 }
 
-/** Configured addresses; else those that a running service published. */
+/** Configured addresses, or those that a running service published. */
 async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
   const { redisUrl, clickhouseUrl, clickhouseCluster } = settings;
   const cluster = clickhouseCluster ? { clickhouseCluster } : {};
@@ -82,11 +81,11 @@ async function runningServers(settings: ServerSettings): Promise<FoundEndpoints>
   return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
 }
 
-/** Probes the published servers until `limitMs`: one of them, or this process, may only be suspended. */
+/** Probes until `limitMs`: a server, or this process, may only be suspended. */
 export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    // Before the probes: if this process was suspended, they are repeated once.
+    // Before the probes: after a suspension of this process, they are repeated once.
     const isLast = performance.now() >= deadline;
     const endpoints = readStoredEndpoints(dataDir);
     if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
@@ -95,7 +94,7 @@ export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs):
       probeRedis(endpoints.redisUrl),
       probeClickhouse(endpoints.clickhouseUrl),
     ]);
-    // A refused connection means that the server is gone; a silent one may only be suspended.
+    // A refused connection: the server is gone. A silent one may only be suspended.
     const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
     if (silence === null) return { endpoints };
     const server = silence === redis ? 'Redis' : 'ClickHouse';

@@ -6,24 +6,23 @@ import { hasCode } from './private-file.js';
 
 export type ChildSpec = {
   name: string;
-  /** Starts the process as leader of a group. If it cannot start, it has no `pid` and perhaps no streams. */
+  /** Starts the leader of a process group. A process that cannot start has no `pid` and perhaps no streams. */
   spawn(): ChildProcess;
-  /** Resolves when the child serves. Rejects if it cannot, or when `signal` aborts: it died or must stop. */
+  /** Resolves when the child serves. Rejects if it cannot, or on `signal`: it died or must stop. */
   ready(child: ChildProcess, signal: AbortSignal): Promise<void>;
   logger: Logger;
-  /** The child's own log. */
   logFile?: string;
   /** First delay of a restart; doubles up to `maxDelayMs` while the child keeps dying. */
   minDelayMs?: number;
   maxDelayMs?: number;
-  /** Called after each end without `stop`: why the owner killed it (restart immediately); null: it died by itself. */
+  /** Called after an end without `stop`: why the owner killed it (restart immediately), or null. */
   whyEnded?(): string | null;
 };
 
 export type ServerOptions = {
-  /** Folder of its files, created if missing. */
+  /** Created if missing. */
   dir: string;
-  /** Loopback port, kept over restarts. */
+  /** Kept over restarts. */
   port: number;
   logger: Logger;
   /** Called at every start. */
@@ -34,7 +33,7 @@ export type Supervised = {
   /** Resolves when the child serves for the first time; rejects if its first start failed. */
   readonly ready: Promise<void>;
   pid(): number | undefined;
-  /** Sends SIGTERM, and SIGKILL shortly before `limitMs`; no restart follows. */
+  /** Sends SIGTERM, and SIGKILL shortly before `limitMs`. */
   stop(limitMs: number): Promise<void>;
 };
 
@@ -44,7 +43,7 @@ const killMarginMs = 250;
 
 type Life = ReturnType<typeof begin>;
 
-/** Starts a child process and restarts it until `stop`. Does not repeat a failed first start. */
+/** Restarts a child process until `stop`, but not after a failed first start. */
 export function supervise(spec: ChildSpec): Supervised {
   const { name, logger, minDelayMs = 100, maxDelayMs = 5_000 } = spec;
   const stopping = new AbortController();
@@ -116,7 +115,7 @@ export function supervise(spec: ChildSpec): Supervised {
 
 function begin(child: ChildProcess) {
   const over = new AbortController();
-  /** Why the process could not start; null if it ran. */
+  /** Null: it ran. */
   const ended = new Promise<Error | null>((resolve) => {
     child.once('exit', () => resolve(null));
     child.on('error', (error) => {
@@ -130,7 +129,7 @@ function begin(child: ChildProcess) {
   return { child, ended, over };
 }
 
-/** Kills the rest of the child's group (its id stays taken while a member lives) and closes the pipes. */
+/** Kills the rest of the group (its id stays taken while a member lives) and closes the pipes. */
 function endGroup(child: ChildProcess): void {
   if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
   // None without file descriptors.
@@ -145,12 +144,12 @@ async function terminate(life: Life, limitMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** @returns false if the process or group has ended */
+/** @returns false if it has ended */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);
   } catch (error) {
-    // macOS answers EPERM for a group of zombies.
+    // macOS reports EPERM for a group of zombies.
     if (hasCode(error, 'ESRCH', 'EPERM')) return false;
     throw error;
   }

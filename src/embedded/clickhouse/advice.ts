@@ -2,7 +2,7 @@ import type { EngineJob } from './lanes.js';
 
 const narrow = 'Ask for one tenant, fewer days or fewer columns';
 
-/** By code of an error: the setting of the service that bounds what the query took too much of. */
+/** Setting of the service by error code. */
 const boundedBy: ReadonlyMap<string, string> = new Map([
   ['158', 'ANALYST_MAX_ROWS bounds the rows that a query reads'],
   ['159', 'ANALYST_MAX_SECONDS bounds the time'],
@@ -20,7 +20,7 @@ function adviceFor(code: string | undefined, { streamed }: EngineJob): string | 
   return bound === undefined ? null : `${narrow}; ${bound}`;
 }
 
-/** The error of an analyst's job; where it exceeds a limit, what to do stands before the error's name. */
+/** Adds advice before the error's name if an analyst's job exceeded a limit. */
 export function advised(job: EngineJob, error: unknown): unknown {
   if (job.readonly !== 1 || !(error instanceof Error)) return error;
   const advice = adviceFor(/^Code: (\d+)/.exec(error.message)?.[1], job);

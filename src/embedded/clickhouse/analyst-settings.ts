@@ -5,27 +5,28 @@ import { settingPair } from './sql.js';
 
 type Settings = ReadonlyMap<string, string>;
 
-/** Settings that are always set for an analyst; a request can only lower them. */
+/** Always set for an analyst; a request can only lower them. */
 const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, cap: number][] => [
   ['max_execution_time', seconds],
   ['max_memory_usage', memoryBytes],
   ...(rows > 0 ? [['max_rows_to_read', rows] satisfies [string, number]] : []),
-  // Time is looked at between blocks. Below this, sums over many rows take longer: with 1,024 rows a half, with 64 ten times.
+  // The engine checks the time between blocks. Smaller blocks make sums over many rows slower: half as long again with 1,024
+  // rows, ten times as long with 64.
   ['max_block_size', 8192],
   ['max_joined_block_size_rows', 8192],
-  // The engine takes up to 256 for each core: with 500 on two cores an insert takes five times as long.
+  // By default up to 256 per core: with 500 on two cores, an insert takes five times as long.
   ['max_threads', availableParallelism()],
 ];
 
 /**
- * While an insert runs, which has priority 1, a query waits so long at each block: without it inserts take twice their time
- * beside an analyst's. Not longer, for an insert of minutes would stop analysts.
+ * A query waits this long per block while an insert (priority 1) runs. Otherwise inserts take twice as long. No longer: an insert
+ * of minutes would stop analysts.
  */
 const behindInserts = ['priority = 2', 'low_priority_query_wait_time_ms = 10'];
 
 /*
- * Settings an analyst's request may carry: they shape the answer and nothing else. Not among them on
- * purpose: format_schema*, format_template_* and output_format_schema (they read and write files).
+ * Settings that only shape the result. Left out because they read and write files: format_schema*, format_template_* and
+ * output_format_schema.
  */
 const analystPrefixes = ['output_format_', 'date_time_', 'format_csv_', 'format_custom_'];
 const analystNames: ReadonlySet<string> = new Set(
@@ -37,7 +38,7 @@ function refuse(name: string): never {
   throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
 }
 
-/** What the request asks for, where that is below the cap. */
+/** The request's value if it is below the cap. */
 function cappedValue(settings: Settings, name: string, cap: number): number {
   const value = settings.get(name) ?? String(cap);
   const wanted = Number(value);
@@ -45,14 +46,10 @@ function cappedValue(settings: Settings, name: string, cap: number): number {
   return wanted > 0 && wanted < cap ? wanted : cap;
 }
 
-/** How long an analyst's request may run, in seconds. */
 export const analystSeconds = (settings: Settings, { seconds }: AnalystLimits): number =>
   cappedValue(settings, 'max_execution_time', seconds);
 
-/**
- * The SET pairs of an analyst's request. Unknown and powerful settings are refused with READONLY; the caps are always set
- * and can only be lowered.
- */
+/** SET pairs of an analyst's request. Caps are always set. @throws BridgeError READONLY for other settings */
 export function analystAssignments(settings: Settings, limits: AnalystLimits): string[] {
   const caps = capsOf(limits);
   const capped = new Set(caps.map(([name]) => name));
@@ -63,7 +60,7 @@ export function analystAssignments(settings: Settings, limits: AnalystLimits): s
     if (!isKnown || name === 'output_format_schema') refuse(name);
     return [assignment];
   });
-  // Where nothing is asked for, the engine knows better how many cores it has.
+  // By default the engine knows better how many cores it has.
   const set = caps
     .filter(([name]) => name !== 'max_threads' || settings.has(name))
     .map(([name, cap]) => settingPair(name, String(cappedValue(settings, name, cap))));

@@ -4,16 +4,16 @@ import { BridgeError, notAllowed } from './errors.js';
 import { isName, type Token, tokensOf } from './sql.js';
 
 /*
- * The engine itself keeps what analysts may read, by a role that their sessions take (ADR 29). chdb's one user gets roles
- * by a configuration only. Roles keep nobody from `system`: row policies do, however a name is made up.
+ * The engine enforces what analysts may read, by a role of their sessions (ADR 29). chdb has one user, which gets roles only by a
+ * configuration. Roles do not limit `system`; row policies do, however a statement spells the name.
  */
 
 const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
 
-/** Takes every other role, and so every other right, from a session. */
+/** Removes all other roles and rights from a session. */
 export const takeAnalystRole = 'SET ROLE analyst';
 
-/** Tables of `system` that tools look into, and what plain questions are made of; each shows one's own tables only. */
+/** Tables of `system` for tools and plain queries. Each shows only readable tables. */
 const readableSystemTables = words(
   `aggregate_function_combinators collations columns data_skipping_indices data_type_families databases
    formats functions keywords numbers numbers_mt one settings table_engines table_functions tables
@@ -26,7 +26,7 @@ const grants = (...rights: readonly string[]): string =>
 const policy = (table: string, filter: string): string =>
   `<table name="${table}"><filter>${filter}</filter></table>`;
 
-/** The policy of a whole database and those of its tables add up. */
+/** The policies of a database and of its tables add up. */
 function configuration(file: string, readable: readonly string[]): string {
   const all = policy('', "has(currentRoles(), 'service')");
   const tables = [...readableSystemTables].map((table) => policy(table, '1'));
@@ -49,9 +49,8 @@ ${grants('service, analyst')}
 }
 
 /**
- * Writes the engine's configuration where it differs: on a full disk a server that died starts again all the same.
- * @param readable tables that analysts may read, as GRANT has them
- * @returns its path
+ * Writes the configuration only if it differs: a server that died can restart on a full disk.
+ * @param readable tables that analysts may read, as in GRANT @returns its path
  */
 export async function writeAccess(dataDir: string, readable: readonly string[]): Promise<string> {
   const file = join(dataDir, 'access.xml');
@@ -62,43 +61,42 @@ export async function writeAccess(dataDir: string, readable: readonly string[]):
 }
 
 /*
- * readonly=1 and the role do not stop (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE, SETTINGS of a subquery,
- * DESCRIBE of table functions, which shows columns of any table, and sqlite(), which makes its file before rights are looked
- * at; nor columns of `system`. So the engine's own parser prints a statement first, what it printed is checked here, and that
- * text is run, with each `*` narrowed: no comment, quoting or spelling can mean two things.
+ * readonly=1 and the role do not prevent (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE, SETTINGS of a subquery,
+ * columns of `system`, DESCRIBE of table functions, which shows columns of any table, and sqlite(), which creates its file before
+ * rights are checked. Therefore the engine's parser prints a statement, the printed text is checked here, and the text is run
+ * with each `*` narrowed: no comment, quoting or spelling is ambiguous.
  */
 
 const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
 
-/** SHOW of anything else is about other people, queries or the server. */
+/** Other SHOWs are about users, queries or the server. */
 const shown = words(
   'CHANGED COLUMNS CREATE DATABASES ENGINES EXTENDED FIELDS FULL FUNCTIONS INDEX INDEXES INDICES KEYS SETTING SETTINGS TABLE TABLES VIEW',
 );
 
-/** Table functions that read nothing but what may be read, or nothing at all. */
+/** They read nothing, or only what may be read. */
 const harmlessTableFunctions = words(
   'format generate_series generaterandom generateseries merge null numbers numbers_mt primes values view viewifpermitted zeros zeros_mt',
 );
 
-/** They need no right and read files, or look into the process or its host; refused even as a bare name (APPLY file). */
+/** They need no right, and read files, the process or its host. Also rejected as a bare name (APPLY file). */
 const forbiddenFunctions =
   /^(file|filesystem[a-z]*|catboostevaluate|ai[a-z]*|showcertificate|hostname|fqdn|fullhostname|getmacro|getserversetting|getserverport|tcpport|serveruuid|getoskernelversion)$/;
 
-/** They say where files are. Everybody may read all columns of a table of `system`, so `*` leaves them out, too. */
+/** Columns with paths of files. Every account may read all columns of a table of `system`, so `*` leaves them out. */
 const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
 const narrowed = ` EXCEPT (${hiddenColumns.join(', ')})`;
 
-/** The engine's words, printed in capitals, behind which an expression begins. */
+/** Printed keywords before an expression. */
 const beforeExpressions = words(
   `ALL AND ANY AS BETWEEN BY CASE DISTINCT DIV ELSE EXISTS FILL FROM GLOBAL HAVING ILIKE IN INTERVAL JOIN LIKE LIMIT MOD NOT
    OFFSET ON OR PREWHERE QUALIFY REGEXP SAMPLE SELECT SET STEP THEN TO USING WHEN WHERE WITH`,
 );
 
 /**
- * Refuses, with code 164 or 497, whatever an analyst may not run.
- * @param statement one statement as printed by the engine's formatQuery
- * @param tableFunctions names of all table functions of the engine, lower case
- * @returns what is to be run: no `*` of it means a hidden column
+ * @throws BridgeError 164 or 497 for what an analyst may not run
+ * @param statement one statement, printed by formatQuery @param tableFunctions lower-case names of all table functions
+ * @returns the statement to run, whose `*` leave out hidden columns
  */
 export function checkAnalystStatement(statement: string, tableFunctions: ReadonlySet<string>): string {
   const tokens = tokensOf(statement);
@@ -125,7 +123,7 @@ function checkVerb(tokens: readonly Token[]): void {
   if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
   const what = tokens[1]?.text.toUpperCase() ?? '';
   if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
-  // It shows the columns of tables that may not be read.
+  // Shows the columns of all tables.
   if (verb === 'EXPLAIN' && tokens.some(({ text }) => text === 'TREE' || text === 'run_query_tree_passes'))
     notAllowed('QUERY TREE');
 }
@@ -152,7 +150,7 @@ function checkName(
   if (!readableSystemTables.has(afterNext.text)) notAllowed(`system.${afterNext.text}`);
 }
 
-/** The statement with each `*` and `COLUMNS` narrowed, which is harmless where a table has no such column. */
+/** Narrows each `*` and `COLUMNS`, harmless for tables without such a column. */
 function withoutHidden(statement: string, tokens: readonly Token[]): string {
   let done = '';
   let from = 0;
@@ -173,27 +171,26 @@ function meansColumns(tokens: readonly Token[], index: number): boolean {
   return !isCount && !endsOperand(previous);
 }
 
-/** Behind the end of an operand a printed `*` multiplies. */
+/** After an operand, a printed `*` multiplies. */
 function endsOperand({ text, kind }: Token): boolean {
   if (kind === 'sign') return /^(?:[)\]}]|\d.*)$/.test(text);
   return kind !== 'name' || !beforeExpressions.has(text);
 }
 
-/** The end of `COLUMNS('pattern')`. */
 function endsPattern(tokens: readonly Token[], index: number): boolean {
   const [word, open, pattern, close] = tokens.slice(Math.max(0, index - 3), index + 1);
   return word?.text === 'COLUMNS' && open?.text === '(' && pattern?.kind === 'string' && close?.text === ')';
 }
 
 /*
- * They make long values of short ones, or take more than linear time: one row of theirs may cost anything (two texts of 65,536
- * characters compared: 3 s), so few of them go into a block.
+ * Functions with long results or more than linear time: one row may take seconds (two texts of 65,536 characters compared: 3 s),
+ * so a block has few rows.
  */
 const dearFunctions =
   /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;
 const dearBlockRows = 4;
 
-/** The SET pairs that a statement of an analyst's asks for, as the engine prints it. */
+/** Additional SET pairs for a printed statement of an analyst. */
 export function dearAssignments(statement: string): string[] {
   const tokens = tokensOf(statement);
   const called = tokens.filter((token, index) => isName(token) && tokens[index + 1]?.text === '(');

@@ -10,17 +10,16 @@ import { literal, quotedName } from './sql.js';
 import { jointOf } from './streaming.js';
 
 /*
- * One thread runs one query at a time. Each gets a session of its own (0.4 ms): settings, parameters and the current
- * database end with it. A thread, because the engine plans a streamed query, scalar subqueries included, inside the call
- * that starts it (a `SELECT (SELECT sleep(2))` blocks for 2 s).
+ * Runs one query at a time, each in a new session (0.4 ms): settings, parameters and the current database end with it. A thread,
+ * because starting a streamed query plans it, with scalar subqueries (`SELECT (SELECT sleep(2))` blocks for 2 s).
  */
 const port = parentPort;
 if (port === null) throw new Error('engine-thread runs as a worker thread');
 const dataDir = String(workerData);
 
-/** One insert runs at a time: what a killed process left is written over. The name is of this folder only. */
+/** One insert runs at a time, and overwrites the file of a killed process. The name is unique to the data folder. */
 const rowsFile = join(dataDir, `insert-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`);
-/** As INFILE takes it: a path with any of these signs is a pattern, in which `?` is one character. */
+/** INFILE reads these characters as a pattern, in which `?` is any character. */
 const rowsPattern = literal(rowsFile.replace(/[*?{}]/g, '?'));
 
 let isPathFound = false;
@@ -38,7 +37,7 @@ async function knownTableFunctions(session: Session): Promise<ReadonlySet<string
   return tableFunctions;
 }
 
-/** The statement as the engine's own parser prints it; a second one is a syntax error, but not behind the rows of VALUES. */
+/** The statement as the engine's parser prints it. A second statement is a syntax error, except after the rows of VALUES. */
 async function printed(session: Session, statement: string): Promise<string> {
   const sql = `SELECT formatQuerySingleLine(${literal(statement)})`;
   try {
@@ -52,13 +51,13 @@ async function printed(session: Session, statement: string): Promise<string> {
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly === 1)
     return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
-  // The engine's one-shot call would run a second statement; its streaming call refuses one by itself. Parsing costs as
-  // much as a small statement. Behind INSERT … VALUES (…) nothing finds one, and it is run: this account may do both.
+  // A whole result runs a second statement; a stream rejects it. Parsing costs as much as a small statement. After INSERT …
+  // VALUES (…) a second one is not found, and runs: this account may run both.
   if (job.streamed === null && job.statement.includes(';')) await printed(session, job.statement);
   return job.statement;
 }
 
-/** In as few calls as can be: each is a trip through the thread pool. `readonly` comes last, for nothing can be set after it. */
+/** Few calls: each takes a turn in the thread pool. `readonly` comes last: afterwards nothing can be set. */
 async function prepare(session: Session, job: EngineJob): Promise<string> {
   const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
   const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
@@ -72,7 +71,7 @@ async function prepare(session: Session, job: EngineJob): Promise<string> {
   return statement;
 }
 
-/** @returns whether the next one is wanted */
+/** @returns whether the next chunk is wanted */
 async function sendChunk(raw: Uint8Array): Promise<boolean> {
   const chunk = Uint8Array.from(raw);
   if (chunk.length === 0) return true;
@@ -83,14 +82,14 @@ async function sendChunk(raw: Uint8Array): Promise<boolean> {
   });
 }
 
-/** Throws when it is interrupted: a return would end what was sent so far like a complete answer. */
+/** Throws if it is interrupted: after a return, the result would look complete. */
 async function sendPart(part: Uint8Array): Promise<void> {
   if (cancelled || !(await sendChunk(part))) throw queryCancelled();
 }
 
 /**
- * By a file: rows behind a statement the engine cuts into SQL tokens before it reads them, which doubles the cost (seen in a
- * profile of 26.7), and it takes few formats so.
+ * Through a file: the engine cuts rows after a statement into SQL tokens first, which doubles the cost (profile of 26.7), and it
+ * accepts few formats there.
  */
 async function insertRows(session: Session, { into, format, rows }: RowInsert): Promise<Written> {
   try {
@@ -103,7 +102,7 @@ async function insertRows(session: Session, { into, format, rows }: RowInsert): 
   }
 }
 
-/** A path that matches no file is no error to the engine: it would read no rows, and they would be lost. */
+/** The engine reads no rows from a path that matches no file, without an error: rows would be lost. */
 async function tryPath(session: Session): Promise<void> {
   await writeFile(rowsFile, '1\n', { mode: 0o600 });
   const sql = `INSERT INTO FUNCTION null('n UInt8') FROM INFILE ${rowsPattern} FORMAT TSV`;
@@ -111,7 +110,7 @@ async function tryPath(session: Session): Promise<void> {
   isPathFound = true;
 }
 
-/** null for a single statement that is not a SELECT: only those are streamed, and two are refused here. */
+/** Null for a single statement other than SELECT, which cannot be streamed. @throws Error for two statements */
 function openStream(session: Session, statement: string, format: string): ChdbQueryStream | null {
   try {
     return session.queryStream(statement, { format });
@@ -128,7 +127,7 @@ async function runJob(session: Session, job: EngineJob): Promise<Written | null>
   if (insert !== null) return insertRows(session, insert);
   const stream = streamed === null ? null : openStream(session, statement, format);
   if (streamed === null || stream === null) {
-    // Formats that are one document go at once; their size is bounded by the job's settings.
+    // Documents are sent as a whole; the job's settings limit their size.
     await sendChunk((await session.queryAsync(statement, { format })).bytes());
     return null;
   }

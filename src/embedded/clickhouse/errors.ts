@@ -1,23 +1,20 @@
-/** Raised by this bridge itself, in the words of the engine's own errors: code, sentence and upper-case name. */
+/** Error of this bridge, in the form of the engine's errors. */
 export class BridgeError extends Error {
   constructor(code: number, type: string, text: string) {
     super(`Code: ${code}. DB::Exception: ${text} (${type})`);
   }
 }
 
-/** Of a query that was interrupted: its reader is gone, or the server stops. */
+/** The reader disconnected, or the server stops. */
 export const queryCancelled = (): BridgeError =>
   new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
 
-/** Refuses a name that an analyst may not read, with ClickHouse's code for it. */
+/** @throws BridgeError with ClickHouse's code for missing rights */
 export function notAllowed(what: string): never {
   throw new BridgeError(497, 'ACCESS_DENIED', `analyst: Not enough privileges to read ${what}`);
 }
 
-/**
- * Status by exception code, as ClickHouse's HTTP handler does it (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp);
- * everything else is 500.
- */
+/** As in ClickHouse's HTTP handler (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp). Others are 500. */
 const codesOf: Readonly<Record<number, string>> = {
   400: '6 8 15 25 26 27 38 41 43 44 53 62 64 68 72 76 117 167 168 223 321 427 456 457',
   401: '194',
@@ -34,7 +31,7 @@ const statusByCode = new Map(
   ),
 );
 
-/** Any thrown value as ClickHouse would show it; the engine's errors begin with `Code: 62. DB::Exception: …`. */
+/** Any thrown value in ClickHouse's form. The engine's errors start with `Code: 62. DB::Exception: …`. */
 export function failureOf(error: unknown): { code: number; status: number; body: string } {
   const message = error instanceof Error ? error.message : String(error);
   const code = Number(/^Code: (\d+)/.exec(message)?.[1] ?? 1002);

@@ -21,23 +21,23 @@ type BridgeOptions = Pick<StartOptions, 'accounts' | 'database' | 'overruns' | '
   readonly lanes: Lanes;
 };
 
-/** Largest body of the service, after decompression; and of an analyst, who only sends questions. */
+/** Bodies of the service after decompression, and of an analyst, who sends only queries. */
 const maxInsertBytes = 256 * 1024 * 1024;
 const maxQuestionBytes = 1024 * 1024;
-/** A reader that takes nothing for so long is cut off: its query holds a thread of the engine. */
+/** A stalled reader is disconnected: its query occupies an engine thread. */
 const maxStallMs = 300_000;
-/** How long a reader has to take the error behind its rows. */
+/** Time for a reader to receive the error after its rows. */
 const lastWordsMs = 10_000;
 
-/** The ClickHouse HTTP interface over the lanes; not yet listening. */
+/** ClickHouse's HTTP interface over the lanes; does not listen yet. */
 export const createBridge = (options: BridgeOptions): Server =>
   createServer(
     { keepAliveTimeout: 10_000, requestTimeout: 300_000, maxHeaderSize: 1024 * 1024 },
     (request, response) => {
       handle(options, request, response).catch((error: unknown) => {
-        // Part of the result may be out: only a cut connection cannot be taken for a complete answer.
+        // Part of the result may be sent: only a cut connection shows that it is incomplete.
         if (response.destroyed || response.headersSent) return void response.destroy();
-        // What is left of an unread body would be taken for the next request: the connection ends.
+        // The rest of an unread body would look like the next request, so the connection ends.
         if (!request.complete) response.setHeader('Connection', 'close');
         const { code, status, body } = failureOf(error);
         response.setHeader('X-ClickHouse-Exception-Code', String(code));
@@ -89,7 +89,7 @@ async function runQuery(
   const limits = analyst ? analystLimits : null;
   const { job, lane, format } = jobOf({ query, headers, method, ...places, limits, id }, body);
   if (analyst) checkOverruns(overruns, job.statement, Date.now());
-  // The service asks again after any cut; people want to know why.
+  // The service retries after any cut; people want the reason.
   const tag = analyst ? id.slice(0, 8) : null;
   const answer = openAnswer(response, format, wantsGzip(headers, query), tag, gone.signal);
   try {
@@ -99,7 +99,7 @@ async function runQuery(
   }
 }
 
-/** The account of a request, by headers, basic auth or query; wrong ones raise code 516. */
+/** By headers, basic auth or query. @throws BridgeError 516 */
 export function authenticate(
   accounts: readonly Account[],
   headers: IncomingHttpHeaders,
@@ -127,7 +127,7 @@ function credentialsOf(
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The whole body, decompressed; a client that disconnects in the middle rejects: a cut insert never runs. */
+/** The decompressed body. Rejects if the client disconnects: a cut insert never runs. */
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const encoding = (request.headers['content-encoding'] || 'identity').toLowerCase();
   if (encoding === 'identity') return collect(request, maxBytes);
@@ -158,9 +158,8 @@ function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolea
 }
 
 /**
- * Nothing is sent before the first part of the answer: an early error has its own status.
- * @param tag marks an error behind rows, where it is to be told before the connection is cut
- * @param gone aborts when the reader is
+ * Sends nothing before the first part of the result: an early error has its own status.
+ * @param tag marks an error after rows; null: only cut the connection @param gone aborts when the reader disconnects
  */
 function openAnswer(
   response: ServerResponse,
@@ -208,17 +207,17 @@ function openAnswer(
       begin();
       endWith('', () => response.end());
     },
-    /** Throws what can have a status of its own, or is not to be told. */
+    /** @throws the error if it can still have a status, or must not be shown */
     fail: (error: unknown): void => {
       if (tag === null || response.destroyed || !response.headersSent) throw error;
-      // Without the end of a chunked body: nobody can take it for a complete answer.
+      // Does not end the chunked body: the result must not look complete.
       endWith(lastWords(tag, failureOf(error).body), () => response.socket?.end());
       setTimeout(() => response.destroy(), lastWordsMs).unref();
     },
   };
 }
 
-/** As ClickHouse writes it since 25.11, whose clients read it from the end: the length is in front of the second tag. */
+/** As in ClickHouse since 25.11. Clients read it from the end: the length precedes the second tag. */
 const lastWords = (tag: string, error: string): string =>
   `\r\n__exception__\r\n${tag}\r\n${error}${Buffer.byteLength(error)} ${tag}\r\n__exception__\r\n`;
 
@@ -230,7 +229,6 @@ function summaryHeader(written: Written | null): string {
   return JSON.stringify({ ...read, ...result, elapsed_ns: '0' });
 }
 
-/** Sends a short plain text. */
 function sendText(response: ServerResponse, status: number, text: string): void {
   response.setHeader('Content-Type', 'text/plain; charset=UTF-8');
   response.setHeader('Content-Length', Buffer.byteLength(text));

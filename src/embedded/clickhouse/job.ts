@@ -8,10 +8,10 @@ import type { EngineJob, Lane, RowInsert } from './lanes.js';
 import { answerFormat, leadingWord, parseInsertHead, settingPair } from './sql.js';
 import { streamedFormat } from './streaming.js';
 
-/** Bound on one query of the service itself, in bytes; the service may set another. */
+/** Bytes of one query of the service, which may set another limit. */
 const serviceMemory = 'max_memory_usage = 4000000000';
 
-/** Reads have none: some take minutes, and analysts would wait for them. */
+/** Reads have none: some take minutes, and analysts would wait. */
 const writePriority = 'priority = 1';
 
 const pairs = (settings: ReadonlyMap<string, string>): string[] =>
@@ -24,12 +24,12 @@ interface RequestOptions {
   /** From the URL; null for `/`. */
   readonly pathDatabase: string | null;
   readonly defaultDatabase: string;
-  /** Of an analyst; null for the service. */
+  /** Null: the service. */
   readonly limits: AnalystLimits | null;
   readonly id: string;
 }
 
-/** URL parameters that concern the HTTP exchange, never the engine. */
+/** Parameters of the HTTP exchange, not of the engine. */
 const exchangeParameters: ReadonlySet<string> = new Set(
   `add_http_cors_header buffer_size cancel_http_readonly_queries_on_client_close client_protocol_version close_session
    compress database decompress default_format enable_http_compression http_headers_progress_interval_ms
@@ -43,7 +43,7 @@ const readingWords: ReadonlySet<string> = new Set(
 );
 const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
 
-/** Only about who waits for whom; what a request may do is not decided here. */
+/** Only decides which queries wait for each other, not what a request may do. */
 export function laneOf(statement: string, analyst: boolean): Lane {
   if (analyst) return 'analyst';
   return isReading(statement) ? 'read' : 'write';
@@ -51,7 +51,7 @@ export function laneOf(statement: string, analyst: boolean): Lane {
 
 const headBytes = 64 * 1024;
 
-/** The statement stands in the URL, with rows in the body, or both in the body. */
+/** The statement is in the URL, with rows in the body, or both are in the body. */
 function cutStatement(query: string, body: Buffer): { statement: string; insert: RowInsert | null } {
   const isInUrl = query.trim() !== '';
   const text = isInUrl ? query : body.subarray(0, headBytes).toString('utf8');
@@ -71,12 +71,12 @@ function cutStatement(query: string, body: Buffer): { statement: string; insert:
   return { statement: before.toString(), insert: { into, format, rows } };
 }
 
-/** Clients name `default` where nothing was set; for an analyst that is the service's database. */
+/** Clients send `default` if no database is set; for an analyst that means the service's. */
 function databaseOf(options: RequestOptions): string {
   const { query, headers, pathDatabase } = options;
   const analyst = options.limits !== null;
   const wanted = query.get('database') ?? header(headers, 'x-clickhouse-database') ?? pathDatabase;
-  // There every name without a database would be one of the engine's own, and pass the guard.
+  // In `system`, a name without a database would be an engine table that the guard does not see.
   if (analyst && wanted === 'system') notAllowed('the database system');
   return wanted === null || (analyst && wanted === 'default') ? options.defaultDatabase : wanted;
 }
@@ -86,24 +86,24 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Bound on an answer that is made as a whole, in the engine's own bytes; its text may be a few times that. */
+/** Engine bytes of a result that is not streamed; its text may be a few times as long. */
 const wholeAnswerBytes = 64_000_000;
 
-/** Analysts may only lower it; the service says by itself what it can hold. */
+/** Analysts may only lower it; the service may choose any. */
 function answerBound(query: URLSearchParams, analyst: boolean): string {
   const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
   const isTaken = wanted > 0 && (!analyst || wanted < wholeAnswerBytes);
   return `max_result_bytes = ${isTaken ? wanted : wholeAnswerBytes}`;
 }
 
-/** The engine's job for a request, its lane and the format its answer will have. */
+/** The format is that of the result. */
 export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; lane: Lane; format: string } {
   const { query, headers, method, limits, id } = options;
   if (query.get('compress') === '1' || query.get('decompress') === '1')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
   const { statement, insert } = cutStatement(query.get('query') ?? '', body);
   const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
-  // What has no answer is tried as a stream only where it may be two statements: the engine refuses them there.
+  // Statements without a result are streamed only if they may be two: the engine then rejects them.
   const mayBeTwo = statement.includes(';') ? 'tabseparated' : null;
   const settingNames = [...query.keys()].join(' ');
   const streamed = isReading(statement) ? streamedFormat(statement, format, settingNames) : mayBeTwo;
@@ -115,7 +115,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const assignments = [
     ...(lane === 'write' ? [writePriority] : []),
     ...(limits === null ? [serviceMemory, ...pairs(settings)] : analystAssignments(settings, limits)),
-    // Bound by the engine on its own session, in its own escaping; never pasted into SQL.
+    // The engine binds them in its session and its own escaping; they never become part of the SQL.
     ...pairs(parameters),
     ...(streamed !== null || !isReading(statement) ? [] : [answerBound(query, limits !== null)]),
   ];

@@ -4,25 +4,25 @@ import { createLimiter } from '../../concurrency.js';
 import { programPath } from '../../programs.js';
 import { BridgeError, queryCancelled } from './errors.js';
 
-/** What a request asks of the engine; made by the HTTP side, carried to an engine thread. */
+/** A request, from the HTTP side to an engine thread. */
 export interface EngineJob {
-  /** Unique in this process; also the query's log_comment, so that a KILL QUERY finds it. */
+  /** Unique in this process. Also the query's log_comment, which KILL QUERY looks for. */
   readonly id: string;
   readonly database: string;
-  /** `name = literal` pairs for SET, already escaped: settings and `param_` values. */
+  /** Escaped `name = literal` pairs for SET: settings and `param_` values. */
   readonly assignments: readonly string[];
-  /** 0 for the writing account, 2 for its GET requests, 1 for an analyst. */
+  /** 0: writing account, 2: its GET requests, 1: an analyst. */
   readonly readonly: 0 | 1 | 2;
   readonly statement: string;
-  /** How long it may run, in milliseconds; null: as long as it takes. */
+  /** Milliseconds; null: no limit. */
   readonly limitMs: number | null;
   readonly format: string;
-  /** The format (of `streamedFormat`) in which it is sent block by block; null: as a whole. */
+  /** Format (of `streamedFormat`) for a result in blocks; null: as a whole. */
   readonly streamed: string | null;
   readonly insert: RowInsert | null;
 }
 
-/** One insert, of one deduplication token: `into` and `format` are the statement before and behind FROM INFILE. */
+/** One insert with one deduplication token: `into` and `format` surround FROM INFILE. */
 export interface RowInsert {
   readonly into: string;
   readonly format: string;
@@ -34,7 +34,7 @@ export interface Written {
   readonly bytes: number;
 }
 
-/** A job, or whether the following chunk is wanted: the thread never runs ahead of the socket. */
+/** A job, or whether the next chunk is wanted: the thread never runs ahead of the socket. */
 export type ToThread = EngineJob | boolean;
 
 /** `loaded` comes first, once. */
@@ -47,34 +47,34 @@ export type FromThread =
 export type Lane = 'write' | 'read' | 'analyst';
 
 /*
- * Engine calls block a thread of libuv's pool (4 unless UV_THREADPOOL_SIZE says more), so four queries run at most. One
- * writes: with six, rows of insertions at the same time came twice and others were lost (tried with chdb 3.4.0).
+ * Each engine call blocks a thread of libuv's pool (default: 4), so at most four queries run. Only one writes: with six,
+ * concurrent inserts duplicated and lost rows (tried with chdb 3.4.0).
  */
 const maxThreads: Readonly<Record<Lane, number>> = { write: 1, read: 2, analyst: 1 };
 const maxWaiting = 200;
 /** Longer than any client waits. */
 const maxQueueWaitMs = 3_600_000;
 
-/** Takes one part of a result; resolves when the next one is wanted: false to stop. */
+/** Resolves when the next part is wanted; false: stop. */
 export type ResultSink = (bytes: Uint8Array) => Promise<boolean>;
 
 export interface Endings {
-  /** Stops the query whose log_comment is this id, from outside its session. */
+  /** Stops the query with this log_comment, from another session. */
   readonly kill: (id: string) => void;
-  /** A query with a limit lives on after it was interrupted: nothing but the end of the process ends it. */
+  /** A query outlived its limit and its interruption: only the end of the process ends it. */
   readonly overrun: (statement: string) => void;
-  /** An engine thread died: the process must end, its parent starts it again. */
+  /** An engine thread died: the process must end, and its parent restarts it. */
   readonly crash: (error: Error) => void;
 }
 
-/** Why a job is interrupted: its limit is over, or nobody waits for its answer. Reason of its abort; the first one counts. */
+/** Abort reason: the limit is over, or the reader is gone. The first reason counts. */
 type Ending = 'late' | 'unread';
 
-/** The engine ends most by itself, with an error that says why. */
+/** Most end by themselves first, with an error that says why. */
 const interruptAfterMs = 1000;
-/** After its interruption a query with a limit may live so long: 5 s from the end of its limit, or of its reader. */
+/** Lifetime of an interrupted query with a limit: 5 s from the end of its limit, or of its reader. */
 const maxLifeMs: Readonly<Record<Ending, number>> = { late: 5000 - interruptAfterMs, unread: 5000 };
-/** A KILL finds a query only once it has started, so it is repeated until the query is gone. */
+/** KILL does not find a query before its start, so it is repeated until the query ends. */
 const interruptEveryMs = 250;
 
 type EngineThread = ReturnType<typeof startThread>;
@@ -85,7 +85,7 @@ function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
   const post = (message: ToThread): void =>
     worker.postMessage(message, typeof message === 'boolean' ? [] : movable(message.insert?.rows));
 
-  /** Runs until the thread has done with it. @param ending aborted with an Ending to interrupt it */
+  /** @param ending abort it with an Ending to interrupt the job */
   async function run(job: EngineJob, sink: ResultSink, ending: AbortController): Promise<Written | null> {
     const { id, limitMs, statement } = job;
     const { signal } = ending;
@@ -103,7 +103,7 @@ function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
     };
     const forward = async (chunk: Uint8Array): Promise<void> => {
       const wanted = await sink(chunk).catch(() => false);
-      // The sink of an interrupted job resolves last: by then the thread may run another one.
+      // An interrupted job's sink resolves last, when the thread may already run another job.
       if (!isOver) post(wanted);
     };
 
@@ -128,7 +128,7 @@ function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
   return { isTaken: false, loaded: once(worker, 'message'), run, close: () => worker.terminate() };
 }
 
-/** Large row buffers are moved, not copied; small ones may share Node's buffer pool and are copied. */
+/** Moves large buffers; small ones may share Node's buffer pool and are copied. */
 function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
   const buffer = rows?.buffer;
   return buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize * 8 ? [buffer] : [];
@@ -140,7 +140,7 @@ function failure({ limitMs }: EngineJob, signal: AbortSignal, message: string): 
   return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms.`);
 }
 
-/** While other analysts wait a query has one thread, the later assignment: the other cores are for those who answer. */
+/** One thread while other analysts wait. The last assignment counts. */
 const withOneThread = (job: EngineJob): EngineJob => ({
   ...job,
   assignments: [...job.assignments, 'max_threads = 1'],
@@ -158,7 +158,7 @@ function createLane(max: number) {
 
 export type Lanes = ReturnType<typeof startLanes>;
 
-/** Starts two threads, the others on first use: each costs 50 ms of CPU. The data folder must be open before the first job. */
+/** Starts two threads, the others on first use: each costs 50 ms of CPU. Open the data folder before the first job. */
 export function startLanes(dataDir: string, endings: Endings) {
   const lanes = {
     write: createLane(maxThreads.write),
@@ -190,13 +190,13 @@ export function startLanes(dataDir: string, endings: Endings) {
 
   return {
     /**
-     * Resolves when no thread is loading the engine. The process must not end before: a thread that is stopped while it
-     * loads ends in N-API's fatal error, and the engine's own handler of that signal hangs (tried with chdb 3.4.0).
+     * Resolves when no thread is loading the engine. The process must not end before: stopping a loading thread causes a fatal
+     * error of N-API, and the engine's handler of that signal hangs (tried with chdb 3.4.0).
      */
     loaded,
     /**
-     * Runs a job to its end. Rejects with the engine's text (`Code: …`), or code 202 when the lane's queue is full.
-     * @param abandoned nobody waits any more: a queued job is then not started. Writes that run are let finish
+     * Rejects with the engine's text (`Code: …`), or with code 202 if the lane's queue is full.
+     * @param abandoned the reader is gone: a queued job does not start, and a running write completes
      */
     run: async (lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal) => {
       const ending = new AbortController();
@@ -209,9 +209,9 @@ export function startLanes(dataDir: string, endings: Endings) {
       jobs.set(ending, lane);
       return lanes[lane].limit('', work, refuse).finally(() => jobs.delete(ending));
     },
-    /** Jobs running or waiting. */
+    /** Running or waiting jobs. */
     active: (): number => jobs.size,
-    /** Interrupts what runs, writes too, and what waits when its turn comes: for the end of the process. */
+    /** Also interrupts writes, and waiting jobs when their turn comes. For the end of the process. */
     interruptAll: () => {
       for (const ending of jobs.keys()) ending.abort('unread');
     },

@@ -1,18 +1,18 @@
 import type { Overrun } from '../clickhouse.js';
 import { BridgeError } from './errors.js';
 
-/** How long a statement is refused after it took the engine with it: a dashboard that asks it again stops nobody else. */
+/** A statement that stopped the engine is rejected this long, so that a dashboard that repeats it stops nobody else. */
 const refusedMs = 10 * 60_000;
-/** So many in the hour before are taken for accidents. */
+/** This many in an hour count as accidents. */
 const accidents = 2;
 const rememberedMs = 60 * 60_000;
 const firstPauseMs = 30_000;
 const longestPauseMs = 10 * 60_000;
 
-/** Of longer statements the beginning counts, so that what is done with it takes no time. */
+/** Longer statements are cut, to limit the time. */
 const shapeLength = 8192;
 
-/** Strings, and what is in none: comments. In one pattern, for either may look as if it began in the other. */
+/** One pattern, because a string may contain the start of a comment, and the reverse. */
 const stringOrComment =
   /('(?:[^'\\]|\\[\s\S]|'')*'?|\$(\w*)\$[\s\S]*?\$\2\$)|--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\//g;
 
@@ -27,14 +27,13 @@ function withoutValues(statement: string): string {
 const shapeOf = (statement: string): string =>
   withoutValues(statement).toLowerCase().replace(/\d+/g, '?').replaceAll(' ', '');
 
-/** What is to be kept of a statement that outlived its limit. */
 export const overrunOf = (statement: string, at: number): Overrun => ({
   shape: shapeOf(statement),
   query: withoutValues(statement).slice(0, 200),
   at,
 });
 
-/** Grows with every overrun, so that whoever invents new statements leaves inserts and reads their time. */
+/** Grows with every overrun, so that new statements leave time for inserts and reads. */
 function pausedUntil(overruns: readonly Overrun[], now: number): number {
   const recent = overruns.filter(({ at }) => now - at < rememberedMs);
   const last = recent.at(-1);
@@ -47,7 +46,7 @@ function refuse(reason: string, untilMs: number, now: number): never {
   throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', `${reason}; try again in ${seconds} s`);
 }
 
-/** Refuses, with code 202, what would take the engine with it again. */
+/** @throws BridgeError 202 for a repeated statement, or during a pause */
 export function checkOverruns(overruns: readonly Overrun[], statement: string, now: number): void {
   const pause = pausedUntil(overruns, now);
   if (pause > now) refuse('Queries outlived their limits several times, analysts have to wait', pause, now);

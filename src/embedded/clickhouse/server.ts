@@ -13,16 +13,16 @@ import { type Lanes, startLanes } from './lanes.js';
 import { overrunOf } from './overruns.js';
 import { literal, quotedName } from './sql.js';
 
-/* The embedded ClickHouse server. Receives StartOptions over Node's IPC channel; stops when that closes, or on SIGTERM. */
+/* The embedded ClickHouse server. Receives StartOptions over Node's IPC channel, and stops when it closes or on SIGTERM. */
 
-/** For all queries and merges together, beside what an analyst's may take. */
+/** For all queries and merges, in addition to an analyst's. */
 const serviceMemoryBytes = 4_000_000_000;
-/** From the beginning of a stop: queries may finish, then end themselves, then the process ends. */
+/** From the start of a stop: queries finish, are interrupted, and the process ends. */
 const finishMs = 3000;
 const interruptedMs = 4000;
 const deadlineMs = 4700;
 const answersMs = 300;
-/** How long the parent may take to kill this process for an overrun. */
+/** For the parent to kill this process after an overrun. */
 const unheardMs = 1000;
 
 function log(text: string): void {
@@ -38,7 +38,7 @@ async function openEngine({ dataDir, readable, database, analystLimits }: StartO
   try {
     session = new Session(dataDir, { connectionArgs });
   } catch (cause) {
-    // The engine writes its own reason (locked, no permission) to stderr; its exception has none.
+    // The engine writes its reason (locked, no permission) to stderr, not into the exception.
     const reason = 'in use by another server, or not accessible';
     throw new Error(`cannot open the data folder ${dataDir}: ${reason}`, { cause });
   }
@@ -46,12 +46,12 @@ async function openEngine({ dataDir, readable, database, analystLimits }: StartO
   return session;
 }
 
-/** A synchronous call on purpose: an asynchronous one waits for a pool thread, and all may be busy. */
+/** Synchronous: an asynchronous call needs a pool thread, and all may be busy. */
 function killQuery(engine: Session, id: string): void {
   engine.query(`KILL QUERY WHERE Settings['log_comment'] = ${literal(id)} ASYNC`);
 }
 
-/** A defect, or a lost engine thread: an ordinary exit would wait for the running queries (tried: minutes). */
+/** After a defect, or a lost engine thread. A normal exit would wait for running queries (tried: minutes). */
 function crash(error: Error): void {
   log(error.message);
   process.kill(process.pid, 'SIGKILL');
@@ -60,7 +60,7 @@ function crash(error: Error): void {
 const tellParent = (message: ChildMessage): unknown =>
   process.send?.(message, undefined, undefined, () => {});
 
-/** Who counts restarts hears it so, and does the killing; by itself only where nobody listens. */
+/** The parent counts the restart and kills this process. Without a parent the process ends itself. */
 function reportOverrun(statement: string): void {
   tellParent({ overrun: overrunOf(statement, Date.now()) });
   setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
@@ -71,10 +71,10 @@ async function isDoneBy(byTime: number, isDone: () => boolean): Promise<boolean>
   return isDone();
 }
 
-/** Lets running queries finish for 3 s, then interrupts them; one that cannot be ends with the process. */
+/** Queries may finish for 3 s, then they are interrupted. The process ends even if they do not. */
 async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void> {
   const started = Date.now();
-  // A thread of its own ends the process: closing the engine blocks the main one (tried: minutes).
+  // A thread ends the process: closing the engine blocks the main thread (tried: minutes).
   new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${deadlineMs})`, { eval: true }).unref();
   const closed = once(server.close(), 'close');
   const isIdle = (): boolean => lanes.active() === 0;
@@ -82,7 +82,7 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
     lanes.interruptAll();
     if (!(await isDoneBy(started + interruptedMs, isIdle))) return void process.kill(process.pid, 'SIGKILL');
   }
-  // Lets answers reach their sockets; keep-alive connections would otherwise stay open.
+  // Responses must reach their sockets; keep-alive connections would stay open.
   const idle = setInterval(() => server.closeIdleConnections(), 20);
   await within(closed, answersMs);
   clearInterval(idle);
@@ -94,15 +94,15 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
 
 async function main(): Promise<void> {
   process.on('SIGINT', () => {});
-  // The engine takes its time zone from here when it opens; ClickHouse servers run in UTC.
+  // The engine reads its time zone when it opens. ClickHouse servers run in UTC.
   process.env.TZ = 'UTC';
   const ending = new AbortController();
   const { signal } = ending;
-  // Opening the engine takes its time: the parent may be gone meanwhile.
+  // The parent may end while the engine opens.
   process.once('disconnect', () => ending.abort());
   if (!process.connected) return;
   const [options] = (await once(process, 'message', { signal })) as [StartOptions];
-  // Before the engine: its threads load while the data folder is opened.
+  // Threads load while the data folder is opened.
   const endings = { kill: (id: string) => killQuery(engine, id), overrun: reportOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options).finally(lanes.loaded);

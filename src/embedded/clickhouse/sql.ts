@@ -1,6 +1,6 @@
 import { BridgeError } from './errors.js';
 
-/** The little that the bridge itself reads of SQL, and writes. Nothing here decides what a request may do. */
+/** SQL that the bridge reads and writes itself. Does not decide what a request may do. */
 
 export function literal(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
@@ -18,11 +18,11 @@ export function quotedName(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }
 
-/** A token of a statement as the engine prints it: without comments. */
+/** As the engine prints it, without comments. */
 export interface Token {
   readonly text: string;
   readonly kind: 'name' | 'quoted' | 'string' | 'sign';
-  /** Where it ends in the statement. */
+  /** Position after it in the statement. */
   readonly end: number;
 }
 
@@ -41,11 +41,11 @@ function tokenOf({ 0: text, index }: RegExpExecArray): Token {
 
 export const isName = ({ kind }: Token): boolean => kind === 'name' || kind === 'quoted';
 
-// Each comment can end in one place only: a lazy `[\s\S]*?` backtracks exponentially over many of them.
+// A comment has one possible end: a lazy `[\s\S]*?` backtracks exponentially over many of them.
 const comment = String.raw`--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/`;
 const leading = new RegExp(String.raw`^(?:\s|#[^\n]*\n|${comment})*([A-Za-z]+|\()`);
 
-/** The first word of a statement, in capitals, or its opening bracket. */
+/** In capitals; or its opening bracket. */
 export const leadingWord = (statement: string): string => leading.exec(statement)?.[1]?.toUpperCase() ?? '';
 
 const blank = String.raw`(?:\s|${comment})`;
@@ -60,8 +60,8 @@ const headPattern = new RegExp(
 );
 
 /**
- * Cuts `INSERT INTO t (columns) SETTINGS … FORMAT name` before its SETTINGS, where FROM INFILE belongs; its rows follow as
- * bytes from the character `rowsAt` on. null: another statement (INSERT … SELECT, VALUES), to be run as ordinary text.
+ * Cuts `INSERT INTO t (columns) SETTINGS … FORMAT name` before SETTINGS, the place of FROM INFILE. Rows start at the character
+ * `rowsAt`. Null: another statement (INSERT … SELECT, VALUES), which is run as text.
  */
 export function parseInsertHead(text: string): { into: string; format: string; rowsAt: number } | null {
   const match = headPattern.exec(text);
@@ -82,12 +82,12 @@ const contentTypes: readonly (readonly [RegExp, string])[] = [
 export const contentType = (format: string): string =>
   contentTypes.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
 
-/** Every `FORMAT name` in a text; some may stand in a string or a comment. */
+/** Every `FORMAT name`; some may be in a string or a comment. */
 const formatClause = new RegExp(String.raw`\bFORMAT(?:(?:\s|#[^\n]*\n|${comment})+[\`"]?|[\`"])(\w+)`, 'gi');
 
 export const namedFormats = (statement: string): string[] =>
   [...statement.matchAll(formatClause)].map((match) => match[1] ?? '');
 
-/** The format an answer will have, for headers only: the engine itself obeys the FORMAT clause. */
+/** For headers only: the engine itself reads the FORMAT clause. */
 export const answerFormat = (statement: string, fallback: string): string =>
   namedFormats(statement).at(-1) ?? fallback;

@@ -1,8 +1,8 @@
 import { namedFormats } from './sql.js';
 
 /*
- * The engine formats each block of a streamed answer as an answer of its own (tried with chdb 3.4: JSON became several
- * documents, WithNames repeated its names). Rows alone may follow one another; a head is let through once.
+ * The engine formats each block of a stream as a complete result (tried with chdb 3.4: JSON became several documents, WithNames
+ * repeated its names). Rows can be joined; a head is sent once.
  */
 const plain: ReadonlySet<string> = new Set(
   `bsoneachrow csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines jsonstringseachrow lineasstring
@@ -12,17 +12,16 @@ const plain: ReadonlySet<string> = new Set(
 const withNames =
   /^(csv|jsoncompacteachrow|jsoncompactstringseachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?$/;
 
-/** What puts more than rows behind a head, or lists of rows in brackets, or makes heads of another kind. */
+/** More than rows after a head, lists of rows in brackets, or heads of another form. */
 const unusual =
   /\b(totals|extremes|output_format_json_array_of_rows|output_format_arrow_\w*dictionary|\w+_in_binary_format)\b/i;
 
-/** FORMAT at the end of a statement, with no comment in its line before it: nor can it be inside a string there. */
+/** FORMAT at the end, without a comment before it in the line: so not inside a string either. */
 const lastFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
 
 /**
- * The lower-case format in which a result can safely be streamed; null is always correct, but slower and limited in size.
- * @param fallback the format if the statement has none
- * @param settings names of the request's settings
+ * Lower-case format in which a result can be streamed; null is always correct, but slower and limited in size.
+ * @param fallback format of a statement without one @param settings names of the request's settings
  */
 export function streamedFormat(statement: string, fallback: string, settings: string): string | null {
   if (unusual.test(`${statement} ${settings}`)) return null;
@@ -38,8 +37,7 @@ const endOfArrow = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
 const nothing = Buffer.alloc(0);
 
 /**
- * Makes one answer of the blocks of a stream, byte for byte what the engine gives as a whole: `next` is to be sent of a block,
- * `end` behind the last one.
+ * Joins blocks to the bytes of a whole result: send `next` of each block, and `end` after the last one.
  * @param format of `streamedFormat`
  */
 export function jointOf(format: string) {
@@ -61,17 +59,17 @@ export function jointOf(format: string) {
 }
 
 function headLength(format: string, block: Buffer): number {
-  // The message of the schema: 4 bytes of mark, 4 of length, and no body.
+  // Schema message: 4 bytes of mark, 4 of length, no body.
   if (format === 'arrowstream') return 8 + block.readInt32LE(4);
   const [, base = '', types] = withNames.exec(format) ?? [];
   const parts = types === undefined ? 1 : 2;
   if (base === 'rowbinary') return stringsLength(block, parts);
-  // A name may hold line ends, between quotes, which are doubled inside it.
+  // A quoted name may contain line ends; its quotes are doubled.
   const line = base === 'csv' ? '(?:"[^"]*"|[^"\\n])*\\n' : '[^\\n]*\\n';
   return new RegExp(`^(?:${line}){${parts}}`).exec(block.toString('latin1'))?.[0].length ?? 0;
 }
 
-/** A number of columns, then all names, then all types; numbers and lengths in LEB128. */
+/** Number of columns, all names, then all types; numbers and lengths in LEB128. */
 function stringsLength(block: Buffer, parts: number): number {
   let at = 0;
   const number = (): number => {
