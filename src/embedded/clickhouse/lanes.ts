@@ -46,11 +46,6 @@ export type FromThread =
 
 export type Lane = 'write' | 'read' | 'analyst';
 
-/*
- * Each engine call blocks a thread of libuv's pool (default: 4), so at most four queries run. Only one writes: with six,
- * concurrent inserts duplicated and lost rows (tried with chdb 3.4.0).
- */
-const maxThreads: Readonly<Record<Lane, number>> = { write: 1, read: 2, analyst: 1 };
 const maxWaiting = 200;
 /** Longer than any client waits. */
 const maxQueueWaitMs = 3_600_000;
@@ -160,11 +155,9 @@ export type Lanes = ReturnType<typeof startLanes>;
 
 /** Starts two threads, the others on first use: each costs 50 ms of CPU. Open the data folder before the first job. */
 export function startLanes(dataDir: string, endings: Endings) {
-  const lanes = {
-    write: createLane(maxThreads.write),
-    read: createLane(maxThreads.read),
-    analyst: createLane(maxThreads.analyst),
-  };
+  // Each engine call blocks a thread of libuv's pool (default: 4), so at most four queries run. Only one writes: with six,
+  // concurrent inserts duplicated and lost rows (tried with chdb 3.4.0).
+  const lanes = { write: createLane(1), read: createLane(2), analyst: createLane(1) };
   const jobs = new Map<AbortController, Lane>();
   const start = (lane: Lane): EngineThread => {
     const thread = startThread(dataDir, endings);
