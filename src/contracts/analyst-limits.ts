@@ -1,4 +1,3 @@
-/** Limits of one query of an analyst in the embedded ClickHouse. */
 export interface AnalystLimits {
   /** Until the last row of its result. */
   readonly seconds: number;

@@ -23,7 +23,7 @@ function overlongLists(schema: TSchema, value: unknown): Problem[] {
   });
 }
 
-/** @param what name in the message. @throws ApiError INVALID_REQUEST that names every invalid field */
+/** @throws ApiError INVALID_REQUEST that names every invalid field */
 export function checked<Value>(check: Check<Value>, value: unknown, what: string): Value {
   if (check.Check(value)) return value;
   const overlong = overlongLists(check.Type(), value);

@@ -1,4 +1,3 @@
-/** Messages to one endpoint, sent in parallel. */
 export interface DeliveryTask {
   readonly url: string;
   /** Each signs, the newest first. */

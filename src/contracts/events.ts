@@ -35,7 +35,7 @@ export const learningEventCheck = Compile(LearningEvent);
 
 export const maxBatchEvents = 1000;
 
-/** Checks the list only; each event is checked separately. */
+/** Each event is checked separately. */
 const EventBatch = Type.Object({
   events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
 });

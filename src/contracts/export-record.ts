@@ -17,7 +17,7 @@ function renamed(value: unknown): unknown {
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Every column of the row with its name in ClickHouse; numbers unrounded. */
+/** Numbers are not rounded. */
 export function attemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
   const { occurredAt, receivedAt, ...answer } = row.event;
   const { isRapid: rapid, ...counted } = row.figures;

@@ -35,7 +35,7 @@ export interface AnswersReply {
 export interface Publication {
   readonly tenant: string;
   readonly version: number;
-  /** Active version that the new one was compared with. */
+  /** Active version at the comparison. */
   readonly basedOn: number;
   /** JSON of `encodeModel`, and of a `FitReport`. */
   readonly model: string;

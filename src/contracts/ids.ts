@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-/** For texts that people read or compare. */
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
 /** 1 to 128 code points without control characters. Compared byte for byte, never normalised. */

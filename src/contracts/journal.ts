@@ -169,7 +169,7 @@ const texts: ReadonlySet<Column> = new Set([
   ...(['target_date', 'first_answer'] as const),
 ]);
 
-/** Row by column names: times in RFC 3339, missing values null. */
+/** Times in RFC 3339, missing values null. */
 export function journalFields(kind: JournalKind, line: string): Record<string, string | number | null> {
   const values = line.split('\t');
   return Object.fromEntries(
@@ -185,7 +185,6 @@ export function journalFields(kind: JournalKind, line: string): Record<string, s
 const row = (fields: readonly (string | number | null | undefined)[]): string =>
   fields.map((field) => (typeof field === 'string' ? encodeText(field) : `${field ?? '\\N'}`)).join('\t');
 
-/** All escapes of TSV, and their letters. */
 const [special, letters] = ['\\\t\n\r\0\b\f', '\\tnr0bf'];
 
 const encodeText = (text: string): string =>

@@ -27,7 +27,6 @@ export async function parseLarge(body: Uint8Array, maxValues: number): Promise<u
   return parseJson(body);
 }
 
-/** Not checked up to this size. */
 const smallBytes = 16 * 1024;
 const maxDepth = 32;
 

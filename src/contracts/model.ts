@@ -88,7 +88,7 @@ const StoredModel = Type.Object({
   skills: Type.Array(StoredSkill),
 });
 
-/** Fields of a report that are read again; ClickHouse has the whole report. */
+/** ClickHouse has the whole report. */
 const Loss = Type.Union([Figure, Type.Null()]);
 const SkillReport = Type.Object({
   ...{ skillId: Type.String(), oldLogLoss: Loss, newLogLoss: Loss },
@@ -160,7 +160,7 @@ export interface ModelChange {
   readonly publishedAt: number;
 }
 
-/** Texts are empty for version 0 and for versions that are no longer kept. */
+/** Empty texts: version 0, or no longer kept. */
 export interface RecordedChange extends ModelChange {
   /** JSON of `encodeModel`, and of a `FitReport`. */
   readonly model: string;

@@ -19,7 +19,6 @@ export interface OutboxId {
   readonly seq: number;
 }
 
-/** Last row that was ever added to a partition's outbox. */
 export interface LastRow {
   readonly partition: number;
   readonly ms: number;

@@ -49,7 +49,6 @@ export const ManualParameters = Type.Object({
 });
 const manualCheck = Compile(ManualParameters);
 
-/** Both checks in one schema, for the description. */
 export const SkillRequest = Type.Object(
   {
     ...SkillBody.properties,

@@ -20,7 +20,7 @@ export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
 /** Bodies of several requests; each list has an entry per body. */
 export interface TrackTask {
   readonly form: EventsForm;
-  /** Concatenated, each followed by a line feed. */
+  /** Each followed by a line feed. */
   readonly bodies: Uint8Array;
   readonly lengths: readonly number[];
   readonly tenants: readonly string[];
@@ -39,7 +39,6 @@ export interface TrackTask {
 export const slotCount = 16;
 export const allSlots = 2 ** slotCount - 1;
 
-/** Letters of outcomes in a reply. */
 export const outcomeLetters = {
   /** `data` is the JSON of a LearningEventResult. */
   counted: 'c',
@@ -111,7 +110,7 @@ export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'>
   /** 1 to 365; null: the standard horizon. */
   readonly days: number | null;
   readonly answersPerDay: number;
-  /** Practised skills; null: all. */
+  /** Null: all. */
   readonly skillIds: readonly string[] | null;
   /** Null: the learner's goal. */
   readonly targetScore: number | null;
@@ -143,7 +142,6 @@ export type NextItemsReply = { readonly data: string } | Refused;
 
 type Refused = { readonly unavailable: string };
 
-/** Replays a history without one answer. */
 export interface RetractionTask extends LearnerPlace {
   readonly eventId: string;
   /** Of the learner's record, read before the rows. */

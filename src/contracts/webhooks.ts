@@ -28,7 +28,6 @@ export const StoredWebhook = Type.Object({
   v: Type.Literal(1),
   ...{ tenant: Type.String(), id: Type.String(), url: Type.String({ minLength: 1 }), eventTypes: EventTypes },
   description: nullable(Type.String()),
-  /** Null: enabled. */
   disabledReason: nullable(Type.Enum([...disabledReasons])),
   createdAt: Type.Integer(),
   updatedAt: Type.Integer(),
@@ -36,7 +35,6 @@ export const StoredWebhook = Type.Object({
   secrets: Type.Array(Type.Object({ secret: Type.String(), until: nullable(Type.Integer()) })),
 });
 export type StoredWebhook = Static<typeof StoredWebhook>;
-/** What a rebuild restores. */
 export type WebhookRecord = Omit<StoredWebhook, 'v' | 'secrets'>;
 export type WebhookSetting = Pick<StoredWebhook, 'url' | 'eventTypes' | 'description'>;
 
@@ -78,7 +76,6 @@ export function readWebhookChange(body: unknown, allowPrivate: boolean) {
 export const readRotation = (body: Uint8Array): boolean =>
   body.length > 0 && checked(rotationCheck, parseJson(body), 'rotation').revoke_old === true;
 
-/** What the schemas do not check. */
 function refuseMisfit(url: string | null, eventTypes: readonly string[], allowPrivate: boolean): void {
   const message = url === null ? null : urlProblem(url, allowPrivate);
   if (message !== null) throw misfit('webhook', { path: 'url', message });

@@ -14,9 +14,7 @@ import { type ServerOptions, type Supervised, supervise } from './supervisor.js'
 export type ClickhouseEnd = 'died' | 'analyst_query';
 
 export type ClickhouseOptions = ServerOptions & {
-  /** Of the account `skilltrace`, which may write. */
   password: string;
-  /** Of the account `analyst`, which may only read. */
   analystPassword: string;
   /** 0: normal priority. */
   niceness?: number;

@@ -55,7 +55,6 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
         if (identity !== null) servers.set(name, identity);
         writePrivate(serversFile(path), Object.fromEntries(servers));
       },
-      /** Mode 600. */
       writeEndpoints: ({ redisUrl, clickhouseUrl, clickhouseCluster, analystUrl }: Endpoints): void =>
         writePrivate(endpointsFile(path), {
           redis_url: redisUrl,

@@ -27,7 +27,6 @@ export async function startOnFreePort<Server>(start: (port: number) => Promise<S
   }
 }
 
-/** On 127.0.0.1. */
 export function isFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();

@@ -8,7 +8,6 @@ const oldest = [6, 2] as const;
 const maxOutputLines = 5;
 
 const apt = 'apt-get -y -o DPkg::Lock::Timeout=120';
-/** `install`: commands to try until one works. */
 const recipes = [
   {
     tool: 'apt-get',

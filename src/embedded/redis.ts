@@ -51,7 +51,6 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
   return { ...server, url };
 }
 
-/** @param note called every few seconds while Redis reads its data */
 async function untilLoaded(
   url: string,
   logFile: string,

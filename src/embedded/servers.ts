@@ -14,7 +14,6 @@ export type ServerSettings = Pick<Config, 'dataDir' | 'redisUrl' | 'clickhouseUr
   Pick<Config, 'embeddedRedisPort' | 'embeddedClickhousePort' | 'embeddedRedisFsync'> &
   Partial<Pick<Config, 'clickhouseCluster' | 'embeddedRedisMaxmemory' | 'analystLimits'>>;
 
-/** Restarts of the embedded ClickHouse. */
 export type ClickhouseEnds = Record<ClickhouseEnd, number>;
 
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
@@ -59,7 +58,6 @@ export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoi
   throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
 }
 
-/** For commands. */
 export async function joinOrStart(
   settings: ServerSettings,
   logger: Logger,

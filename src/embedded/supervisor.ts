@@ -20,12 +20,10 @@ export type ChildSpec = {
 };
 
 export type ServerOptions = {
-  /** Created if missing. */
   dir: string;
   /** Kept over restarts. */
   port: number;
   logger: Logger;
-  /** Called at every start. */
   onSpawn?: (pid: number) => void;
 };
 

@@ -78,7 +78,6 @@ export class Answering {
     coming.then(next).catch((error) => this.fail(error));
   }
 
-  /** Other errors than ApiError become INTERNAL and a log line. */
   private fail(error: unknown): void {
     const replyOf = this.serving.match.protocol?.errorReply ?? errorReply;
     if (error instanceof ClientGone) this.end(null);

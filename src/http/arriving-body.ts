@@ -26,7 +26,7 @@ export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);
   let size = 0;
   let isGivenUp = false;
-  /** Releases the memory; may be called again. */
+  /** May be called again. */
   const forget = (): void => {
     holders.delete(holder);
     allBytes -= bytes.length;

@@ -52,7 +52,6 @@ export class Exchange extends OpenResponse {
   private readonly turn = turnNow();
   /** The whole body has arrived, even if it was dropped. */
   private received: boolean;
-  /** A streamed response waits for the end of a body that is dropped. */
   private awaitsBody = false;
   /** Since an early response; 0 before. */
   private draining = 0;
@@ -89,7 +88,7 @@ export class Exchange extends OpenResponse {
     return this.headers.filter((_, i) => i % 2 === 0);
   }
 
-  /** Address of the client; empty after it disconnected. */
+  /** Empty after the client disconnected. */
   peer(): string {
     return this.done ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }

@@ -149,7 +149,7 @@ type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number;
 interface Lease {
   left: number;
   readonly endsAt: number;
-  /** Taken in this window by all processes, including this lease. */
+  /** By all processes, including this lease. */
   readonly taken: number;
 }
 

@@ -1,4 +1,3 @@
-/** Builds the OpenAPI 3.1 document of a table of routes from the schemas that validate. */
 import { STATUS_CODES } from 'node:http';
 import Type, { type TSchema } from 'typebox';
 import { LearningEvent, LearningEventResult } from '../contracts/events.js';
@@ -43,7 +42,6 @@ const mapped = <Value>(table: Readonly<Record<string, Value>>, of: (value: Value
 
 const statusOf = (code: ErrorCode): number => errorTable[code].status;
 
-/** Headers of every response with the error. */
 const ofError: Partial<Record<ErrorCode, string>> = {
   UNAUTHORIZED: 'WWW-Authenticate',
   METHOD_NOT_ALLOWED: 'Allow',
@@ -66,7 +64,6 @@ const contentOf = (schema?: TSchema | null, example?: unknown) =>
     },
   };
 
-/** @param body schema of a body that is not the envelope */
 const errorAnswer = (codes: readonly ErrorCode[], body?: TSchema, more: readonly string[] = []) => ({
   description: codes
     .map((code) => `${code}: ${words.errorMeanings[code]}. Safe to retry: ${errorTable[code].retry}.`)

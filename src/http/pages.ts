@@ -56,7 +56,7 @@ function routesOfPage(name: keyof typeof folders): readonly Route[] {
   ];
 }
 
-/** Sent as gzip without negotiation: only browsers load these files. */
+/** Without negotiation: only browsers load these files. */
 const fileReply = (folder: URL, packed: string): Reply => ({
   status: 200,
   body: readFileSync(new URL(packed, folder)),

@@ -30,7 +30,6 @@ export function errorReply(error: ApiError): Reply {
   return reply;
 }
 
-/** @param data JSON text, or an object */
 export function okReply(data: string | object, message?: string, status = 200): Reply {
   const json = typeof data === 'string' ? data : JSON.stringify(data);
   return { status, body: successEnvelope(json, message) };
@@ -49,7 +48,6 @@ type Service<Data, Ports, Query, Ids extends string[]> = (
   ...ids: Ids
 ) => Promise<Data>;
 
-/** Responds with the data of a service. */
 export const ok =
   <Ports, Query, Ids extends string[]>(
     serve: Service<string | object, Ports, Query, Ids>,
@@ -60,7 +58,6 @@ export const ok =
   async (call: Call<Query>, ...ids: Ids): Promise<Reply> =>
     okReply(await serve(ports, call, ...ids), message, status);
 
-/** Like `ok`, with the tag of the data as ETag. */
 export const tagged =
   <Ports, Query, Ids extends string[]>(
     serve: Service<Tagged<object>, Ports, Query, Ids>,

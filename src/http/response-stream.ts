@@ -52,7 +52,7 @@ export const nothing = (): void => undefined;
 export class OpenResponse {
   /** Answered or aborted: do not touch the response any more. */
   done = false;
-  /** Releases the counted memory; may be called again. */
+  /** May be called again. */
   protected forget = nothing;
   /** Called when the response is done, and by the event that a caller waits for. */
   protected wake = nothing;

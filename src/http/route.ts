@@ -49,7 +49,6 @@ export interface BodyRules {
   readonly optional?: true;
 }
 
-/** How another protocol differs from the API. */
 export interface Protocol {
   /** Of every response; requests have headers of the same names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -104,9 +103,9 @@ export function route<Name extends `${Route['method']} /${string}`, Query extend
 }
 
 export interface Match {
-  /** Null for an unknown path or another method. */
+  /** Null: an unknown path or another method. */
   readonly route: Route | null;
-  /** Methods of the path; null for an unknown path. */
+  /** Null: an unknown path. */
   readonly allow: string | null;
   /** No key is needed, not even for NOT_FOUND. */
   readonly keyless: boolean;
@@ -114,7 +113,6 @@ export interface Match {
   readonly protocol?: Route['protocol'];
 }
 
-/** @throws ApiError UNSUPPORTED_MEDIA_TYPE */
 export function checkMediaType(contentType: string | null, rules: BodyRules): string {
   if (contentType !== null && rules.mediaTypes.includes(contentType)) return contentType;
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
@@ -126,7 +124,6 @@ export function checkMediaType(contentType: string | null, rules: BodyRules): st
   return type;
 }
 
-/** @throws ApiError UNSUPPORTED_MEDIA_TYPE */
 export function checkEncoding(contentEncoding: string | null, rules: BodyRules): string {
   const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
   if (rules.encodings.includes(encoding)) return encoding;
@@ -163,7 +160,7 @@ interface Field {
 
 const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
 
-/** Reads numbers and texts by a schema; other parameters are ignored. */
+/** Ignores other parameters. */
 function createQueryReader(schema: TObject) {
   const check = Compile(schema);
   const fields = Object.entries<Field>(schema.properties);

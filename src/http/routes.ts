@@ -1,4 +1,3 @@
-/** All routes of the API: scope, body, query and service. */
 import { allScopes } from '../contracts/access.js';
 import { EventLines, LearningEvent, WellFormedBatch } from '../contracts/events.js';
 import { GoalBody } from '../contracts/goals.js';

@@ -44,7 +44,6 @@ interface ServerOptions {
   readonly figures: Figures;
   readonly logger: Logger;
   readonly spans?: Spans | null;
-  /** Further connections are closed immediately. */
   readonly maxConnections?: number;
   readonly maxUnread?: number;
 }
@@ -117,7 +116,6 @@ type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
 const calls = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
 
-/** @param handlerOf gets the match, and the method and path for the counts */
 function register(
   app: TemplatedApp,
   routes: readonly Route[],

@@ -14,7 +14,6 @@ export const each = <Schema extends TSchema, Name extends string>(schema: Schema
 export const Count = Type.Integer({ minimum: 0 });
 export const Amount = Type.Number({ minimum: 0 });
 export const Share = Type.Number({ minimum: 0, maximum: 1 });
-/** Difference of two shares. */
 export const Change = Type.Number({ minimum: -1, maximum: 1 });
 export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
 export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
@@ -235,7 +234,7 @@ export const Erasure = Type.Object({
 const SectionScore = Type.Integer({ minimum: 200, maximum: 800, multipleOf: 10 });
 export const TotalScore = Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 });
 
-/** Fields for a horizon are named after its days. */
+/** Named after the days of the horizon. */
 const predicted = {
   patternProperties: {
     '^predicted_(math|rw)_in_\\d{1,3}_days$': SectionScore,

@@ -2,7 +2,6 @@
 import type { ErrorCode } from '../../errors.js';
 import type { RouteName } from './routes.js';
 
-/** Markdown. */
 export const description = `Rules that hold for every call.
 
 **Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers

@@ -13,7 +13,6 @@ import * as webhooks from './webhooks.js';
 
 const check = { status: Type.Enum(['ok', 'failing']), reason: Type.Optional(Type.String()) };
 
-/** @param status in this response */
 const health = (status: TSchema) =>
   Type.Object({
     status,
@@ -54,7 +53,6 @@ export const commonErrors = (route: { readonly scope: unknown; readonly body: un
 const successAnswer = (schema: TSchema) =>
   Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
-/** @param more other fields */
 export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {}) =>
   Type.Object({
     success: Type.Literal(false),
@@ -64,7 +62,6 @@ export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {
 
 const plain = (bodies: RouteAnswers['bodies'], ...errors: ErrorCode[]): RouteAnswers => ({ bodies, errors });
 
-/** @param status of success */
 const enveloped =
   (status: number) =>
   (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers =>

@@ -5,7 +5,6 @@ import { Id } from '../ids.js';
 import { byIri, Iri } from './statement.js';
 
 const maxSkills = 10_000;
-/** Values of a body with the most skills. */
 export const maxMappingValues = maxSkills + 10;
 
 export const XapiMapping = Type.Object({

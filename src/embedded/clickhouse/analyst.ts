@@ -87,7 +87,6 @@ const forbiddenFunctions =
 const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
 const narrowed = ` EXCEPT (${hiddenColumns.join(', ')})`;
 
-/** Printed keywords before an expression. */
 const beforeExpressions = words(
   `ALL AND ANY AS BETWEEN BY CASE DISTINCT DIV ELSE EXISTS FILL FROM GLOBAL HAVING ILIKE IN INTERVAL JOIN LIKE LIMIT MOD NOT
    OFFSET ON OR PREWHERE QUALIFY REGEXP SAMPLE SELECT SET STEP THEN TO USING WHEN WHERE WITH`,
@@ -190,7 +189,6 @@ const dearFunctions =
   /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;
 const dearBlockRows = 4;
 
-/** Additional SET pairs for a printed statement of an analyst. */
 export function dearAssignments(statement: string): string[] {
   const tokens = tokensOf(statement);
   const called = tokens.filter((token, index) => isName(token) && tokens[index + 1]?.text === '(');

@@ -29,7 +29,6 @@ const maxStallMs = 300_000;
 /** Time for a reader to receive the error after its rows. */
 const lastWordsMs = 10_000;
 
-/** ClickHouse's HTTP interface over the lanes; does not listen yet. */
 export const createBridge = (options: BridgeOptions): Server =>
   createServer(
     { keepAliveTimeout: 10_000, requestTimeout: 300_000, maxHeaderSize: 1024 * 1024 },
@@ -58,7 +57,6 @@ async function handle(
   const isQuery = method === 'POST' || searchParams.has('query');
   if (isRead && (['/ping', '/replicas_status'].includes(pathname) || (pathname === '/' && !isQuery)))
     return sendText(response, 200, 'Ok.\n');
-  // `/name` is a database.
   const [isKnown, database = null] = /^\/(?:([A-Za-z_]\w*)\/?)?$/.exec(pathname) ?? [];
   if (isKnown === undefined || !isQuery)
     return sendText(response, 404, `There is no handle ${pathname.slice(0, 200)}\n`);
@@ -190,7 +188,6 @@ function openAnswer(
   }
 
   return {
-    /** @returns whether more is wanted */
     write: async (bytes: Uint8Array): Promise<boolean> => {
       if (response.destroyed) return false;
       begin();

@@ -96,7 +96,6 @@ function answerBound(query: URLSearchParams, analyst: boolean): string {
   return `max_result_bytes = ${isTaken ? wanted : wholeAnswerBytes}`;
 }
 
-/** The format is that of the result. */
 export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; lane: Lane; format: string } {
   const { query, headers, method, limits, id } = options;
   if (query.get('compress') === '1' || query.get('decompress') === '1')

@@ -4,7 +4,6 @@ import { createLimiter } from '../../concurrency.js';
 import { programPath } from '../../programs.js';
 import { BridgeError, queryCancelled } from './errors.js';
 
-/** A request, from the HTTP side to an engine thread. */
 export interface EngineJob {
   /** Unique in this process. Also the query's log_comment, which KILL QUERY looks for. */
   readonly id: string;
@@ -123,7 +122,7 @@ function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
   return { isTaken: false, loaded: once(worker, 'message'), run, close: () => worker.terminate() };
 }
 
-/** Moves large buffers; small ones may share Node's buffer pool and are copied. */
+/** Small buffers may share Node's buffer pool and are copied. */
 function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
   const buffer = rows?.buffer;
   return buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize * 8 ? [buffer] : [];
@@ -202,7 +201,6 @@ export function startLanes(dataDir: string, endings: Endings) {
       jobs.set(ending, lane);
       return lanes[lane].limit('', work, refuse).finally(() => jobs.delete(ending));
     },
-    /** Running or waiting jobs. */
     active: (): number => jobs.size,
     /** Also interrupts writes, and waiting jobs when their turn comes. For the end of the process. */
     interruptAll: () => {

@@ -9,7 +9,6 @@ const rememberedMs = 60 * 60_000;
 const firstPauseMs = 30_000;
 const longestPauseMs = 10 * 60_000;
 
-/** Longer statements are cut, to limit the time. */
 const shapeLength = 8192;
 
 /** One pattern, because a string may contain the start of a comment, and the reverse. */

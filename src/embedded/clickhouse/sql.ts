@@ -7,7 +7,6 @@ export function literal(text: string): string {
   return `'${escaped}'`;
 }
 
-/** `name = 'value'` for SET. */
 export function settingPair(name: string, value: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
@@ -22,7 +21,6 @@ export function quotedName(name: string): string {
 export interface Token {
   readonly text: string;
   readonly kind: 'name' | 'quoted' | 'string' | 'sign';
-  /** Position after it in the statement. */
   readonly end: number;
 }
 

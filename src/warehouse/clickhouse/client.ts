@@ -48,7 +48,7 @@ export const connectWarehouse = (
 /** Never throws. */
 export const isAlive = async (client: ClickHouseClient): Promise<boolean> => (await client.ping()).success;
 
-/** Timeout of a read for a request. */
+/** For reads of a request. */
 export const callersTime = (): AbortSignal => AbortSignal.timeout(3000);
 
 interface StatementOptions {

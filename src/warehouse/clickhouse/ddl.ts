@@ -23,7 +23,6 @@ export interface Table {
   indexes?: readonly string[];
   partitionBy?: string;
   orderBy: string;
-  /** Expression that chooses the shard of a row. */
   shardBy: string;
   settings: string;
 }
@@ -107,7 +106,6 @@ export function createTables(table: Table, cluster: Cluster): string[] {
   ];
 }
 
-/** The engine's arguments follow path and replica. */
 const replicated = (engine: string): string =>
   engine.replace(
     /^(\w+)(?:\((.*)\))?$/,

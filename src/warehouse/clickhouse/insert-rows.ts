@@ -22,7 +22,7 @@ export const oneBlock: ClickHouseSettings = {
 /** ClickHouse stores a token before it moves the part into place: after a kill in between, only another token helps. */
 const maxTokens = 5;
 
-/** Inserts a block under new tokens until `isMissing` is false. @throws Error if the table does not store the rows */
+/** Inserts under new tokens until no row is missing. @throws Error if the table does not store the rows */
 export async function insertUntilThere(
   table: string,
   isMissing: () => Promise<boolean>,

@@ -11,7 +11,7 @@ const columns = [...outboxColumns, ...rowColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 
-/** The table `attempts` with its rollups. A signal ends the call, but perhaps not the statement on the server. */
+/** A signal ends the call, but perhaps not the statement on the server. */
 export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluster = null) => ({
   /**
    * Inserts the rows as one block into the table and every rollup. For the last 10,000 blocks, a repeated token adds no rows and
@@ -36,8 +36,8 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
   },
 
   /**
-   * Repairs the rollups of all days in the ranges, and returns the names of repaired ones. The caller holds the partitions, so
-   * that no other process inserts their rows.
+   * All days of the ranges. The caller holds the partitions, so that no other process inserts their rows. @returns repaired
+   * rollups
    */
   repairRollups: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> => {
     const repaired: string[] = [];

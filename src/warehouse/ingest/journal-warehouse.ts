@@ -14,7 +14,7 @@ export type JournalWarehouse = ReturnType<typeof createJournalWarehouse>;
 
 /** Each table of the journal has a natural key, so a repeated row shows once. */
 export const createJournalWarehouse = (client: ClickHouseClient) => ({
-  /** Null when the rows are on the disk; the error's name if ClickHouse rejected the content and stored none. */
+  /** Null: the rows are on the disk; otherwise the name of the error, and no row is stored. */
   insert: async (kind: JournalKind, rows: readonly Buffer[]): Promise<string | null> => {
     try {
       await insertRows(client, {

@@ -32,12 +32,12 @@ interface Repairs {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The same units as conditions on the table, on the archive `a` and on the rollup. */
+/** Conditions on the table, on the archive `a` and on the rollup. */
 export interface RollupPart {
   readonly inAttempts: string;
   readonly inArchive: string;
   readonly inRollup: string;
-  /** The conditions match nothing if the rollup is right. */
+  /** They match nothing if the rollup is right. */
   readonly onlyWhereWrong?: boolean;
 }
 
@@ -89,7 +89,7 @@ async function computeAgain(
 ${selectRollup(rollup, `${isGone} AND ${keptRows} AND ${part.inAttempts}`)}
 UNION ALL
 ${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`;
-  // An earlier repair may have inserted the same rows, which were deleted since.
+  // Not skipped as a repetition of an earlier repair.
   await runStatement(client, insert, { settings: { insert_deduplicate: 0 }, signal });
 }
 

@@ -80,7 +80,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
-    /** Last archived day of arrival; -1: none. */
+    /** -1: none. */
     archivedThrough: async (signal: AbortSignal): Promise<number> => {
       const month = await archivedMonth(client, signal);
       return month === 0 ? -1 : Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
@@ -105,7 +105,6 @@ const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ .
 /** In the year 2100, after every arrival. */
 const farDay = 47_482;
 
-/** The months are the partitions of `attempts`. */
 function monthsOf({ from, to }: DayRange): DayRange[] {
   const months: DayRange[] = [];
   for (let day = from; day <= to; ) {
@@ -125,7 +124,6 @@ const timeParams = ({ from, to }: DayRange): Params => ({
 
 const dayParams = ({ from, to }: DayRange): Params => ({ first_day: from, last_day: to });
 
-/** Lists by partition. */
 function endParams(ends: readonly OutboxEnds[]): Params {
   const own = new Map(ends.map((end) => [end.partition, end]));
   const all = Array.from({ length: Math.max(-1, ...own.keys()) + 1 }, (_, partition) => own.get(partition));

@@ -1,4 +1,4 @@
-/** Deletes rows of learners. A statement names many learners, each once. */
+/** A statement names many learners, each once. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
@@ -20,7 +20,7 @@ import {
 } from '../schema/rollups.js';
 import { attempts, countedRows, erasures, learnerSnapshots } from '../schema/tables.js';
 
-/** Of a completed erasure, without the learner. */
+/** Without the learner. */
 export interface ErasureReceipt {
   readonly id: string;
   readonly tenant: string;
@@ -90,7 +90,6 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
       await repairPart({ client, cluster, signal }, learnerSums, wholeLearners(rows));
     },
-    /** Deletes rows that did not come from the outbox. */
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
     /** Erased learners with rows of any history in the tables of `removeLate`. */
     findAgain: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
@@ -98,7 +97,6 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       const params = { tenants, hashes: erased.map(({ hash }) => hash) };
       return selectRows<{ hash: string; userId: string }>(client, findAgainQuery, { params });
     },
-    /** Remaining rows of each history by table, as in the proving query. */
     prove: (rows: readonly CorrectedRows[]): Promise<Counts[]> => countEnded(client, learnerTables, rows),
     proofOf: (rows: CorrectedRows): ErasureProof => ({ query: provingQuery, parameters: parametersOf(rows) }),
     keep: async (receipts: readonly ErasureReceipt[]): Promise<void> => {
@@ -235,7 +233,7 @@ async function countEnded(
   return byLearner(rows, found, none, ({ place, remaining }) => [place, Number(remaining)]);
 }
 
-/** Counts by key, in the order of `rows`. */
+/** In the order of `rows`. */
 function byLearner<Row extends { readonly name: string }>(
   rows: readonly CorrectedRows[],
   found: readonly Row[],

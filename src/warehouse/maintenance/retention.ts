@@ -57,7 +57,6 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       const rows = await selectRows<{ tenant: string }>(client, selectTenants, { params: { month } });
       return rows.map(({ tenant }) => tenant);
     },
-    /** Null: no more learners. */
     nextPage: (month: number, tenant: string, after: string) =>
       readNextPage(client, { month, tenant, after }),
     /** Rows up to the following month, with snapshots: clocks differ, so an answer may be counted before an earlier arrival. */
@@ -88,7 +87,6 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
         });
       return users.length;
     },
-    /** Null: rows and archive agree. */
     differs: async (month: number): Promise<string | null> => {
       const params = { month };
       if ((await selectNumber(client, countUnlikeSums, { params })) !== 1)

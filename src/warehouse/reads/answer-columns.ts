@@ -1,4 +1,4 @@
-/** Reads a tenant's answers into columns for fits: whole learners, in the order of the table. */
+/** Whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
@@ -39,7 +39,6 @@ const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTi
   is_correct, toString(skill_id) AS skill, item_id
 FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
 
-/** Bytes of a row before its two strings. */
 const fixedBytes = 25;
 
 /** Also for answers that arrive after the count. */
@@ -90,7 +89,7 @@ function createColumns(room: number) {
   let last = -1n;
   let rows = 0;
 
-  /** @returns start of the next row; null if the buffer ends within the row */
+  /** @returns start of the next row; null: the row is incomplete */
   function addRow(buffer: Buffer, start: number): number | null {
     const skillLength = lengthAt(buffer, start + fixedBytes);
     const itemLength = lengthAt(buffer, skillLength.end + skillLength.bytes);

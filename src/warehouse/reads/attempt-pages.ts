@@ -57,7 +57,6 @@ export async function readLearners(
   return buffer(stream);
 }
 
-/** Learner of the first row after a page. */
 const selectLast = (condition: string): string => {
   const read = (table: string): string =>
     `SELECT tenant, user_id FROM ${table} WHERE ${condition} ${inOrder} LIMIT ${pageRows + 1}`;

@@ -36,7 +36,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
     insertObjects(client, table, values, { insert_deduplicate: 0, date_time_input_format: 'best_effort' });
   return {
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
-    /** Last record of each key; `unreadable`: encrypted with another secret. */
+    /** `unreadable`: encrypted with another secret. */
     keys: async () => {
       const rows = await select<KeyRow>(lastKeys);
       const { sealing } = await derived();

@@ -7,7 +7,6 @@ export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 's
   /** Why the served probability and the forecast of shares were not published; empty: published. */
   readonly served_reason: string;
   readonly accuracy_reason: string;
-  /** Published parts of the served probability. */
   readonly parts: readonly string[];
 }
 
@@ -52,7 +51,6 @@ WHERE tenant = {tenant:String} AND version = {version:UInt32} AND action = 'fit'
 export type ModelChanges = ReturnType<typeof createModelChanges>;
 
 export const createModelChanges = (read: TenantRead) => ({
-  /** Newest first. */
   changes: (tenant: string, before: number, atMost: number) =>
     read<StoredChange>(selectChanges, tenant, { before, atMost }),
 

@@ -56,7 +56,6 @@ const selectWebhooks = `SELECT tenant, webhook_id AS id, url, splitByChar(' ', e
 FROM webhooks FINAL WHERE url != '' ORDER BY tenant, webhook_id`;
 
 interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
-  /** Null: no parameters. */
   readonly pInit: number | null;
   readonly pLearn: number;
   readonly pGuess: number;
@@ -174,7 +173,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
         }),
       ),
     webhooks: () => select<WebhookRecord>(selectWebhooks),
-    /** Newest first for each tenant. */
     modelChanges: () => select<ModelChange>(selectModelChanges),
     /** Empty texts: the version was not recorded. */
     modelTexts: async (change: ModelChange): Promise<RecordedChange> => {

@@ -116,7 +116,6 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
     return rows.map(({ userId }) => userId);
   },
 
-  /** Pages of all tables but `attempts`. */
   besideAttempts: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {
     for (const one of learnerTables.filter(({ table }) => table !== attempts))
       for (let [skip, isLast] = [0, false]; !isLast; skip += pageRows) {

@@ -3,7 +3,6 @@ import type { Limiter } from '../../concurrency.js';
 import { orUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
-/** Limits of one read. */
 const seconds = 5;
 const settings = {
   ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },

@@ -56,6 +56,5 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
 ];
 
-/** Merges duplicates and partial sums. */
 export const exportedFrom = ({ table, exported }: LearnerTable): string =>
   exported?.from ?? `${table.name} ${table.engine === 'MergeTree' ? '' : 'FINAL'}`;

@@ -1,11 +1,9 @@
-/** Sums that a materialized view maintains. */
 import type { Column, Table, View } from '../clickhouse/ddl.js';
 
 export type Expressions = Readonly<Record<string, string>>;
 /** By the value of grouping(day) in rows of the only level that has the sum. */
 export type PartialSums = Readonly<Record<string, 0 | 1>>;
 
-/** Rows that count every answer once. */
 export interface Level {
   set: readonly string[];
   where: string;

@@ -79,7 +79,6 @@ export const sumEach = (alias: string, columns: readonly Column[]): string =>
 
 const layout = { engine: 'AggregatingMergeTree', settings: rememberingTokens };
 
-/** For velocity and efficiency. */
 export const skillSums = without('squared_error', 'plateau_attempts', 'log_seconds_squared');
 const daySums = without('log_seconds_squared');
 const { mastery: lastMastery, at: lastAnswerAt } = unpacked('last_answer');
@@ -259,7 +258,6 @@ const archiveAggregates: Expressions = {
   learners: 'uniqState(a.user_id)',
 };
 
-/** @param where condition on `a` */
 export function selectArchived({ keys, sums, levels, partial }: Rollup, where: string): string {
   const columns = [
     ...Object.keys(keys).map((name) => `a.${name} AS ${name}`),

@@ -49,7 +49,6 @@ export const forecasts: View = {
 SETTINGS do_not_merge_across_partitions_select_final = 1`,
 };
 
-/** The chance of guessing is 0.2. */
 const correctForGuessing = (share: string): string => `greatest(0, ((${share}) - 0.2) / 0.8)`;
 
 /** Prior: 20 answers with 75 % correct, ln 75 s = 4.317488, standard deviation 0.6. */
