@@ -24,7 +24,7 @@ export interface Grant {
   readonly development: boolean;
 }
 
-/** Revoked keys are kept: a missing key would look lost. */
+/** Revoked keys stay stored: a missing key would look lost. */
 export interface StoredKey extends Grant {
   /** RFC 3339. */
   readonly createdAt: string;

@@ -1,5 +1,5 @@
 /**
- * Tables and views that the read-only account may read: those of docs/schema.md, their sources, and all tables with rows of
+ * Tables and views that the read-only account may read: the tables of docs/schema.md, their sources, and all tables with rows of
  * learners, so that this account can prove an erasure. Left out: `api_keys` and `deployments` (quotas, scopes, encrypted hashes),
  * `erasures` (receipts belong to the tenant), `webhooks` (a URL may contain a password), `xapi_mappings` (settings of a tenant),
  * `schema_migrations`.

@@ -1,7 +1,7 @@
 import type { Grant } from './access.js';
 import type { IfMatch } from './preconditions.js';
 
-/** Request of a service whose head passed all checks. */
+/** Request of a service, after all checks of its head. */
 export interface Call<Query = unknown> {
   /** Allows nothing if the route needs no key. */
   readonly grant: Grant;

@@ -44,7 +44,7 @@ interface SchemaError {
   readonly message: string;
 }
 
-/** The first problem of each field. Of the errors of a union with null, only that of the wanted type helps. */
+/** The first problem of each field. A union with null reports several errors; only the error of the wanted type helps. */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
   const useful = errors.filter((error) => !isOfUnion(error)).flatMap((error) => toProblems(error, prefix));
   const byPath = new Map(useful.toReversed().map((problem) => [problem.path, problem]));

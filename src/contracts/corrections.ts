@@ -33,7 +33,7 @@ const check = Compile(Type.Union([Erase, Rewrite]));
 export interface PendingCorrection {
   readonly partition: number;
   readonly id: string;
-  /** Not decoded: an unreadable correction blocks only its own partition. */
+  /** Not decoded: an unreadable correction blocks only one partition. */
   readonly text: string;
 }
 

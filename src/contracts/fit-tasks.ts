@@ -40,7 +40,7 @@ export interface Publication {
   /** JSON of `encodeModel`, and of a `FitReport`. */
   readonly model: string;
   readonly report: string;
-  /** With hashes as in `AnswersReply`; null: keep those of the active version. */
+  /** With hashes as in `AnswersReply`; null: keep the active version's. */
   readonly items: (FittedItems & { readonly hashes: Uint8Array }) | null;
   /** Unix milliseconds. */
   readonly publishedAt: number;

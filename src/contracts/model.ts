@@ -160,7 +160,7 @@ export interface ModelChange {
   readonly publishedAt: number;
 }
 
-/** Empty texts: version 0, or no longer kept. */
+/** Empty texts: version 0, or an evicted one. */
 export interface RecordedChange extends ModelChange {
   /** JSON of `encodeModel`, and of a `FitReport`. */
   readonly model: string;

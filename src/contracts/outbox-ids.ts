@@ -1,5 +1,5 @@
 /**
- * A commit appends one entry for all rows of a batch in a partition. A row's id is that of its entry plus the row's position, in
+ * A commit appends one entry for all rows of a batch in a partition. A row's id is the entry's id plus the row's position, in
  * ClickHouse (outbox_ms, outbox_seq). The text `ms-seq` looks like an entry id of Redis: only its second part differs.
  */
 import { inParts } from '../lists.js';

@@ -7,7 +7,7 @@ import type { LearnerPlace } from './learner-name.js';
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
 export type CatalogueRecord = SkillChange & SkillEntry;
 
-/** For late repeats of a retracted answer, which must not count again. */
+/** Rejects late repeats of a retracted answer. */
 export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' | 'firstAnswer'>;
 
 export interface AnsweredSkill {
@@ -62,7 +62,7 @@ interface Reply {
 }
 
 export interface RestoreReply extends Reply {
-  /** Some learners whose rows have gaps or duplicates. */
+  /** Some learners with gaps or duplicates in their rows. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
 }

@@ -8,7 +8,7 @@ import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
 
 export interface TrackEvent extends AttemptEvent {
-  /** As sent: tells a repeated event from another. */
+  /** As sent, to distinguish a repeated event from another. */
   readonly occurredAtText: string | null;
   /** Line of an imported file; null: a live answer. */
   readonly importLine: number | null;
@@ -30,7 +30,7 @@ export interface TrackTask {
   readonly receivedAt: readonly number[];
   /** Hash of the imported file; null: live answers. */
   readonly importId: string | null;
-  /** One bit per slot whose events are counted: learners of a batch may be spread over several lanes. */
+  /** One bit per counted slot: learners of a batch may be spread over several lanes. */
   readonly slots: number;
   readonly isTimed: boolean;
 }
@@ -102,7 +102,7 @@ export type ForecastTask = { readonly kind: 'predictions'; readonly orders: stri
 /** By order and learner: JSON, null without answers, or the failure. */
 export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
 
-/** `passing`: retry later; otherwise a defect, whose reason is for the log only. */
+/** `passing`: retry later; otherwise a defect, with the reason for the log only. */
 export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
 
 export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {

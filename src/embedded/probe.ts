@@ -7,7 +7,7 @@ const probeMs = 2_000;
 export type Silence = { reason: string; refused: boolean };
 
 /**
- * @param url one URL, or comma-separated nodes of a cluster, of which one must respond
+ * @param url one URL, or comma-separated nodes of a cluster: one must respond
  * @returns null if it replies to PING, otherwise why not (`LOADING …` while it reads its data)
  */
 export async function probeRedis(url: string): Promise<Silence | null> {

@@ -50,7 +50,7 @@ export async function startEmbedded(
 
 /**
  * Servers of a running service, for ROLE=api or pipeline.
- * @throws StartError if a URL is neither set nor published, or a server does not respond
+ * @throws StartError if a URL is missing and not published, or a server does not respond
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
   const found = await runningServers(settings);
@@ -92,7 +92,7 @@ export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs):
       probeRedis(endpoints.redisUrl),
       probeClickhouse(endpoints.clickhouseUrl),
     ]);
-    // A refused connection: the server is gone. A silent one may only be suspended.
+    // A refused connection: the server ended. A silent one may only be suspended.
     const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
     if (silence === null) return { endpoints };
     const server = silence === redis ? 'Redis' : 'ClickHouse';

@@ -21,7 +21,7 @@ export type ChildSpec = {
 
 export type ServerOptions = {
   dir: string;
-  /** Kept over restarts. */
+  /** Loopback port, the same after a restart. */
   port: number;
   logger: Logger;
   onSpawn?: (pid: number) => void;

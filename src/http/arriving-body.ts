@@ -2,7 +2,7 @@
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
-/** After this time an older body is dropped if others need its room: slow senders block nobody. */
+/** After this time an older body is dropped if others need its room: slow senders must not block others. */
 const maxWaitMs = 10_000;
 
 /** Oldest first. */
@@ -19,7 +19,7 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * Collects a body in one buffer whose whole capacity is counted. An object per piece would take a hundred bytes.
+ * Collects a body in one buffer, with its whole capacity counted. An object per piece would take a hundred bytes.
  * @param most maximum bytes @param onGivenUp called if the memory is full or another body needs it; later pieces are dropped
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {

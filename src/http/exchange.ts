@@ -1,6 +1,6 @@
 /**
  * Only this module and response-stream.ts touch HttpResponse. Request data is invalid after the first await: read it immediately.
- * A response that is neither answered nor aborted, or is used after its end, ends the process. Cork every write.
+ * A response that was never answered or aborted, or is used after its end, ends the process. Cork every write.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -18,7 +18,7 @@ export type Headers = Readonly<Record<string, string>>;
 
 interface Head {
   readonly status: number;
-  /** A list, because merging costs as much as writing. */
+  /** A list: merging would double the cost of writing. */
   readonly headers: readonly Headers[];
 }
 
@@ -30,7 +30,7 @@ type TakeBody = (body: Buffer | Error) => void;
 /** Bytes of a rejected body that are read and dropped, so that the client sees the response. */
 const drainedBytes = 16 * 1024 * 1024;
 
-/** A piece costs as much as 1,000 bytes: half a megabyte in single bytes would block all others for seconds. */
+/** A piece costs like 1,000 bytes: half a megabyte in single bytes would block all others for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
 /** A class, because an object literal would create its methods for each request. */
@@ -252,7 +252,7 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
 }
 
-/** Headers that must not be repeated: a proxy may have read another one. */
+/** Repeated ones are rejected: a proxy may have read the other value. */
 const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
 /** @returns names in lower case, each followed by its value: a list is faster than a map for a few headers */

@@ -80,7 +80,7 @@ export async function startServer(options: ServerOptions) {
 
 const tellEveryMs = 5000;
 
-/** Without a limit, a process runs out of file descriptors: uWebSockets.js can then neither accept nor reject a connection. */
+/** Without a limit, a process runs out of file descriptors: uWebSockets.js can then no longer accept or reject connections. */
 function boundConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,

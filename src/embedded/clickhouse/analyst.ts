@@ -95,7 +95,7 @@ const beforeExpressions = words(
 /**
  * @throws BridgeError 164 or 497 for what an analyst may not run
  * @param statement one statement, printed by formatQuery @param tableFunctions lower-case names of all table functions
- * @returns the statement to run, whose `*` leave out hidden columns
+ * @returns the statement to run, with hidden columns left out of each `*`
  */
 export function checkAnalystStatement(statement: string, tableFunctions: ReadonlySet<string>): string {
   const tokens = tokensOf(statement);

@@ -51,8 +51,8 @@ async function printed(session: Session, statement: string): Promise<string> {
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly === 1)
     return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
-  // A whole result runs a second statement; a stream rejects it. Parsing costs as much as a small statement. After INSERT …
-  // VALUES (…) a second one is not found, and runs: this account may run both.
+  // A whole result runs a second statement; a stream rejects it. Parsing costs about a small statement. After INSERT … VALUES (…)
+  // a second one is not found, and runs: this account may run both.
   if (job.streamed === null && job.statement.includes(';')) await printed(session, job.statement);
   return job.statement;
 }

@@ -156,7 +156,7 @@ function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolea
 }
 
 /**
- * Sends nothing before the first part of the result: an early error has its own status.
+ * Sends nothing before the first part of the result, so that an early error can have a status.
  * @param tag marks an error after rows; null: only cut the connection @param gone aborts when the reader disconnects
  */
 function openAnswer(
@@ -204,10 +204,10 @@ function openAnswer(
       begin();
       endWith('', () => response.end());
     },
-    /** @throws the error if it can still have a status, or must not be shown */
+    /** @throws the error if it can still have a status, or is not for the reader */
     fail: (error: unknown): void => {
       if (tag === null || response.destroyed || !response.headersSent) throw error;
-      // Does not end the chunked body: the result must not look complete.
+      // Leaves the chunked body without an end: the result is incomplete.
       endWith(lastWords(tag, failureOf(error).body), () => response.socket?.end());
       setTimeout(() => response.destroy(), lastWordsMs).unref();
     },

@@ -114,7 +114,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const assignments = [
     ...(lane === 'write' ? [writePriority] : []),
     ...(limits === null ? [serviceMemory, ...pairs(settings)] : analystAssignments(settings, limits)),
-    // The engine binds them in its session and its own escaping; they never become part of the SQL.
+    // The engine binds and escapes them; they never become part of the SQL.
     ...pairs(parameters),
     ...(streamed !== null || !isReading(statement) ? [] : [answerBound(query, limits !== null)]),
   ];

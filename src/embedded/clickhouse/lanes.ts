@@ -61,7 +61,7 @@ export interface Endings {
   readonly crash: (error: Error) => void;
 }
 
-/** Abort reason: the limit is over, or the reader is gone. The first reason counts. */
+/** Abort reason: the limit is over, or the reader disconnected. The first reason counts. */
 type Ending = 'late' | 'unread';
 
 /** Most end by themselves first, with an error that says why. */
@@ -182,13 +182,13 @@ export function startLanes(dataDir: string, endings: Endings) {
 
   return {
     /**
-     * Resolves when no thread is loading the engine. The process must not end before: stopping a loading thread causes a fatal
-     * error of N-API, and the engine's handler of that signal hangs (tried with chdb 3.4.0).
+     * Resolves when no thread is loading the engine. Wait for it before the process ends: stopping a loading thread causes a
+     * fatal error of N-API, and the engine's handler of that signal hangs (tried with chdb 3.4.0).
      */
     loaded,
     /**
      * Rejects with the engine's text (`Code: …`), or with code 202 if the lane's queue is full.
-     * @param abandoned the reader is gone: a queued job does not start, and a running write completes
+     * @param abandoned the reader disconnected: a queued job does not start, and a running write completes
      */
     run: async (lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal) => {
       const ending = new AbortController();

@@ -1,7 +1,7 @@
 import type { Overrun } from '../clickhouse.js';
 import { BridgeError } from './errors.js';
 
-/** A statement that stopped the engine is rejected this long, so that a dashboard that repeats it stops nobody else. */
+/** A statement that stopped the engine is rejected this long: a dashboard may repeat it. */
 const refusedMs = 10 * 60_000;
 /** This many in an hour count as accidents. */
 const accidents = 2;

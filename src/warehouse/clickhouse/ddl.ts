@@ -1,6 +1,4 @@
-/**
- * On a cluster (ADR 17), a replicated table NAME_local on every shard holds the rows, and NAME is a Distributed table over it.
- */
+/** On a cluster (ADR 17), each shard has a replicated table NAME_local with the rows, and NAME is a Distributed table over it. */
 
 /** As in the servers' `remote_servers`; null: one server. */
 export type Cluster = string | null;
@@ -142,6 +140,6 @@ export const deleteFrom = (name: string, cluster: Cluster): string =>
     ? `DELETE FROM ${name}`
     : `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DELETE`;
 
-/** Does nothing if the partition is gone. */
+/** Does nothing if there is no such partition. */
 export const dropPartition = (name: string, partition: number, cluster: Cluster): string =>
   `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DROP PARTITION ${partition}`;

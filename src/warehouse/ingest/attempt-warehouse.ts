@@ -35,10 +35,7 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
     return new Set(lines.split('\n').filter((line) => line !== ''));
   },
 
-  /**
-   * All days of the ranges. The caller holds the partitions, so that no other process inserts their rows. @returns repaired
-   * rollups
-   */
+  /** All days of the ranges. The caller locks the partitions: no other process inserts their rows. @returns repaired rollups */
   repairRollups: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> => {
     const repaired: string[] = [];
     for (const rollup of rollups) {

@@ -21,7 +21,7 @@ export const createJournalWarehouse = (client: ClickHouseClient) => ({
         table: tables[kind].name,
         columns: journalColumns[kind],
         chunks: [Buffer.concat(rows.flatMap((row) => [row, lineFeed]))],
-        // One block: a rejected row leaves no others behind. ClickHouse must not skip it as a duplicate.
+        // One block: a rejected row leaves no others behind. Repeated blocks are inserted again.
         settings: { insert_deduplicate: 0 },
       });
       return null;

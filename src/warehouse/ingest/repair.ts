@@ -1,7 +1,7 @@
 /**
  * Recomputes rollups from `attempts` and the archive after an interrupted insert. Each row of a rollup belongs to one Redis
- * partition (rollups.ts), whose drain is the only writer and waits during the repair. Between deletion and insert, readers miss
- * the affected days. The next comparison finds an interrupted repair.
+ * partition (rollups.ts). Its drain is the only writer and waits during the repair. Between deletion and insert, readers miss the
+ * affected days. The next comparison finds an interrupted repair.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../../contracts/jobs.js';
@@ -56,7 +56,7 @@ export function partOfRanges({ unit }: Rollup, ranges: readonly OutboxRange[]): 
 const maxRounds = 5;
 
 /**
- * Compares again after each repair: a process that slept between deletion and insert may add its sums to those of another one.
+ * Compares again after each repair: a process that slept between deletion and insert may add its sums a second time.
  * @returns whether the part was repaired
  */
 export async function repairPart(repairs: Repairs, rollup: Rollup, part: RollupPart): Promise<boolean> {

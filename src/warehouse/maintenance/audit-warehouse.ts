@@ -141,8 +141,8 @@ const boundOf = (name: string): string =>
   `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
 const hasLeft = `${id} < ${boundOf('frontier')}`;
 /**
- * Both sides must have the same type. Otherwise the engine skips a part whose times are all in the last millisecond before a
- * bound of whole seconds (seen with 26.7).
+ * Both sides must have the same type. Otherwise the engine skips a part with all times in the last millisecond before a bound of
+ * whole seconds (seen with 26.7).
  */
 const arrived = "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
 const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;

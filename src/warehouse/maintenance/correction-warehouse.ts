@@ -39,7 +39,7 @@ export interface ErasureProof {
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Sums and snapshots of answers whose rows were dropped for their age. */
+/** Sums and snapshots of answers that were dropped for their age. */
 const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
 /** Tables that the drain does not write. */
 const late = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
@@ -78,8 +78,8 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
     },
     /**
-     * Deletes the rows and repairs the rollups. The caller holds the partitions, so that no other process inserts their rows. May
-     * be repeated after any step, also with other learners.
+     * The caller locks the partitions: no other process inserts their rows. May be repeated after any step, also with other
+     * learners.
      */
     remove: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void> => {
       await syncReplicas(client, attempts.name, cluster, signal);

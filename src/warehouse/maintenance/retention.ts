@@ -29,7 +29,7 @@ interface StoredMonth {
   readonly answers: number;
 }
 
-/** Limits of memory and time: the embedded engine runs no other write meanwhile. */
+/** Limits of memory and time: the embedded engine runs one write at a time. */
 const pageLearners = 500;
 const pageAnswers = 25_000;
 
@@ -100,7 +100,7 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       await run(dropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
     },
-    /** Months whose horizons are over (views.ts). */
+    /** Months with past horizons only (views.ts). */
     scoredMonthsUpTo: async (month: number): Promise<number[]> => {
       const rows = await selectRows<{ month: number }>(client, selectScoredMonths, { params: { month } });
       return rows.map((row) => row.month);

@@ -74,7 +74,7 @@ const rowOf = (key: StoredKey, { sealing, naming }: Secrets) => ({
   sealed_hash: seal(key.keyHash, boundTo(key.tenant, rightsOf(key)), sealing),
 });
 
-/** Stored among the scopes, which the encryption authenticates. */
+/** Stored like a scope: the encryption authenticates the scopes. */
 const developmentMark = 'development';
 const rightsOf = ({ scopes, development }: StoredKey): string =>
   [...scopes, ...(development ? [developmentMark] : [])].join();

@@ -5,7 +5,7 @@ import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
-/** Answers whose served probability was in one tenth; `brier` and `log_loss` are means. */
+/** Answers with a served probability in one tenth; `brier` and `log_loss` are means. */
 export interface ReliabilityBin {
   /** 0 to 9. */
   readonly tenth: number;

@@ -67,7 +67,7 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
 const answersTogether = 5_000_000;
 
 /**
- * Counts a learner's first answer on an item per day. `expected` leaves out what was known of the item. The bounds of p keep its
+ * Counts a learner's first answer on an item per day. `expected` leaves out the item's known difficulty. The bounds of p keep its
  * log-odds finite.
  */
 const selectItems = `SELECT item_id AS itemId, toFloat64(count()) AS answers, toFloat64(sum(first.1)) AS right,
@@ -161,7 +161,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
     tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
-    /** Includes deleted goals, whose time is kept. */
+    /** Includes deleted goals with their time. */
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
     /** Retracted answers that arrived at this Unix second or later. */
     retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),

@@ -1,4 +1,4 @@
-/** The quoted questions are those of docs/analytics.md. */
+/** docs/analytics.md has the quoted questions. */
 import type {
   CohortWeek,
   CurveStep,
@@ -42,10 +42,7 @@ const selectSkill = selectSkills(
 const mostSteps = 30;
 const fewestLearners = 5;
 
-/**
- * "Does practice of a skill help?", also of learners with fewer than ten answers, without learners whose first answers were
- * dropped for their age.
- */
+/** "Does practice of a skill help?", also of learners with fewer than ten answers, without learners who have dropped answers. */
 const selectCurve = `
 SELECT attempt, count() AS learners, avg(s.is_correct) AS accuracy, avg(s.p_correct) AS p_correct,
   avg(s.mastery_before) AS mastery

@@ -48,7 +48,7 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
 /**
  * For one skill, newest first, without rows of an erased history. First column: number of the answer on the skill; 0: unknown,
- * because earlier answers are neither stored nor archived. `learner_seq` has no gaps: its difference from the row's place is
+ * because earlier answers are missing in rows and archive. `learner_seq` has no gaps: its difference from the row's place is
  * their number.
  */
 const selectOfSkill = `WITH (

@@ -14,7 +14,7 @@ export interface LearnerTable {
   readonly table: Table;
   readonly rowType: string;
   readonly ended: string;
-  /** For sums: selects `tenant`, `user_id` and `n`, whose sum is `times` the number of answers. Default: count rows. */
+  /** For sums: selects `tenant`, `user_id` and `n`; the sum of n is `times` the number of answers. Default: count rows. */
   readonly endedSums?: { readonly query: string; readonly times: number };
   /** For sums: view for exports, and the key of a learner's row. */
   readonly exported?: { readonly from: string; readonly orderBy: string };

@@ -1,7 +1,7 @@
 /**
- * Sums of answers, and the archive of answers whose rows were dropped for their age (ADR 24). Each row of a rollup sums answers
- * of one Redis partition, so that its drain can recompute it without a concurrent writer. Rollups keep the sums of dropped rows;
- * a repair adds them from the archive. One row in `archived_months`, written between the month's sums and the drop, activates the
+ * Sums of answers, and the archive of answers that were dropped for their age (ADR 24). Each row of a rollup sums answers of one
+ * Redis partition, so that its drain can recompute it without a concurrent writer. Rollups keep the sums of dropped rows; a
+ * repair adds them from the archive. One row in `archived_months`, written between the month's sums and the drop, activates the
  * sums: readers always count each answer once.
  */
 import { type Column, columnsOf, defineTable, quote, rememberingTokens } from '../clickhouse/ddl.js';
@@ -94,7 +94,7 @@ const partialSums: PartialSums = {
   plateau_day: 1,
 };
 
-// FINAL costs at most a sixth of a GROUP BY and holds no table in memory.
+// FINAL costs at most a sixth of a GROUP BY and needs no table in memory.
 const skillDay: Level = {
   set: ['tenant', 'user_id', 'skill_id', 'day'],
   where: isKind('day'),
@@ -154,8 +154,8 @@ export const learnerSums = rollupOf(
       // Weeks first: FINAL passes over parts that do not overlap, in a third of the time. A read of a learner takes one granule a
       // week, so small granules are faster.
       orderBy: '(tenant, kind, toMonday(day), user_id, skill_id, day)',
-      // FINAL reads one merged part in half the time or less. By itself the engine merges only parts of similar sizes; this
-      // merges all parts after four hours.
+      // FINAL reads one merged part in half the time or less. Without the setting the engine merges only parts of similar sizes;
+      // with it, all parts after four hours.
       settings: `${rememberingTokens}, index_granularity = 2048, min_age_to_force_merge_seconds = 14400`,
     },
   ),
