@@ -41,11 +41,9 @@ import { type Reply, type Route, route } from './route.js';
 import { administers, asks, bodyOf, json, largeBody, largeBytes, reads, smallBody, writes } from './rules.js';
 import { xapiRoutes } from './xapi.js';
 
-const { forecastClass, forecastScores, forecastWhatIf } = forecasts;
-
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
-  readonly forecaster: Parameters<typeof forecastScores>[0] & Parameters<typeof nextItems>[0];
+  readonly forecaster: Parameters<typeof forecasts.forecastScores>[0] & Parameters<typeof nextItems>[0];
   readonly mastery: ExplainPorts & ClassMasteryPorts;
   readonly velocity: VelocityPorts;
   readonly learners: LearnerListPorts;
@@ -102,10 +100,10 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route(
     'GET /api/v1/predictions/:user_id',
     reads(forecasts.PredictionQuery),
-    ok(forecastScores, ports.forecaster),
+    ok(forecasts.forecastScores, ports.forecaster),
   ),
-  route('POST /api/v1/predictions', classRequest, ofClass(forecastClass, ports.forecaster)),
-  route('POST /api/v1/predictions/:user_id/what-if', plan, ok(forecastWhatIf, ports.forecaster)),
+  route('POST /api/v1/predictions', classRequest, ofClass(forecasts.forecastClass, ports.forecaster)),
+  route('POST /api/v1/predictions/:user_id/what-if', plan, ok(forecasts.forecastWhatIf, ports.forecaster)),
   route('POST /api/v1/next-items/:user_id', nextItemsRequest, ok(nextItems, ports.forecaster)),
   route('GET /api/v1/mastery/:user_id', pages, ok(readMastery, ports.mastery)),
   route('POST /api/v1/mastery', classMasteryRequest, ofClass(classMastery, ports.mastery)),
