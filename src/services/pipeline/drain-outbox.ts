@@ -69,7 +69,7 @@ export function createDrain(options: DrainOptions): DrainShard {
     try {
       return await drain(task);
     } catch (error) {
-      if (error instanceof BlockRefused) return drainRefused(task, error, drain, storeByRow);
+      if (error instanceof BlockRefused) return drainRefused(task, error, drain);
       throw error;
     }
   }

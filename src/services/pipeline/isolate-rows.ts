@@ -43,14 +43,11 @@ export class ParkedFull extends Error {
   }
 }
 
-type StoreByRow = ReturnType<typeof createIsolation>['storeByRow'];
-
 /** @throws ParkedFull if there is no room for rejected rows; the other partitions are drained before */
 export async function drainRefused(
   task: DrainTask,
   { block, verify }: BlockRefused,
   drain: DrainShard,
-  storeByRow: StoreByRow,
 ): Promise<DrainResult> {
   const done = { rows: 0, present: 0 };
   const full: number[] = [];
@@ -58,7 +55,7 @@ export async function drainRefused(
   for (const { partition, rows } of block.ranges) {
     const own = { ...task, partitions: [partition], batch: null, verify };
     try {
-      for await (const stored of drainPartition(own, rows, drain, storeByRow)) {
+      for await (const stored of drainPartition(own, rows, drain)) {
         done.rows += stored.rows;
         done.present += stored.present;
       }
@@ -76,7 +73,6 @@ async function* drainPartition(
   task: DrainTask,
   rows: number,
   drain: DrainShard,
-  storeByRow: StoreByRow,
 ): AsyncGenerator<DrainResult> {
   let [left, maxRows, verify] = [rows, rows, task.verify === true];
   while (left > 0) {
@@ -93,9 +89,9 @@ async function* drainPartition(
     verify ||= outcome.verify;
     maxRows = Math.max(1, block.rows >> 1);
     if (block.entries > 1) continue;
-    // The next holder of the job goes row by row too.
-    await task.save({ ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true });
-    yield await storeByRow(block, task.signal);
+    const batch = { ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true };
+    await task.save(batch);
+    yield await drain({ ...task, batch });
     left -= block.rows;
   }
 }
@@ -179,16 +175,8 @@ const rowsOf = ({ chunks }: OutboxBatch) =>
 /** Rejecting a whole block parks thousands of rows for one reason: log one line a second, with their number. */
 const logEveryMs = 1000;
 
-/** Where a parked row was and is, and why; nothing of its content. */
-interface ParkedRow {
-  readonly partition?: number;
-  /** Of the journal: keys of the streams, and kind of the fact. */
-  readonly source?: string;
-  readonly kind?: string;
-  readonly parked?: string;
-  readonly id: string;
-  readonly reason: string;
-}
+/** Where a row was and is parked, and why; nothing of its content. */
+type ParkedRow = Readonly<Record<string, string | number>>;
 
 /** @param now monotonic clock in milliseconds. @returns logs the first of rows that were parked together */
 export function createParkedLog(logger: Logger, now: () => number) {
