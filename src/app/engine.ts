@@ -7,11 +7,10 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import type { Closers } from '../lifecycle.js';
 import { putSkills, type SkillWrite, type SkillWritten } from '../store/catalogue/catalogue-store.js';
-import { forgetSkill, isKnownSkill, listKnownSkills } from '../store/catalogue/known-skills.js';
+import { createKnownSkills } from '../store/catalogue/known-skills.js';
 import { serveModels } from '../store/catalogue/served-models.js';
 import { createGoalStore } from '../store/learners/goals.js';
-import { placeOf } from '../store/learners/learner-commands.js';
-import { readLearner, readOwnRecord, readPacked } from '../store/learners/learner-reads.js';
+import { createLearnerReads } from '../store/learners/learner-reads.js';
 import { createJournal } from '../store/outbox/journal.js';
 import { createOutbox } from '../store/outbox/outbox.js';
 import type { RedisClient } from '../store/redis/client.js';
@@ -70,21 +69,8 @@ export async function startEngine(
     outbox: createOutbox(redis, partitions),
     journal: createJournal(redis, partitions),
     compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf, nextItems }) },
-    learners: whileUsable(blocked, {
-      read: (tenant: string, userId: string) => readLearner(redis, placeOf(tenant, userId, partitions)),
-      packed: (tenant: string, userIds: readonly string[]) =>
-        readPacked(
-          redis,
-          userIds.map((userId) => placeOf(tenant, userId, partitions)),
-        ),
-      own: (tenant: string, userId: string) => readOwnRecord(redis, placeOf(tenant, userId, partitions)),
-    }),
-    skills: whileUsable(blocked, {
-      list: (tenant: string, after: string | null, atMost: number) =>
-        listKnownSkills(redis, tenant, after, atMost),
-      has: (tenant: string, skillId: string) => isKnownSkill(redis, tenant, skillId),
-      forget: (tenant: string, skillId: string) => forgetSkill(redis, tenant, skillId),
-    }),
+    learners: whileUsable(blocked, createLearnerReads(redis, partitions)),
+    skills: whileUsable(blocked, createKnownSkills(redis)),
     models: whileUsable(blocked, { current: served.get }),
     goals: whileUsable(blocked, createGoalStore(redis, partitions)),
     webhooks: whileUsable(blocked, createEndpointStore(redis)),

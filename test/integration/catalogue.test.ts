@@ -11,7 +11,7 @@ import {
   readCatalogue as readMarked,
   type SkillWrite,
 } from '../../src/store/catalogue/catalogue-store.js';
-import { countKnownSkills, forgetSkill } from '../../src/store/catalogue/known-skills.js';
+import { countKnownSkills, createKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import { type ServedModels, serveModels } from '../../src/store/catalogue/served-models.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
@@ -181,10 +181,10 @@ test('skills that a killed start set and did not make known are so after the nex
 test('a skill that is set again while it is taken off stays known', async (t) => {
   const client = await connect(t);
   await put(client, write('a'), { ...write('a'), setting: null }, write('a'));
-  await forgetSkill(client, tenant, 'a');
+  await createKnownSkills(client).forget(tenant, 'a');
   assert.equal(await countKnownSkills(client, tenant), 1);
   await put(client, { ...write('a'), setting: null });
-  await forgetSkill(client, tenant, 'a');
+  await createKnownSkills(client).forget(tenant, 'a');
   assert.equal(await countKnownSkills(client, tenant), 0);
 });
 

@@ -9,9 +9,8 @@ import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {
   addKnownSkills,
   countKnownSkills,
+  createKnownSkills,
   forgetLearners,
-  isKnownSkill,
-  listKnownSkills,
   noteLearners,
 } from '../../src/store/catalogue/known-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
@@ -55,7 +54,7 @@ test('four learners make no skill known, a retry neither, the fifth does', async
   }
   assert.deepEqual(await listOf(client, 'fractions'), hashesOf(first4));
   assert.equal(
-    (await listKnownSkills(client, tenant, null, 10)).length,
+    (await createKnownSkills(client).list(tenant, null, 10)).length,
     5,
     'all that were answered can be asked for',
   );
@@ -65,7 +64,7 @@ test('four learners make no skill known, a retry neither, the fifth does', async
   ]);
   assert.equal(await countKnownSkills(client, tenant), 1);
   assert.equal(await listOf(client, 'fractions'), null, 'nobody needs to know who they were');
-  assert.equal(await isKnownSkill(client, tenant, 'typo 0'), true);
+  assert.equal(await createKnownSkills(client).has(tenant, 'typo 0'), true);
   assert.equal(await countKnownSkills(client, 'other'), 0);
 });
 
@@ -79,9 +78,9 @@ test('a thread notes nothing more of a skill that enough learners answered', asy
   assert.equal(await countKnownSkills(client, tenant), 2);
   await client.del(knownSkillsKey(tenant));
   await thread.note(client, answered('ada', 'a', '__proto__'));
-  assert.deepEqual(await listKnownSkills(client, tenant, null, 10), []);
+  assert.deepEqual(await createKnownSkills(client).list(tenant, null, 10), []);
   await thread.note(client, answered('ada', 'a', 'b'));
-  assert.deepEqual(await listKnownSkills(client, tenant, null, 10), ['b']);
+  assert.deepEqual(await createKnownSkills(client).list(tenant, null, 10), ['b']);
 });
 
 test('a skill that is set is known at once, whoever answered it before', async (t) => {

@@ -18,7 +18,7 @@ function drainedWhileRead() {
   return {
     drain,
     learners: {
-      read: async () => ({ learner, skills: new Map([['algebra', skill]]) }),
+      read: async () => ({ learner, skills: new Map([['algebra', skill]]), goalRecord: null }),
       own: async () => learner,
     },
     models: { current: async () => unfittedModel },

@@ -14,7 +14,7 @@ import { isPlateau } from '../../domain/tracing/plateau.js';
 import { ApiError } from '../../errors.js';
 import { inParts, sumOf } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
-import type { PackedLearner } from '../../store/learners/learner-reads.js';
+import type { LearnerReads, PackedLearner } from '../../store/learners/learner-reads.js';
 import { type ClassResult, maxClassValues, maxLearners } from './forecast-scores.js';
 import { sortedAfter } from './pages.js';
 import { type MasteryPorts, userNotFound } from './read-mastery.js';
@@ -22,9 +22,7 @@ import { type MasteryPorts, userNotFound } from './read-mastery.js';
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
   /** Classes that are read concurrently. */
   readonly limit: Limiter;
-  readonly learners: {
-    packed(tenant: string, userIds: readonly string[]): Promise<PackedLearner[]>;
-  };
+  readonly learners: Pick<LearnerReads, 'packed'>;
 }
 
 export const ClassMasteryRequest = Type.Object(

@@ -18,6 +18,7 @@ import { correctPerMinute, efficiencyIndex, efficiencyReason, skillNorm } from '
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
 import { ApiError } from '../../errors.js';
+import type { LearnerReads } from '../../store/learners/learner-reads.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf, sortedAfter } from './pages.js';
@@ -26,15 +27,7 @@ import type { StoredPorts } from './stored.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts {
-  readonly learners: {
-    /** Null without a counted answer. */
-    read(
-      tenant: string,
-      userId: string,
-    ): Promise<{ learner: LearnerState; skills: ReadonlyMap<string, SkillState> } | null>;
-    /** Like `read`, without the skills: a learner can have thousands. */
-    own(tenant: string, userId: string): Promise<LearnerState | null>;
-  };
+  readonly learners: Pick<LearnerReads, 'read' | 'own'>;
   /** The model in force; version 0 before the first fit. */
   readonly models: { current(tenant: string): Promise<TenantModel> };
   readonly now: () => number;

@@ -5,19 +5,13 @@ import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js
 import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { rapidThreshold, type SkillTimes, skillNorm } from '../../domain/tracing/pace.js';
 import { ApiError } from '../../errors.js';
+import type { KnownSkills } from '../../store/catalogue/known-skills.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface SkillPorts extends Pick<MasteryPorts, 'models'> {
-  /** Skills that were answered or set. */
-  readonly skills: {
-    /** By UTF-8 bytes, from the one after `after`. */
-    list(tenant: string, after: string | null, atMost: number): Promise<string[]>;
-    has(tenant: string, skillId: string): Promise<boolean>;
-    /** Removes it from the known skills until a learner answers it for the first time. */
-    forget(tenant: string, skillId: string): Promise<void>;
-  };
+  readonly skills: KnownSkills;
 }
 
 export async function listSkills(

@@ -72,14 +72,26 @@ export async function addKnownSkills(client: RedisClient, tenant: string, skillI
   }
 }
 
-/** Removes an unconfigured skill until a learner answers it for the first time. */
-export async function forgetSkill(client: RedisClient, tenant: string, skillId: string): Promise<void> {
-  const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
-  await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
-  // It may have been configured in between.
-  const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
-  if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
-}
+export type KnownSkills = ReturnType<typeof createKnownSkills>;
+
+/** Skills that were answered or set. Its functions throw ApiError UNAVAILABLE. */
+export const createKnownSkills = (client: RedisClient) => ({
+  /** By UTF-8 bytes. @param after null: from the first */
+  list: (tenant: string, after: string | null, atMost: number): Promise<string[]> => {
+    const from = after === null ? '-' : `(${after}`;
+    return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
+  },
+  has: async (tenant: string, skillId: string): Promise<boolean> =>
+    (await areKnownSkills(client, tenant, [skillId]))[0] === true,
+  /** Removes an unconfigured skill until a learner answers it for the first time. */
+  forget: async (tenant: string, skillId: string): Promise<void> => {
+    const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
+    await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
+    // It may have been configured in between.
+    const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
+    if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
+  },
+});
 
 /** Idempotent. @returns the number of skills, and those that need no further learners */
 export async function noteLearners(
@@ -118,20 +130,11 @@ export async function countKnownSkills(client: RedisClient, tenant: string): Pro
   return all - rare;
 }
 
-/** By UTF-8 bytes. @param after null: from the first */
-export function listKnownSkills(client: RedisClient, tenant: string, after: string | null, atMost: number) {
-  const from = after === null ? '-' : `(${after}`;
-  return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
-}
-
 /** In the order of the skills. */
 export async function areKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
   return scores.map((score) => score !== null);
 }
-
-export const isKnownSkill = async (client: RedisClient, tenant: string, skillId: string): Promise<boolean> =>
-  (await areKnownSkills(client, tenant, [skillId]))[0] === true;
 
 /** The number of known skills, and the unknown skills beyond the limit. */
 export async function unknownBeyond(

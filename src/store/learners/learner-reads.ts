@@ -129,12 +129,6 @@ export async function readIds(
   return openIds(storedIds(fields, await whileRedisServes(values)));
 }
 
-/** A learner's own record alone; null for one without an answer. @throws ApiError UNAVAILABLE */
-export async function readOwnRecord(client: RedisClient, place: Placed): Promise<LearnerState | null> {
-  const record = await whileRedisServes(client.hgetBuffer(keyOf(place), learnerField));
-  return record && decodeLearner(record);
-}
-
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
   const key = keyOf(place);
   const counts = [client.hlen(key), client.hexists(key, learnerField), client.hexists(key, goalField)];
@@ -191,6 +185,25 @@ export async function readLearner(client: RedisClient, place: Placed) {
   const found = await findLearner(client, place);
   return found && { ...found, skills: new Map(found.skills) };
 }
+
+export type LearnerReads = ReturnType<typeof createLearnerReads>;
+
+/** Its functions throw ApiError UNAVAILABLE. */
+export const createLearnerReads = (client: RedisClient, partitions: number) => ({
+  /** Null without a counted answer. */
+  read: (tenant: string, userId: string) => readLearner(client, placeOf(tenant, userId, partitions)),
+  packed: (tenant: string, userIds: readonly string[]) =>
+    readPacked(
+      client,
+      userIds.map((userId) => placeOf(tenant, userId, partitions)),
+    ),
+  /** Like `read`, without the skills: a learner can have thousands. */
+  own: async (tenant: string, userId: string): Promise<LearnerState | null> => {
+    const key = keyOf(placeOf(tenant, userId, partitions));
+    const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
+    return record && decodeLearner(record);
+  },
+});
 
 export interface ExportedLearner {
   readonly learner: LearnerState;
