@@ -1,14 +1,6 @@
 /** Piscina entry: computes forecasts from the learners' states. */
 import { workerData } from 'node:worker_threads';
-import type {
-  ForecastReply,
-  ForecastTask,
-  NextItemsReply,
-  NextItemsTask,
-  WhatIfReply,
-  WhatIfTask,
-  WorkerSettings,
-} from '../src/contracts/tasks.js';
+import type { ForecastTask, NextItemsTask, WhatIfTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';
 import { createLogger } from '../src/telemetry.js';
 import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
@@ -30,18 +22,17 @@ function logLost(count: number, error: unknown): void {
 
 const parts: ForecastParts = {
   redis,
-  models: serveModels(redis, createLogger('info', 'forecast worker')),
+  models: serveModels(redis, logger),
   settings,
   now: Date.now,
   onLost: logLost,
 };
 
 type Task = ForecastTask | WhatIfTask | NextItemsTask;
-type TaskReply = ForecastReply | WhatIfReply | NextItemsReply;
 
-function answer(task: Task): Promise<TaskReply> {
+function answer(task: Task): Promise<object> {
   if (task.kind === 'what-if') return predictPlan(parts, task);
   return task.kind === 'next-items' ? chooseNext(parts, task) : predictAll(parts, task);
 }
 
-export default (task: Task): Promise<TaskReply> => refusalAsValue(answer(task));
+export default (task: Task): Promise<object> => refusalAsValue(answer(task));
