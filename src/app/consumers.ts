@@ -1,5 +1,5 @@
 /** Background work of a process: drain, journal, webhooks, fits, audits, retention, goals. */
-import { createFitPool } from '../compute/run-threads.js';
+import { createFitPool, type FitPoolOptions } from '../compute/run-threads.js';
 import { createSendingThread } from '../compute/threads.js';
 import type { Config } from '../config.js';
 import { dayMs } from '../domain/base/common.js';
@@ -124,16 +124,10 @@ async function checkAllGoals({ redis, partitions, compute, logger }: Engine, sig
   await checkGoals(ports, partitions, signal);
 }
 
-export interface FitThreadOptions {
-  readonly threads?: number | undefined;
-  /** Whether this process answers requests. */
-  readonly beside: boolean;
-}
-
 export const fitParts = (
   { redis, clickhouse }: Pick<Engine, 'redis' | 'clickhouse'>,
   { redisUrl, clickhouseUrl }: Endpoints,
-  options: FitThreadOptions,
+  options: Pick<FitPoolOptions, 'threads' | 'beside'>,
   logger: Logger,
 ): FitParts => ({
   tenants: () => tenantsWithAnswers(clickhouse),

@@ -102,9 +102,6 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   );
 }
 
-export const addClickhouseEnds = (figures: Figures, ends: Readonly<Record<string, number>>): void =>
-  figures.add('clickhouse_restarts_total', () => byLabel('reason', ends));
-
 /** By the label that their figures have. */
 export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
 

@@ -13,13 +13,7 @@ import { dashboardLink, localAddress } from './dashboard-link.js';
 import { connectState, type Engine, startEngine } from './engine.js';
 import { type KeyNote, noKeyNote, prepareKeys } from './keys.js';
 import { addAuditFigures } from './maintenance.js';
-import {
-  addClickhouseEnds,
-  addDeploymentFigures,
-  addStallFigures,
-  createMetrics,
-  type Metrics,
-} from './metrics.js';
+import { addDeploymentFigures, addStallFigures, byLabel, createMetrics, type Metrics } from './metrics.js';
 import { watchForOlderRedis } from './older-redis.js';
 import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
@@ -43,7 +37,8 @@ export async function startRole(
   const metrics = createMetrics(role);
   addDeploymentFigures(metrics, engine);
   addAuditFigures(metrics, engine);
-  if (role === 'all' && config.clickhouseUrl === null) addClickhouseEnds(metrics, clickhouseEnds);
+  if (role === 'all' && config.clickhouseUrl === null)
+    metrics.add('clickhouse_restarts_total', () => byLabel('reason', clickhouseEnds));
   const warnings = config.redisUrl === null ? [] : await redisWarnings(redis);
   for (const warning of warnings) logger.warn(`REDIS_URL: ${warning}`);
   await watchForOlderRedis(engine);

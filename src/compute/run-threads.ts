@@ -11,7 +11,8 @@ import type {
 import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
 import { served, startRunThreads } from './threads.js';
 
-interface FitPoolOptions {
+export interface FitPoolOptions {
+  /** Default: one per core. */
   readonly threads?: number | undefined;
   /** Whether this process serves requests: leaves a core to it and lowers the threads' priority. */
   readonly beside: boolean;

@@ -108,15 +108,9 @@ const forecastMs = 3000;
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
 
-/** Messages that were made of events. */
-export interface ErasedMessages {
-  /** Removes those of the ended histories. May be repeated. @throws ApiError UNAVAILABLE */
-  forget(rows: readonly CorrectedRows[]): Promise<void>;
-}
-
 interface FinishOptions {
   readonly store: ErasureStore;
-  readonly messages: ErasedMessages;
+  readonly messages: { forget(rows: readonly CorrectedRows[]): Promise<void> };
   readonly warehouse: CorrectionWarehouse;
   readonly logger: Logger;
   /** Unix milliseconds. */
