@@ -19,12 +19,15 @@ export interface TenantFit {
   readonly report: FitReport | null;
 }
 
-export interface FitParts {
-  readonly tenants: () => Promise<TenantAnswers[]>;
+export interface ChangeParts {
   readonly models: ModelPublisher;
   readonly history: ModelHistory;
-  readonly openThreads: () => FitThreads;
   readonly logger: Logger;
+}
+
+export interface FitParts extends ChangeParts {
+  readonly tenants: () => Promise<TenantAnswers[]>;
+  readonly openThreads: () => FitThreads;
 }
 
 export interface RunOptions {
@@ -130,11 +133,7 @@ async function fitOne(
 }
 
 /** Copies what Redis published and ClickHouse lacks. A model that this version cannot read waits for a newer one. */
-export async function recordChanges({
-  models,
-  history,
-  logger,
-}: Pick<FitParts, 'models' | 'history' | 'logger'>): Promise<void> {
+export async function recordChanges({ models, history, logger }: ChangeParts): Promise<void> {
   const recorded = await history.lastChanges();
   for (const tenant of await models.tenants()) {
     try {

@@ -21,9 +21,9 @@ import {
   pageLimit,
   pageOf,
 } from '../read/pages.js';
-import { type FitParts, recordChanges } from './fit-models.js';
+import { type ChangeParts, recordChanges } from './fit-models.js';
 
-export interface VersionPorts extends Pick<FitParts, 'models' | 'history' | 'logger'> {
+export interface VersionPorts extends ChangeParts {
   readonly changes: ModelChanges;
 }
 
@@ -143,17 +143,18 @@ const recordMs = 5000;
  * @param inForce version that is in force; where another is meanwhile, nothing changes @throws ApiError UNAVAILABLE
  */
 export async function useVersion(
-  { models, history, logger }: Pick<FitParts, 'models' | 'history' | 'logger'>,
+  parts: ChangeParts,
   tenant: string,
   version: number,
   inForce: number,
   waitMs = recordMs,
 ): Promise<'used' | 'in-force' | 'not-kept' | 'superseded'> {
   if (version === inForce) return 'in-force';
+  const { models, logger } = parts;
   const outcome = await models.use(tenant, version, inForce);
   if (outcome === 'used') {
     logger.info({ tenant, version, before: inForce }, 'a model was put into force again by hand');
-    const recorded = recordChanges({ models, history, logger }).catch((error: unknown) =>
+    const recorded = recordChanges(parts).catch((error: unknown) =>
       logger.warn({ err: error, tenant }, 'a change of the model is copied to ClickHouse later'),
     );
     await Promise.race([recorded, sleep(waitMs, null, { ref: false })]);

@@ -11,6 +11,7 @@ import { locales } from '../../domain/advice/texts.js';
 import { goalModel, scoreModel } from '../../domain/base/params.js';
 import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forecast.js';
 import { ApiError } from '../../errors.js';
+import { inParts } from '../../lists.js';
 import { userNotFound } from './read-mastery.js';
 
 export const standardForecast = {
@@ -84,8 +85,7 @@ export async function forecastClass(
     locale: request.locale ?? standardForecast.locale,
   };
   const forecasts: ClassResult[] = [];
-  for (let from = 0; from < request.user_ids.length; from += learnersPerOrder) {
-    const userIds = request.user_ids.slice(from, from + learnersPerOrder);
+  for (const userIds of inParts(request.user_ids, learnersPerOrder)) {
     const results = await forecaster.forecast({ tenant, userIds, ...options }, stillWanted);
     forecasts.push(...userIds.map((userId, i) => ({ userId, result: resultOf(results[i]) })));
   }

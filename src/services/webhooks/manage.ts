@@ -160,20 +160,13 @@ const cursors = createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? 
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
-const describeMessage = ({
-  id,
-  type,
-  status,
-  tries,
-  lastStatus,
-  lastError,
-  nextTryAt,
-  at,
-}: ListedMessage): object => ({
-  message_id: id,
-  ...{ type, status, tries },
-  last_status: lastStatus,
-  last_error: lastError,
-  next_try_at: nextTryAt === null ? null : timeOf(nextTryAt),
-  created_at: timeOf(at),
+const describeMessage = (message: ListedMessage): object => ({
+  message_id: message.id,
+  type: message.type,
+  status: message.status,
+  tries: message.tries,
+  last_status: message.lastStatus,
+  last_error: message.lastError,
+  next_try_at: message.nextTryAt === null ? null : timeOf(message.nextTryAt),
+  created_at: timeOf(message.at),
 });
