@@ -9,13 +9,9 @@ import { preconditionFailed } from '../read/goals.js';
 import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
 import { allStored, type StoringPorts } from '../read/stored.js';
 
-export interface SkillWritePorts extends SkillPorts {
+export interface SkillWritePorts extends SkillPorts, StoringPorts {
   /** When it resolves, every reader sees the change. @throws ApiError UNAVAILABLE */
   readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> };
-  readonly now: () => number;
-}
-
-export interface SkillDeletePorts extends SkillWritePorts, StoringPorts {
   /** Stored answers on the skill. @throws if ClickHouse is unavailable */
   answers(tenant: string, skillId: string): Promise<number>;
 }
@@ -41,7 +37,7 @@ const keptAnswers = 20;
 
 /** Removes the settings. The skill is unknown until a learner answers it for the first time; answers stay. */
 export async function deleteSkill(
-  ports: SkillDeletePorts,
+  ports: SkillWritePorts,
   { tenant, ifMatch }: Call,
   skillId: string,
 ): Promise<object> {

@@ -12,9 +12,10 @@ import { createNumberCursors, listJson, type PageQuery, pageLimit, pageOf } from
 import { findLearner, type MasteryPorts, rangeFields, readLearner, skillOf } from './read-mastery.js';
 import type { StoredPorts } from './stored.js';
 
-export interface AttemptPorts extends Pick<MasteryPorts, 'learners'> {
+export interface AttemptPorts extends MasteryPorts, StoredPorts {
   readonly waiting: WaitingAttempts;
-  readonly stored: Pick<StoredRows, 'attempts'>;
+  readonly stored: Pick<StoredRows, 'attempts' | 'ofSkill'>;
+  readonly ended: Pick<EndedHistories, 'erasedAmong'>;
 }
 
 /** A correction may change what is stored while it is read. */
@@ -46,14 +47,9 @@ export async function listAttempts(
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
-export interface SkillAnswerPorts extends MasteryPorts, StoredPorts {
-  readonly stored: Pick<StoredRows, 'ofSkill'>;
-  readonly ended: Pick<EndedHistories, 'erasedAmong'>;
-}
-
 /** Answers in ClickHouse; those that are not stored yet are counted. */
 export async function listSkillAnswers(
-  ports: SkillAnswerPorts,
+  ports: AttemptPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
   userId: string,
   skillId: string,
