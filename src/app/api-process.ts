@@ -1,4 +1,4 @@
-/** Entry of one of several API processes. Its parent runs everything else (api-processes.ts). */
+/** Entry of one of several API processes. The parent runs all other parts (api-processes.ts). */
 import { once } from 'node:events';
 import { runProcess } from '../lifecycle.js';
 import { createLogger } from '../telemetry.js';

@@ -9,7 +9,7 @@ import { programPath } from '../programs.js';
 import type { Engine } from './engine.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
 
-/** Sent by message: others can read the environment and arguments of a process. */
+/** Sent as a message: other users can read the environment and arguments of a process. */
 export interface ApiProcessSettings {
   readonly number: number;
   readonly config: Config;
@@ -18,14 +18,14 @@ export interface ApiProcessSettings {
 
 export const readyMessage = 'ready';
 
-/** A child ends by itself if Redis is unavailable; one without a message for so long hangs. */
+/** A child exits if Redis is unavailable. A child that sends nothing for this long hangs. */
 const readyLimitMs = 120_000;
 const beatMs = 1000;
-/** Beats without a reply after which a child hangs. Counts beats instead of time: a suspended parent sends none. */
+/** Unanswered beats after which a child hangs. Counted instead of time, because a suspended parent sends none. */
 const maxUnanswered = 15;
-/** Beats without a reply after which a child counts as not answering. */
+/** Unanswered beats after which a child counts as unresponsive. */
 const maxSilent = 3;
-/** Time limits: figures of one process, and of all. */
+/** Time limits for the figures of one process, and of all. */
 const collectMs = 1500;
 const collectAllMs = 3000;
 
@@ -78,7 +78,7 @@ export async function startApiProcesses(
   await Promise.all(processes.map(({ ready }) => ready));
 }
 
-/** @throws Error for another message, or none in time */
+/** @throws Error for any other message, or on timeout */
 export async function untilReady(
   child: ChildProcess,
   signal: AbortSignal,
@@ -94,8 +94,8 @@ export async function untilReady(
 }
 
 /**
- * The port for several processes: 0 becomes a free one. Tries to listen exclusively first, because the option for sharing would
- * also share it with other programs. @throws if the port is taken
+ * The port for several processes; 0 becomes a free one. Listens exclusively first: with the sharing option, other
+ * programs could listen on the port too. @throws if the port is taken
  */
 export async function findPort(host: string, port: number): Promise<number> {
   const probe = createServer();
@@ -107,7 +107,7 @@ export async function findPort(host: string, port: number): Promise<number> {
   return found;
 }
 
-/** Kills a child that hangs; its supervisor starts another one. */
+/** Kills a child that hangs. Its supervisor starts another one. */
 function watchChild(
   child: ChildProcess,
   stalled: Stalled,
@@ -142,14 +142,14 @@ export function linkToParent(collect: () => Promise<CollectedFigures>) {
     return [];
   });
   return {
-    /** The parent's report of stalled consumers. */
+    /** Why the consumers of the parent are stalled, or null. */
     stalled: () => stalled,
-    /** Figures of all processes; empty if they do not arrive in time. */
+    /** Figures of all processes; empty on timeout. */
     collectAll: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [],
   };
 }
 
-/** A beat carries the reason for stalled consumers; its reply has no figures. */
+/** A beat carries the reason for stalled consumers. Its reply has no figures. */
 type Request = { readonly kind: 'beat'; readonly stalled: string | null } | { readonly kind: 'figures' };
 
 interface Message {
@@ -158,7 +158,7 @@ interface Message {
   readonly reply?: AllFigures;
 }
 
-/** @returns sends a request to the other side; null if it does not reply in time */
+/** @returns a function that sends a request to the other side and returns null on timeout */
 function openLink(
   channel: ChildProcess | NodeJS.Process,
   answer: (request: Request) => Promise<AllFigures>,
@@ -166,7 +166,7 @@ function openLink(
   const asked = new Map<number, (figures: AllFigures) => void>();
   let last = 0;
   const send = (message: Message): void => {
-    // Without a channel the other side has ended.
+    // The channel is closed when the other side has ended.
     if (channel.connected) channel.send?.(message, undefined, undefined, () => undefined);
   };
   channel.on('message', ({ id, request, reply }: Message) => {

@@ -1,4 +1,4 @@
-/** The front end of one process: routes with their ports, and limits of concurrent reads. */
+/** Front end of one process: routes with their ports, and limits of concurrent reads. */
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
 import { shortHash } from '../contracts/access.js';
@@ -45,15 +45,14 @@ import { connectionBound } from './open-files.js';
 interface ApiOptions {
   readonly config: Pick<Config, 'host' | 'port' | 'webhookAllowPrivate'>;
   readonly sharePort: boolean;
-  /** Only probes and health, for a process that takes no answers. */
+  /** Serve probes and health only. */
   readonly probesOnly: boolean;
   readonly stalled: () => string | null;
-  /** `figures`: of this process; `collect`: of all processes. */
   readonly figures: Figures;
   readonly collect: () => Promise<readonly CollectedFigures[]>;
 }
 
-/** Of the 10 s of a shutdown, the time for requests in flight. */
+/** Time for requests in flight, of the 10 s of a shutdown. */
 const inFlightMs = 4000;
 
 /** @returns the port. @throws StartError if it is taken */
@@ -116,7 +115,7 @@ function startIdSweep({ redis, logger, closers }: Engine): void {
 }
 
 const refusal = 'Too many read what is stored at the same time; try again later';
-/** Reads of ClickHouse for requests: six of the client's eight connections; writes and exports have the others. */
+/** Reads of ClickHouse use six of the client's eight connections; writes and exports use the rest. */
 const readLimits: LimiterOptions = {
   maxRunning: 6,
   maxRunningOfTenant: 3,
@@ -132,7 +131,7 @@ const classLimits: LimiterOptions = {
   maxQueueWaitMs: 5000,
   refusal: 'Too many classes are read at the same time; try again later',
 };
-/** Exports are rare. Each page is one turn. */
+/** Exports are rare. Each page takes one slot. */
 const exportLimits: LimiterOptions = {
   maxRunning: 1,
   maxRunningOfTenant: 1,
@@ -140,7 +139,7 @@ const exportLimits: LimiterOptions = {
   maxQueueWaitMs: 60_000,
   refusal,
 };
-/** A history of 20,000 answers takes 100 MB. One thread replays it while the next one is read. */
+/** A history of 20,000 answers takes 100 MB. One is replayed while the next one is read. */
 const retractionLimits: LimiterOptions = {
   maxRunning: 2,
   maxRunningOfTenant: 1,
@@ -178,7 +177,7 @@ function routePortsOf(
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
     ...{ learners, models, now, logger, sourceLagSeconds },
-    // Responses can do without ClickHouse.
+    // Responses are complete without it if ClickHouse is unavailable.
     history: createSkillHistory(clickhouse, createReadGuard(limit)),
   };
   return {

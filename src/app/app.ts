@@ -1,4 +1,4 @@
-/** Starts a process. The servers start while the rest of the program is loaded. */
+/** Starts a process. The servers start while the rest of the program loads. */
 import type { Config } from '../config.js';
 import { warnOfReaders } from '../embedded/data-dir.js';
 import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedded/servers.js';
@@ -7,11 +7,9 @@ import type { Logger } from '../telemetry.js';
 import { checkOpenFiles } from './open-files.js';
 
 export interface Started {
-  /** Null for a process without a port. */
+  /** Null if the process has no port. */
   readonly port: number | null;
-  /** A message to the user about API keys, or null. */
   readonly keyNote: string | null;
-  /** A dashboard link with the development key, or null. */
   readonly dashboard: string | null;
 }
 

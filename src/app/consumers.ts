@@ -1,4 +1,3 @@
-/** Background work of a process: drain, journal, webhooks, fits, audits, retention, goals. */
 import { createFitPool, type FitPoolOptions } from '../compute/run-threads.js';
 import { createSendingThread } from '../compute/threads.js';
 import type { Config } from '../config.js';
@@ -42,14 +41,14 @@ import { auditOnce, retainOnce } from './maintenance.js';
 import { byLabel, type Consumers } from './metrics.js';
 
 const hourMs = dayMs / 24;
-/** A month that had to wait is soon retried. */
+/** Soon enough for a month that had to wait. */
 const retentionMs = 6 * hourMs;
-/** Lag of the journal, plus one run. ClickHouse merges a part every two seconds with ease. */
+/** Maximum lag of the journal is this plus one run. ClickHouse easily merges a part every two seconds. */
 const journalMs = 2000;
-/** Less than a stall. The next run continues the work. */
+/** Shorter than a stall. The next run continues the work. */
 const shortRunMs = 15_000;
 const goalsMs = 5000;
-/** Share of the shutdown time for the current run and a last one. Remaining rows stay in Redis. */
+/** Share of the shutdown time for the current and a last run. Remaining rows stay in Redis. */
 const journalStopShare = 2 / 3;
 
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
@@ -106,7 +105,9 @@ function startWebhooks(
   return deliveries;
 }
 
-/** Only while the state in Redis is usable: versions would start again, next to those in ClickHouse. */
+/**
+ * Runs only while the state in Redis is usable. Otherwise version numbers would restart and clash with ClickHouse.
+ */
 function startRuns(
   { endpoints, blocked, logger, closers }: Engine,
   schedule: Schedule,
@@ -143,7 +144,7 @@ export function startJournal(engine: Engine): Consumer {
   const erasures = journalErasures(engine);
   const drain = createJournalDrain({ journal, warehouse, late: erasures.late, logger });
   const recordFacts = factsRecorder(engine);
-  // Facts last: if they cannot be recorded, the rest is done.
+  // Facts last: an error there must not skip the other steps.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
     await erasures.finish(signal);

@@ -2,15 +2,15 @@ import { isLoopbackAuthority } from '../http/gate.js';
 
 const anyAddress: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** The API's address for programs on this machine. @param host name or address, IPv6 without brackets */
+/** The API's address for programs on this machine. @param host IPv6 without brackets */
 export function localAddress(host: string, port: number): string {
   const local = anyAddress[host] ?? host;
   return `http://${local.includes(':') ? `[${local}]` : local}:${port}`;
 }
 
 /**
- * @param key development key. The page reads it from the fragment, which browsers do not send.
- * @returns null for other addresses than the machine's own, where the key is rejected
+ * @param key development key, put into the fragment, which browsers do not send
+ * @returns null if the address is not a loopback address: the key is rejected there
  */
 export const dashboardLink = (address: string, key: string): string | null =>
   isLoopbackAuthority(new URL(address).host) ? `${address}/dashboard#key=${key}` : null;

@@ -1,4 +1,4 @@
-/** Watches whether the state in Redis is usable: Redis may come back empty at any time. */
+/** Watches whether the state in Redis is usable. Redis may come back empty at any time. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { singleFlight } from '../concurrency.js';
 import { type Closers, StartError } from '../lifecycle.js';
@@ -17,7 +17,7 @@ const watchMs = 1000;
 
 const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
-/** Checks once a second and before the first read of each new connection. Resolves after the first check. */
+/** Checks every second and at each new connection. Resolves after the first check. */
 export async function watchDeployment(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
@@ -25,7 +25,7 @@ export async function watchDeployment(
   closers: Closers,
 ) {
   let deployment: Deployment | null = null;
-  /** Lost connections: until now, and when the known state was requested. */
+  /** Number of lost connections: now, and when the known state was requested. */
   let lost = 0;
   let lostBefore = 0;
   const listeners: (() => void)[] = [];
@@ -59,11 +59,10 @@ export async function watchDeployment(
   const timer = setInterval(singleFlight(look), watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
-  // Without the number from Redis, nothing is read or written.
+  // Nothing is read or written before Redis reports the number.
   const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
     partitions,
-    /** Why the state is unusable, or null. */
     blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
     /** Called when the state becomes usable again, or belongs to another deployment. */
     onReturn: (listener: () => void): void => void listeners.push(listener),
@@ -73,13 +72,14 @@ export async function watchDeployment(
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
   if (deployment.state !== 'ready') return unusableReason(deployment);
-  // A process that started with an empty Redis assumed the size of new deployments.
+  // A process that starts with an empty Redis assumes the default number of partitions.
   if (deployment.partitions === partitions) return null;
   return 'Redis was rebuilt with another number of partitions: start this process again';
 }
 
 /**
- * Call it before creating the schema: the previous version must drain what it left, and it rejects a newer schema.
+ * Call it before creating the schema, because the previous version rejects a newer schema and must still drain its
+ * rows.
  * @throws StartError for a deployment of another version; ApiError UNAVAILABLE
  */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {

@@ -30,7 +30,7 @@ export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' 
   Pick<Config, 'spans'> &
   Pick<WorkerSettings, 'itemsFreshMs'>;
 
-/** @throws StartError if Redis is unreachable, or holds learners of another version */
+/** @throws StartError if Redis is unreachable or holds learners of another version */
 export const connectState = (
   { redisUrl }: Endpoints,
   { redisWaitReplicas }: Pick<EngineSettings, 'redisWaitReplicas'>,
@@ -78,7 +78,7 @@ export async function startEngine(
   };
 }
 
-/** One write of a tenant at a time: each checks first whether the tenant has room for another skill. */
+/** One write per tenant at a time, because each write first checks the tenant's skill limit. */
 function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => string | null) {
   const limit = createLimiter({
     maxRunning: 64,
@@ -98,7 +98,7 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
   };
 }
 
-/** Rejects the calls while the state is unusable: an empty Redis would report every learner as unknown. */
+/** Rejects calls while the state is unusable: with an empty Redis every learner would seem unknown. */
 export function whileUsable<Calls extends Readonly<Record<string, (...args: never[]) => Promise<unknown>>>>(
   blocked: () => string | null,
   calls: Calls,

@@ -1,4 +1,4 @@
-/** API keys at a start: configured ones, and the development key. */
+/** API keys at startup: configured keys and the development key. */
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant, hashKey, shortHash } from '../contracts/access.js';
 import {
@@ -14,18 +14,18 @@ import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
 export interface KeyNote {
-  /** A line for the user, or null. */
+  /** Message to the user, or null. */
   readonly text: string | null;
-  /** The development key, if the line shows it. */
+  /** Set if the message shows the development key. */
   readonly developmentKey: string | null;
 }
 
 export const noKeyNote: KeyNote = { text: null, developmentKey: null };
 
 /**
- * Adds the configured keys. Without any active key, makes a development key if only this machine can reach the service. Revoked
- * keys stay revoked.
- * @param redis must have its keys: an empty Redis does not know which keys were revoked
+ * Adds the configured keys. Without an active key it makes a development key, if only this machine can reach the
+ * service. Revoked keys stay revoked.
+ * @param redis must hold its keys: an empty Redis does not know revoked keys
  */
 export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {
   let unreadable = 0;
@@ -39,11 +39,11 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   const keys = await store.all();
   const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
   if (made !== null && known?.revokedAt === null) {
-    // It may be in API_KEYS, too.
+    // It may also be in API_KEYS.
     if (!known.development) await store.put(developmentGrant(made, defaultTenant));
     return config.apiKeys.length === 0 ? noteOf(made, config) : noKeyNote;
   }
-  // An unreadable key may be active: then make no key.
+  // An unreadable key may be active, so make no key then.
   const isLast = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isOfDemo(key));
   const isWanted = isLast && isLoopbackHost(config.host);
   if (known !== undefined) {
@@ -89,7 +89,7 @@ export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClie
   return key;
 }
 
-/** Revokes the key of a tenant's demo. The key of the default tenant stays, because starts use it. */
+/** Revokes the key of a tenant's demo. Keeps the key of the default tenant, because startup uses it. */
 export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, tenant: string): Promise<void> {
   if (tenant === defaultTenant) return;
   const made = readDevelopmentKey(demoKeyFile(dataDir, tenant));
@@ -100,7 +100,7 @@ export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, ten
 const defaultTenant = 'default';
 const keyFile = (dataDir: string, tenant: string): string =>
   tenant === defaultTenant ? developmentKeyFile(dataDir) : demoKeyFile(dataDir, tenant);
-/** It is valid for the demo only: the next start still needs a key. */
+/** Such a key is valid for the demo only. The next start still needs a key. */
 const isOfDemo = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
 
 const developmentGrant = (key: string, tenant: string): Grant => ({

@@ -18,7 +18,7 @@ import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.j
 import { createAnswerArchive } from '../warehouse/maintenance/retention.js';
 import type { Engine } from './engine.js';
 
-/** Of one query: a month of a large table with one thread. */
+/** Per query: a month of a large table, read with one thread. */
 const questionTimeoutMs = 1_800_000;
 
 export async function withMaintenance<Result>(

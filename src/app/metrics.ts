@@ -14,7 +14,6 @@ import type { AnswerTally } from '../services/record/record-attempts.js';
 import { memoryOf, nearestToFull } from '../store/redis/server-info.js';
 import type { Engine } from './engine.js';
 
-/** Metrics of a process, also as sent to other processes. */
 export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 export interface Metrics extends Figures {
@@ -23,7 +22,7 @@ export interface Metrics extends Figures {
 
 const namePrefix = 'skilltrace_';
 
-/** @param processName label `process` of every metric */
+/** @param processName value of the label `process` */
 export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
@@ -46,7 +45,7 @@ function typeOf(name: FigureName): 'histogram' | 'counter' | 'gauge' {
   return name.endsWith('_total') ? 'counter' : 'gauge';
 }
 
-/** Implements only what the registry calls: the library's own kinds do not read values on demand. */
+/** Implements only what the registry calls, because the library's metrics cannot be read on demand. */
 function metricOf(figure: FigureName, read: ReadFigure): Metric {
   const name = namePrefix + figure;
   const get = async () => ({
@@ -59,7 +58,7 @@ function metricOf(figure: FigureName, read: ReadFigure): Metric {
   return { name, get } as unknown as Metric;
 }
 
-/** A metric that cannot be read is left out. */
+/** Leaves out a metric that cannot be read. */
 async function samplesOf(read: ReadFigure) {
   try {
     const samples = await read();
@@ -82,7 +81,7 @@ export function addAnswerFigures(
   figures.add('worker_threads', compute.threads);
 }
 
-/** Metrics that are the same in every process; one process of a host reports them. */
+/** Metrics that are equal in all processes. One process of a host reports them. */
 export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   const { redis, clickhouse } = serverProbes(engine);
   const outbox = singleFlight(engine.outbox.facts);
@@ -102,7 +101,7 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   );
 }
 
-/** By the label that their figures have. */
+/** By value of the label `consumer`. */
 export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
 
 export function addStallFigures(figures: Figures, consumers: Consumers): void {

@@ -1,4 +1,4 @@
-/** Logs if Redis is older than ClickHouse, after a restored backup or a failover. */
+/** Logs an error if Redis is older than ClickHouse, after a restored backup or a failover. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
 import { lastRows } from '../store/outbox/outbox.js';
@@ -9,8 +9,8 @@ const retryMs = 5000;
 const maxLooks = 10;
 
 /**
- * Checks Redis now and at each new connection, before this process adds rows, and retries ClickHouse until it responds. Rows that
- * are added after a check are not counted. Resolves after the first check.
+ * Checks Redis now and at each new connection, before this process adds rows. Retries until ClickHouse responds.
+ * Resolves after the first check.
  */
 export async function watchForOlderRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;

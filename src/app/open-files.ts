@@ -1,21 +1,21 @@
-/** How many files and sockets this process may have open. Node has raised the soft limit to the hard one already. */
+/** Limits of open files and sockets. Node has already raised the soft limit to the hard limit. */
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 
-/** Of the service itself: connections to both servers, threads, files. About 120 were seen under load. */
+/** Files of the service itself: connections to both servers, threads. About 120 were measured under load. */
 const ownFiles = 256;
-/** Below it not even the service's own are there. */
+/** Minimum for the service itself. */
 const fewestFiles = 128;
-/** The embedded ClickHouse, which has the same limit, holds 170 after minutes, and more with every part. */
+/** The embedded ClickHouse has the same limit. It holds 170 files after minutes, and more with each part. */
 const lowFiles = 1024;
-/** Each may leave an answer of up to 16 KiB with uWebSockets.js that its client never reads. */
+/** Per connection, uWebSockets.js may keep 16 KiB of a response that the client never reads. */
 const mostConnections = 10_000;
 
-/** Infinity where there is no limit. */
+/** Infinity without a limit. */
 const files = openFileLimit();
 
 function openFileLimit(): number {
-  // Else it would ask the name service who is at the other end of each socket.
+  // Otherwise the report looks up the host name of each socket.
   Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = process.report.getReport() as {
     userLimits?: { open_files?: { soft?: number | string } };
@@ -24,11 +24,11 @@ function openFileLimit(): number {
   return Number.isNaN(soft) ? Number.POSITIVE_INFINITY : soft;
 }
 
-/** Most connections of clients: what they leave must do for everything else. */
+/** Limit of client connections. The rest of the files is for everything else. */
 export const connectionBound = (): number =>
   Math.min(mostConnections, Math.max(files - ownFiles, Math.floor(files / 2)));
 
-/** Warns of a low limit. @throws StartError for one with which nothing goes */
+/** Warns about a low limit. @throws StartError if the service cannot run with it */
 export function checkOpenFiles(logger: Logger): void {
   const advice = `type ulimit -n ${4 * lowFiles} before the start`;
   if (files < fewestFiles)

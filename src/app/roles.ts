@@ -1,4 +1,4 @@
-/** Puts the parts of one process together, by its role. */
+/** Assembles the parts of a process by its role. */
 import type { Config } from '../config.js';
 import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.js';
 import type { ClickhouseEnds } from '../embedded/servers.js';
@@ -18,7 +18,7 @@ import { watchForOlderRedis } from './older-redis.js';
 import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
 
-/** Starts everything that the role asks for, but for the servers. @throws StartError for what the user can mend */
+/** Starts all parts of the role except the servers. @throws StartError for errors that the user can fix */
 export async function startRole(
   config: Config,
   endpoints: Endpoints,
@@ -28,7 +28,7 @@ export async function startRole(
   closers: Closers,
 ): Promise<Started> {
   const { role } = config;
-  // First, so that a start without Redis leaves ClickHouse as it is: there is no way back to an older schema.
+  // Redis first: if it is unavailable, the ClickHouse schema stays unchanged, because it cannot be downgraded.
   const redis = await connectState(endpoints, config, logger, closers);
   const [engine] = await Promise.all([
     startEngine(redis, endpoints, config, logger, closers),
@@ -61,11 +61,11 @@ export async function startRole(
   return { port, keyNote: text, dashboard: developmentKey && dashboardLink(address, developmentKey) };
 }
 
-/** Adds the configured keys, now and whenever the state can be used again. */
+/** Adds the configured keys now and whenever the state becomes usable again. */
 async function keepKeys(engine: Engine, config: Config): Promise<KeyNote> {
   const { redis, logger } = engine;
   const prepare = () => prepareKeys(config, redis, logger);
-  // First, for the state may change while keys are added.
+  // Register first, because the state may change while keys are added.
   engine.onReturn(() => {
     logger.info('the state in Redis can be used, after it could not: keys are added as at a start');
     prepare().catch((error: unknown) =>
@@ -78,12 +78,12 @@ async function keepKeys(engine: Engine, config: Config): Promise<KeyNote> {
 async function setSkills(skills: SkillsFile, engine: Engine, { skillLimits }: Config): Promise<void> {
   const { redis, logger } = engine;
   const reason = engine.blocked();
-  // The numbers of changes would start again, beside those in ClickHouse.
+  // Change numbers would restart and clash with those in ClickHouse.
   if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
   else await loadSkillsFile(skills, redis, skillLimits.perTenant, logger);
 }
 
-/** @returns the port that this process listens on, or several of its own */
+/** @returns the port that this process or its API processes listen on */
 async function serve(
   engine: Engine,
   config: Config,

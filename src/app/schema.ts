@@ -9,8 +9,8 @@ import { createSchema } from '../warehouse/schema/create-schema.js';
 const retryMs = 2000;
 
 /**
- * With ClickHouse unavailable the service starts all the same, and inserts fail and repeat until the schema is there.
- * @throws StartError where no other attempt would help
+ * If ClickHouse is unavailable the service starts anyway, and inserts retry until the schema exists.
+ * @throws StartError if a retry cannot help
  */
 export async function prepareSchema(
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,

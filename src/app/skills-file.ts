@@ -1,4 +1,4 @@
-/** The catalogue that a start brings with it. */
+/** Loads SKILLS_FILE, the catalogue of skills, at startup. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -12,13 +12,13 @@ import { addKnownSkills } from '../store/catalogue/known-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
-/** What the file says of each skill, by tenant and skill. */
+/** Settings in the file, by tenant and skill. */
 export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSetting>>>;
 
 const maxShownProblems = 10;
 
 /**
- * Reads and checks the whole file: JSON if it begins with a bracket or a brace, CSV with a header otherwise.
+ * Reads and validates the whole file: JSON if it starts with a bracket or brace, otherwise CSV with a header.
  * @throws StartError with a line for each of the first problems
  */
 export function readSkillsFile(path: string): SkillsFile {
@@ -42,7 +42,7 @@ export function readSkillsFile(path: string): SkillsFile {
 
 type Refuse = (problem: string, cause?: unknown) => never;
 
-/** Where it stands, for people; and the row, or why it cannot be read. */
+/** Place for messages, and the row or the reason why it is unreadable. */
 type PlacedRow = readonly [place: string, raw: RawSkill | string];
 
 function jsonRows(text: string, refuse: Refuse): PlacedRow[] {
@@ -60,7 +60,7 @@ function jsonRows(text: string, refuse: Refuse): PlacedRow[] {
   });
 }
 
-/** Read as the import reads its files: quotes in the middle of a field stand for themselves. */
+/** As in imports, quotes inside a field are plain characters. */
 function csvRows(text: string, refuse: Refuse): PlacedRow[] {
   const records: { readonly line: number; readonly record: readonly string[] }[] = [];
   try {
@@ -103,10 +103,10 @@ function addRow(tenants: Tenants, raw: RawSkill | string): readonly string[] {
   return [];
 }
 
-/** How often skills are looked at again that somebody else set meanwhile. */
+/** Attempts while other writers change the same skills. */
 const maxTries = 5;
 
-/** Sets the skills that differ. @param knownSkills most of a tenant. @throws StartError where they cannot be set */
+/** Sets the skills that differ. @param knownSkills limit per tenant. @throws StartError if they cannot be set */
 export async function loadSkillsFile(
   file: SkillsFile,
   redis: RedisClient,
@@ -141,7 +141,7 @@ async function loadTenant(
     if (left.length > 0) throw noRoom(tenant, left, knownSkills);
     changed += results.filter(({ status }) => status === 'written').length;
     if (results.some(({ status }) => status !== 'written')) continue;
-    // Also those that stay untouched: a start that was killed may have set them and not made them known.
+    // Includes unchanged skills: a killed start may have set them without adding them to the known skills.
     await addKnownSkills(redis, tenant, [...skills.keys()]);
     return changed;
   }
@@ -150,7 +150,7 @@ async function loadTenant(
   );
 }
 
-/** @param left the new skills that have no room; others of the file may be set */
+/** @param left new skills beyond the limit; other skills of the file may be set */
 function noRoom(tenant: string, left: readonly string[], knownSkills: number): StartError {
   const others = left.length === 1 ? '' : ` and ${left.length - 1} more`;
   return new StartError(
@@ -160,7 +160,7 @@ function noRoom(tenant: string, left: readonly string[], knownSkills: number): S
   );
 }
 
-/** Nothing where the skill is as the file says. */
+/** Empty if the skill is already set as in the file. */
 function writeOf(skillId: string, wanted: Partial<SkillSetting>, entry?: SkillEntry): SkillWrite[] {
   const setting: SkillSetting = { ...(entry ?? unsetSkill), ...wanted };
   if (entry !== undefined && isDeepStrictEqual(entry, setting)) return [];

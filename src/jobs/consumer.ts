@@ -1,4 +1,4 @@
-/** A queue with its worker over connections of their own, which are replaced where the worker makes no progress. */
+/** A queue and its worker over dedicated connections, which are replaced if the worker makes no progress. */
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
 import { singleFlight } from '../concurrency.js';
@@ -8,18 +8,18 @@ import { inTime, within } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 
 /**
- * BullMQ wants commands to wait for a reconnect; its workers block on the connection, for at most 10 s. A connection without
- * a reply for longer is replaced: a server may be gone without a word, and a Cluster node that hangs names no successor.
+ * BullMQ needs commands that wait for a reconnect, and its workers block for up to 10 s. A connection that is silent
+ * for longer is replaced: the server may be gone, and a hanging Cluster node names no successor.
  */
 const connectionOptions = { maxRetriesPerRequest: null, socketTimeout: 15_000 };
-/** How long close() waits for jobs that have their signal, then for BullMQ to put them back, and for the connections. */
+/** How long close() waits for jobs after their abort, for BullMQ to put them back, and for the connections. */
 const graceMs = 1000;
 const releaseMs = 1000;
 const disconnectMs = 500;
 
 /**
- * Connection for queues, which BullMQ duplicates for blocking commands. The caller disconnects it.
- * @param url one `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
+ * Connection for queues. BullMQ duplicates it for blocking commands; the caller disconnects it.
+ * @param url a `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
  * @param stopped once true, a lost connection is not restored: BullMQ would wait for a last reply
  */
 export function connectQueues(url: string, logger: Logger, stopped: () => boolean): Redis | Cluster {
@@ -50,50 +50,50 @@ export const openQueue = <Data>(
     defaultJobOptions: { ...retries, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 1 },
   });
 
-/** What handlers of jobs may use: a queue and its connection, until a restart replaces them. */
+/** A queue and its connection, until a restart replaces them. */
 export interface QueueAccess<Data> {
   readonly connection: Redis | Cluster;
   readonly queue: Queue<Data>;
   /** Aborts when the consumer is closed. */
   readonly stopping: AbortSignal;
-  /** To be called when a part of a long job is done. */
+  /** Call it when part of a long job is done. */
   readonly moved: () => void;
 }
 
 interface Handlers<Data, Result> {
-  /** @param signal aborts when the job has to end */
+  /** @param signal aborts when the job must end */
   readonly work: (job: Job<Data, Result>, token: string, signal: AbortSignal) => Promise<Result>;
-  /** Adds what is due, at each new connection and every `enqueueMs`. */
+  /** Adds due jobs, at each new connection and every `enqueueMs`. */
   readonly enqueue: () => Promise<unknown>;
   readonly completed?: (enqueue: () => unknown) => void;
-  /** Before a restarted worker runs: removes what keeps jobs from running, except for a paused queue. */
+  /** Called before a restarted worker runs: removes whatever blocks jobs. A paused queue is resumed before. */
   readonly free: () => Promise<unknown>;
   /**
-   * What waits, as a text that changes whenever something moves; null if nothing waits. If it rejects, or does not respond
-   * within 5 s, nothing can move either, which is no stall.
+   * Pending work as a text that changes with any progress; null if there is none. A rejection, or no result within 5
+   * s, does not count as a stall.
    */
   readonly waiting: () => Promise<string | null>;
 }
 
 interface ConsumerOptions<Data, Result> {
-  /** As logs name it: "the pipeline". */
+  /** Used in logs, for example "the pipeline". */
   readonly name: string;
   readonly redisUrl: string;
   readonly logger: Logger;
   readonly openQueue: (connection: Redis | Cluster) => Queue<Data>;
   readonly worker: Partial<WorkerOptions>;
   readonly handlers: (access: QueueAccess<Data>) => Handlers<Data, Result>;
-  /** True: no job runs here. */
+  /** True if no job runs in this process. */
   readonly isOff?: boolean;
   readonly enqueueMs: number;
   readonly enqueueFailed: (error: unknown) => void;
   readonly failed: (error: Error, job: Job<Data, Result> | undefined) => void;
-  /** How long jobs in hand may take when the process stops. */
+  /** Time for running jobs when the process stops. */
   readonly finishMs?: number;
   readonly watchMs?: number;
 }
 
-/** A queue and its worker until they are closed. Callbacks for failures are not called after that. */
+/** A queue and its worker until close(). Calls no callbacks for failures after close(). */
 function openConsumer<Data, Result>(
   options: ConsumerOptions<Data, Result>,
   isRestart: boolean,
@@ -110,7 +110,7 @@ function openConsumer<Data, Result>(
     stopping,
     moved,
   });
-  /** What gives up each job in hand. BullMQ waits for jobs without end. */
+  /** Rejects each running job. BullMQ waits for jobs without a limit. */
   const inHand = new Set<(error: Error) => void>();
   const run = (job: Job<Data, Result>, token = ''): Promise<Result> =>
     new Promise((resolve, reject) => {
@@ -161,20 +161,20 @@ function openConsumer<Data, Result>(
   return {
     waiting,
     /**
-     * Lets jobs in hand finish within `finishMs`, then gives them their signal, and soon gives them up: they count as failed,
-     * or are found by their lock, and are repeated.
+     * Lets running jobs finish within `finishMs`, then aborts and finally rejects them. They fail or lose their lock,
+     * and are repeated.
      */
     close: async (finishMs: number): Promise<void> => {
       stop.abort();
       clearInterval(timer);
-      // Without Redis no job can be put back: its lock runs out, and whoever finds it repeats it.
+      // Without Redis no job can be put back. Its lock expires, and another worker repeats it.
       const closed = worker.close(connection.status !== 'ready');
       await within(closed, finishMs);
       abort.abort();
       await within(closed, graceMs);
       for (const giveUp of inHand) giveUp(new Error('it did not end in time and was given up'));
       await within(closed, releaseMs);
-      // Whatever still waits for Redis fails now.
+      // Fails all commands that still wait for Redis.
       connection.disconnect();
       await within(Promise.all([worker.disconnect(), queue.close(), closed]), disconnectMs);
     },
@@ -182,8 +182,8 @@ function openConsumer<Data, Result>(
 }
 
 /**
- * Removes a lock that never ends, and a job in a state in which no worker looks for it (failed, far ahead, in no list), which
- * would swallow every later one of its id. A job that waits or runs stays.
+ * Removes locks without expiry, and jobs in a state where no worker finds them (failed, far ahead, in no list): these
+ * would block all later jobs with the same id. Keeps waiting and running jobs.
  */
 export async function freeJobs<Data>(
   { queue, connection }: Pick<QueueAccess<Data>, 'queue' | 'connection'>,
@@ -198,24 +198,23 @@ export async function freeJobs<Data>(
   }
 }
 
-/** Since the start. */
 export type StallCounts = Readonly<Record<'stalls' | 'restarts', number>>;
 
 export interface Consumer {
-  /** Why this has to be looked at, or null. */
+  /** The reason, or null. */
   stalled(): string | null;
   counts(): StallCounts;
   close(): Promise<void>;
 }
 
-/** Looks without a change for so long are a stall: it is reported within 30 s. */
+/** A stall is reported within 30 s. */
 const stallMs = 20_000;
 const replyMs = 5000;
 
 /**
- * Starts a consumer and checks again and again whether it moves while work waits. One that does not is restarted with new
- * connections, until something moves. Looks are counted, not time: a machine that stood still makes no stall.
- * @throws nothing while Redis is unavailable: everything waits for it
+ * Starts a consumer and restarts it with new connections when it makes no progress while work is pending. Checks are
+ * counted instead of time, so that a suspended machine causes no stall.
+ * @throws nothing while Redis is unavailable
  */
 export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer {
   const { name, logger, finishMs = 0, watchMs = 1000 } = options;
@@ -254,7 +253,7 @@ export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Resul
     counts: () => counts,
     close: () => {
       clearInterval(timer);
-      // A look may wait for Redis for longer than a stop may take, and starts nothing any more.
+      // A check may wait for Redis for longer than the shutdown takes. It restarts nothing after close().
       closing ??= Promise.resolve(restarting).then(() => current.close(finishMs));
       return closing;
     },

@@ -1,4 +1,4 @@
-/** Webhooks: one job for each endpoint of which messages are due, started again and again while there are some. */
+/** Webhooks: one job per endpoint with due messages, added again while messages are due. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
@@ -9,17 +9,17 @@ import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, freeJobs, openQueue, startConsumer } from './consumer.js';
 
-/** The job of a dead worker is found within these two together; its endpoint waits so long. */
+/** The job of a dead worker is found within the sum of both. Its endpoint waits that long. */
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
 const sweepMs = 1000;
-/** Between pages of events: thousands of one moment leave the cores to the answers that led to them. */
+/** Pause between pages of events, so that thousands at once leave CPU time for requests. */
 const pageRestMs = 250;
-/** Endpoints of a look. */
+/** Endpoints per check. */
 const maxArmed = 1000;
-/** Endpoints that are sent to side by side: one whose receiver hangs holds its place for 15 s. */
+/** Endpoints sent to concurrently. An endpoint that hangs keeps its slot for 15 s. */
 export const endpointsTogether = 100;
-/** What is due for longer ought to have been sent, or tried. */
+/** Messages that are due for longer count as pending work of a stalled consumer. */
 const overdueMs = 5000;
 const namedOverdue = 20;
 
@@ -50,7 +50,7 @@ export function startDeliveries(options: DeliveriesOptions): Consumer {
       };
       return {
         work: async (job, _token, signal) => deliver(placeOf(job), signal, moved),
-        // Jobs are added after each page: events may keep coming, and those of one tenant may be unreadable.
+        // Adds jobs after each page: events may keep coming, and one tenant's events may be unreadable.
         enqueue: async () => {
           while (await handOut().finally(addJobs)) await sleep(pageRestMs, undefined, { signal });
         },
@@ -68,7 +68,7 @@ export function startDeliveries(options: DeliveriesOptions): Consumer {
   });
 }
 
-/** Does nothing where the endpoint's job is outstanding already. */
+/** BullMQ ignores it while the endpoint has a job. */
 const jobOf = ({ tenant, id }: EndpointPlace) => ({
   name: 'deliver',
   data: { v: 1 as const, tenant, id },

@@ -1,4 +1,4 @@
-/** Drains the outbox: one job per group of partitions, started again and again while rows wait, tried until it succeeds. */
+/** Drains the outbox: one job per group of partitions, added again while rows wait, retried until it succeeds. */
 import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
@@ -15,26 +15,23 @@ import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, freeJobs, openQueue, type QueueAccess, startConsumer } from './consumer.js';
 
-/**
- * The job of a dead worker is found by the first check after its lock has ended that is not the first to see the job:
- * 5 s and at most one more interval, so within 8 s.
- */
+/** A check finds the job of a dead worker if its lock expired and an earlier check saw the job: within 8 s. */
 const lockMs = 5000;
 const stalledCheckMs = 3000;
-/** BullMQ's bounds turned off: a job that failed for good would swallow every later one of its id. */
+/** No limit of retries: a failed job would block all later jobs with its id. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 const minRetryMs = 250;
 const maxRetryMs = 5000;
 const sweepMs = 500;
-/** How long a block in hand may take to its end when the process stops. */
+/** Time for a running block when the process stops. */
 const finishMs = 3000;
 
-/** A few rows are drained about once a second, so that an answer is soon to be seen. */
+/** Drain a few rows about once a second, so that answers soon become visible. */
 const restMs = 900;
-/** While rows keep coming, longer rests make larger blocks: 100 rows cost ClickHouse almost as much as thousands. */
+/** Under load, longer pauses make larger blocks: 100 rows cost ClickHouse almost as much as thousands. */
 const busyRows = 200;
 const busyRestMs = 2000;
-/** This many rows do not wait for the second to end. */
+/** Drain this many rows immediately. */
 const eagerRows = 20_000;
 
 type DrainJob = Job<DrainJobData, DrainResult>;
@@ -48,7 +45,7 @@ export interface DrainsOptions {
   readonly spans?: Spans | null;
 }
 
-/** Closing lets a running block finish or puts it back, within six seconds. */
+/** close() lets a running block finish or puts it back, within six seconds. */
 export function startDrains(options: DrainsOptions): Consumer {
   const { redisUrl, outbox, partitions, logger } = options;
   return startConsumer<DrainJobData, DrainResult>({
@@ -70,7 +67,7 @@ export function startDrains(options: DrainsOptions): Consumer {
         enqueue: () => sweep(performance.now()),
         // The next block may be due immediately.
         completed: (enqueue) => enqueue(),
-        // What a removed job had fixed is found by its age (services/pipeline/drain-outbox.ts).
+        // A batch fixed by a removed job is recognized by its age (services/pipeline/drain-outbox.ts).
         free: () => freeJobs(access, indices(drainShards).map(drainJobId)),
         waiting: async () => {
           const backlog = await outbox.backlog(indices(partitions));
@@ -85,7 +82,9 @@ export function startDrains(options: DrainsOptions): Consumer {
 }
 
 function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAccess<DrainJobData>) {
-  /** A job whose lock was lost may be handed out again while it runs: the second run of a shard waits for the first. */
+  /**
+   * A job that lost its lock may be handed out again while it runs. The second run of a shard waits for the first.
+   */
   const turns = new Map<number, Promise<DrainResult>>();
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
@@ -103,7 +102,7 @@ function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAc
 export const openDrainQueue = (connection: Redis | Cluster): Queue<DrainJobData> =>
   openQueue(drainQueueName, connection, { attempts: unlimited, backoff: { type: 'custom' } });
 
-/** Milliseconds before the next attempt: doubling, capped, with up to a fifth more so that shards part. */
+/** Milliseconds before the next attempt: exponential, capped, with up to 20 % jitter. */
 export function retryDelay(attempt: number, random: number): number {
   const delay = Math.min(minRetryMs * 2 ** Math.min(attempt - 1, 10), maxRetryMs);
   return Math.round(delay * (1 + random / 5));
@@ -112,12 +111,12 @@ export function retryDelay(attempt: number, random: number): number {
 export const partitionsOf = (shard: number, partitions: number): number[] =>
   indices(partitions).filter((p) => p % drainShards === shard);
 
-/** Does nothing where the shard's job is outstanding already. */
+/** BullMQ ignores it while the shard has a job. */
 export async function armShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
   await queue.add('drain', { v: 1, shard, batch: null }, { jobId: drainJobId(shard) });
 }
 
-/** @returns starts the jobs of shards with waiting rows or erasures; `now` is a monotonic clock in milliseconds */
+/** @returns starts the jobs of shards with waiting rows or erasures; `now` is monotonic, in milliseconds */
 export function createSweep(
   outbox: Pick<Outbox, 'backlog'>,
   partitions: number,
@@ -139,9 +138,9 @@ export function createSweep(
 }
 
 /**
- * Keeps a fixed batch in the job's data, but only for the worker that holds the job: one that stood still between reading and
- * fixing may wake up when another has drained the same rows, and BullMQ's own updateData would let it fix them again.
- * KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if kept.
+ * Saves a fixed batch in the job's data if the worker still holds the job. A suspended worker may resume after
+ * another one drained the same rows; BullMQ's updateData would let it fix them again.
+ * KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if saved.
  */
 const keepScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -1,28 +1,30 @@
-/** Work that comes every so often, of which one run goes on at a time, wherever. */
+/** Periodic work with one run at a time across all processes. */
 import type { Queue } from 'bullmq';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, openQueue, startConsumer } from './consumer.js';
 
-/** The job of a dead worker is found within these two together; the run is then repeated, which does no harm. */
+/** The job of a dead worker is found within the sum of both. Runs may be repeated. */
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
-/** A job that ends its process again and again is given up: the next one comes with the schedule. */
+/** A job that keeps killing its process is dropped. The schedule adds the next one. */
 const maxStalled = 3;
-/** How far the next run may be off its time. */
+/** Tolerated deviation of the next run. */
 const slackMs = 5000;
-/** A Redis that took over may know of no schedule, or have lost its next job. Setting one that is there does nothing. */
+/** A Redis after failover may have lost the schedule or its next job. Setting an existing schedule has no effect. */
 const rescheduleMs = 30_000;
-/** Asking costs Redis three commands. */
+/** Each check costs three Redis commands. */
 const watchMs = 5000;
 
 export interface Schedule {
-  /** Of the queue, also the schedule's and the job's. */
+  /** Name of the queue, the schedule and the job. */
   readonly name: string;
-  /** A run that fails is repeated so often in all, with growing pauses from the given one on. */
+  /** Attempts per run, with exponential backoff. */
   readonly attempts: number;
   readonly firstRetryMs: number;
   readonly failure: string;
-  /** Runs end within seconds: one that goes on for 20 s is a stall, and of failures in a row only the first is a warning. */
+  /**
+   * Runs take seconds: a run of 20 s is a stall, and only the first of consecutive failures is logged as a warning.
+   */
   readonly areShort?: boolean;
   readonly recovery?: string;
 }
@@ -36,7 +38,7 @@ export const schedules = {
     ...{ name: 'retention', attempts: 3, firstRetryMs: 60_000 },
     failure: 'old answers could not be dropped yet',
   },
-  /** A run that failed is not repeated: the next one takes up what it left. */
+  /** A failed run is not retried: the next one continues. */
   journal: {
     ...{ name: 'journal', attempts: 1, firstRetryMs: 0, areShort: true },
     failure: 'the journal waits: it does not reach ClickHouse',
@@ -51,21 +53,20 @@ export const schedules = {
 
 export interface ScheduledRunsOptions {
   readonly redisUrl: string;
-  /** 0: never. All processes set the same; with different ones the last one to start decides. */
+  /** 0: never. All processes must use the same value; otherwise the last one to start decides. */
   readonly everyMs: number;
-  /** Why there can be no run now, or null. */
   readonly blocked?: () => string | null;
-  /** The signal comes when the process stops. */
+  /** Aborts when the process stops. */
   readonly run: (signal: AbortSignal) => Promise<unknown>;
   readonly logger: Logger;
 }
 
-/** Closing gives a run its signal; a later process repeats it or goes on. @throws nothing while Redis is unavailable */
+/** close() aborts a run, which a later process repeats or continues. @throws nothing while Redis is unavailable */
 export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOptions): Consumer {
   const { name, attempts, firstRetryMs, failure, recovery, areShort = false } = schedule;
   const { redisUrl, everyMs, blocked, logger } = options;
   const backoff = { type: 'exponential', delay: firstRetryMs };
-  /** A run that has not ended, until one ends. */
+  /** Set while a run has not ended. */
   let open: string | null = null;
   let isFailing = false;
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -94,14 +95,14 @@ export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOpt
         if (isFailing && recovery !== undefined) logger.info(recovery);
         isFailing = false;
       },
-      // With its next run, which may be where no worker finds it.
+      // Also removes its next run, which may be where no worker finds it.
       free: () => queue.removeJobScheduler(name),
       waiting: async () => (areShort && open !== null ? open : overdue(queue, everyMs)),
     }),
   });
 }
 
-/** Does nothing where it is set already. Its jobs have the queue's options. */
+/** No effect if it is set already. Its jobs have the queue's options. */
 async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void> {
   await queue.setGlobalConcurrency(1);
   if (everyMs === 0) await queue.removeJobScheduler(queue.name);
@@ -109,14 +110,14 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
 }
 
 /**
- * Null while all is well; else what is wrong with the schedule, where nobody runs the job although its time has come, or its
- * time lies further ahead than the schedule allows. Rejects where Redis does not answer.
+ * Null if the schedule works. Otherwise its next time, which is either past while no job runs, or too far ahead.
+ * Rejects if Redis is unavailable.
  */
 async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;
   const scheduler = queue.getJobScheduler(queue.name);
   const [found, active, paused] = await Promise.all([scheduler, queue.getActiveCount(), queue.isPaused()]);
-  // Setting the schedule again moves the next run, also of a queue that gives out none.
+  // While paused, setting the schedule again still moves the next run.
   if (paused) return 'paused';
   const next = found?.next ?? 0;
   const isInTime = next > Date.now() - slackMs && next < Date.now() + everyMs + slackMs;
