@@ -1,4 +1,4 @@
-/** Rules for managing API keys, for the API and the command. All throw ApiError UNAUTHORIZED, UNAVAILABLE. */
+/** Rules for API keys, for the API and the command. All functions throw ApiError UNAUTHORIZED, UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import {
@@ -17,11 +17,10 @@ import type { KeyStore } from '../../store/access/api-keys.js';
 import { createCursors, listJson, newestFirst, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
 export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'> {
-  /** Logs who changed which key. */
   readonly log: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
-/** Limit per tenant, including revoked keys: all keys are read together. Operators may exceed it. */
+/** Limit per tenant, including revoked keys, because all keys are read at once. Operators may exceed it. */
 const maxKeys = 1000;
 
 const isOperator = ({ scopes }: Grant): boolean => scopes.includes('operator');
@@ -31,7 +30,7 @@ const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', messa
 
 export const makeKey = (): string => `sk-${randomBytes(24).toString('base64url')}`;
 
-/** Stores a key, or gives the stored one the quota. @throws ApiError CONFLICT for one that was revoked */
+/** Stores a key, or sets the quota of a stored one. @throws ApiError CONFLICT for a revoked key */
 export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise<void> {
   if ((await keys.put(grant)) === 'revoked')
     throw new ApiError('CONFLICT', 'This key was revoked and stays so: create another one');
@@ -42,7 +41,7 @@ export async function readOwnKey(keys: KeyPorts, { grant }: Call): Promise<objec
   return own;
 }
 
-/** The stored key of the caller: the one that admitted the request may be seconds old. */
+/** The caller's stored key. The cached key that admitted the request may be seconds old. */
 async function inForce(keys: KeyPorts, { keyHash }: Grant): Promise<StoredKey> {
   const own = still(await keys.get(keyHash));
   if (own.revokedAt === null) return own;
@@ -98,7 +97,7 @@ export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<
 const standardQuota = (caller: Grant): number =>
   isOperator(caller) ? defaultQuota : Math.min(defaultQuota, caller.requestsPerMinute ?? defaultQuota);
 
-/** @throws ApiError FORBIDDEN for more than the caller has */
+/** @throws ApiError FORBIDDEN if it exceeds the caller's quota */
 function refuseMore(caller: Grant, quota: Quota): void {
   const most = isOperator(caller) ? null : caller.requestsPerMinute;
   if (most !== null && (quota === null || quota > most))

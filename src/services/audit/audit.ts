@@ -1,6 +1,6 @@
 /**
- * The audit (ADR 23): accepted = stored + in the outbox + parked, and what is stored = the rollups, by tenant and day,
- * while answers arrive. Only what is certain is reported as a mismatch.
+ * The audit (ADR 23) compares accepted = stored + in the outbox + parked, and stored = rollups, by tenant and day,
+ * while answers arrive. It reports certain mismatches only.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
@@ -18,26 +18,26 @@ import {
 import { type AuditReport, describe, describeReport, type Mismatch } from './report.js';
 
 export interface AuditOptions {
-  /** How many days back, today included; null: as far as answers are counted, at least `keptDays`. */
+  /** Days back, including today; null: as far as answers are counted, at least `keptDays`. */
   readonly days: number | null;
   readonly signal: AbortSignal;
   readonly onStep?: (step: string) => void;
-  /** How long a comparison waits for rows and corrections in flight, and the pause between two looks. */
+  /** Maximum wait for rows and corrections in flight, and the pause between two looks. */
   readonly maxWaitMs?: number;
   readonly pauseMs?: number;
 }
 
-/** Days for which accepted answers stay counted; older ones are forgotten once they agree. */
+/** Days for which accepted answers stay counted. Older days are pruned if they agree. */
 const keptDays = 35;
-/** Days that do not agree are kept longer for investigation; this limits the counts. */
+/** Limit for days that disagree, which are kept for investigation. */
 const maxKeptDays = 400;
-/** A mismatch is certain after so many looks: one alone may meet a repair in progress. */
+/** Looks until a mismatch is certain. A single look may coincide with a repair. */
 const certainLooks = 3;
 const maxLogLines = 20;
-/** Limit of stored mismatches and reasons: lost data may give one for every day of every tenant. */
+/** Limit of stored mismatches and reasons. Data loss may cause one per day and tenant. */
 const maxKept = 200;
 
-/** @throws what Redis and ClickHouse throw while they are unavailable: then nothing is known */
+/** @throws errors of Redis and ClickHouse */
 export async function runAudit(parts: AuditParts, options: AuditOptions): Promise<AuditReport> {
   const since = performance.now();
   const { ms: at } = await parts.store.epoch();
@@ -55,7 +55,7 @@ export async function runAudit(parts: AuditParts, options: AuditOptions): Promis
   return { at, seconds: (performance.now() - since) / 1000, days, totals, mismatches, notCompared };
 }
 
-/** One day more than today: an answer may have occurred a few minutes ahead of our clock. */
+/** Includes tomorrow: clients' clocks may be a few minutes ahead. */
 async function daysToCompare(store: AuditStore, today: number, days: number | null): Promise<DayRange> {
   const to = today + 1;
   if (days !== null) return { from: today - days + 1, to };
@@ -68,7 +68,7 @@ async function repeatUntilCertain(
   { signal, onStep = () => undefined, maxWaitMs = 30_000, pauseMs = 1000 }: AuditOptions,
 ): Promise<{ certain: readonly Finding[]; open: readonly Finding[] }> {
   const until = performance.now() + maxWaitMs;
-  /** Consecutive looks with the finding, without those with an obstacle. */
+  /** Consecutive looks with the finding and without an obstacle. */
   let looks: ReadonlyMap<string, number> = new Map();
   for (let round = 1; ; round++) {
     onStep(`${check.title}, look ${round}`);
@@ -85,7 +85,7 @@ async function repeatUntilCertain(
   }
 }
 
-/** Runs an audit, keeps its result for metrics, logs it, and forgets old days that agree. @throws as runAudit */
+/** Runs an audit, stores and logs its result, and prunes old days that agree. @throws as runAudit */
 export async function auditAndRecord(
   { logger, ...parts }: AuditParts & { readonly logger: Logger },
   options: AuditOptions,
@@ -107,8 +107,8 @@ export async function auditAndRecord(
 }
 
 /**
- * Data of GET /api/v1/audits: the last audit with 200 mismatches and reasons at most, and counts by kind. Null before the
- * first audit of this version. @throws ApiError UNAVAILABLE
+ * Data of GET /api/v1/audits: the last audit with at most 200 mismatches and reasons, and counts by kind.
+ * @throws ApiError UNAVAILABLE
  */
 export async function readAudit(last: () => Promise<AuditRecord | null>): Promise<object> {
   const record = await last();
@@ -127,7 +127,7 @@ function log({ mismatches, notCompared, totals, seconds }: AuditReport, logger: 
   logger[mismatches.length > 0 ? 'error' : 'info']({ ...totals, ...found }, 'audit done');
 }
 
-/** Only days that this audit has found to agree are forgotten, up to the first that does not. */
+/** Prunes old days up to the first that does not agree. */
 async function forgetOldDays({ store }: AuditParts, report: AuditReport): Promise<void> {
   const today = report.days.to - 1;
   const disagreeing = report.mismatches.filter(({ kind }) => kind !== 'rollup').map(({ day }) => day);

@@ -1,4 +1,4 @@
-/** The comparisons of an audit (ADR 23). Each one reads ClickHouse between two looks at Redis. */
+/** The comparisons of an audit (ADR 23). Each reads ClickHouse between two looks at Redis. */
 import { isBefore } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { distinct, groupedBy, sumOf } from '../../lists.js';
@@ -24,17 +24,17 @@ interface Scope extends AuditParts {
 export interface Finding {
   /** Identifies the finding in the next look. */
   readonly name: string;
-  /** What may explain it, or hide more: then the look proves nothing. Null if nothing was in the way. */
+  /** What may explain the finding or hide others, so that the look proves nothing; null without one. */
   readonly obstacle: string | null;
-  /** Null: an obstacle, and nothing that differs. */
+  /** Null for an obstacle without a difference. */
   readonly mismatch: Mismatch | null;
 }
 
-/** A comparison, which is repeated until each of its findings is certain. */
+/** A comparison, repeated until each finding is certain. */
 export interface Check {
   readonly title: string;
   look(): Promise<Finding[]>;
-  /** What could not be compared, and why. */
+  /** Comparisons that could not be decided, with reasons. */
   undecided(open: readonly Finding[]): string[];
 }
 
@@ -45,13 +45,13 @@ const findingOf = (mismatch: Mismatch, obstacle: string | null = null): Finding 
 
 const inSomeLooks = 'they differ in some looks only';
 
-/** @returns also, for each partition, what makes the comparison worthless, or null */
+/** @returns also an obstacle per partition that invalidates the comparison, or null */
 async function readBetweenLooks<Read>(
   { store, warehouse, signal }: Scope,
   partitions: readonly number[],
   read: (before: readonly PartitionLook[]) => Promise<Read>,
 ) {
-  /** One after the other: each takes a little of Redis' time. */
+  /** Sequential: each look blocks Redis for a moment. */
   const lookAtAll = async (): Promise<PartitionLook[]> => {
     const looks: PartitionLook[] = [];
     for (const partition of partitions) looks.push(await store.look(partition, signal));
@@ -60,7 +60,7 @@ async function readBetweenLooks<Read>(
   const marks = async () => [(await store.epoch()).id, await warehouse.archivedThrough(signal)] as const;
   const [epoch, archivedThrough] = await marks();
   const before = await lookAtAll();
-  // What had left the outbox by now is on a replica: all must have it before they are asked.
+  // Rows that left the outbox are on one replica. The replica that is queried must have them too.
   await warehouse.catchUp(signal);
   const found = await read(before);
   const after = await lookAtAll();
@@ -74,7 +74,7 @@ async function readBetweenLooks<Read>(
 
 function changeBetween(before: PartitionLook, after: PartitionLook): string | null {
   if (before.parkedMark !== after.parkedMark) return 'rows are being parked or moved back';
-  // An erasure or a retraction is in the outbox, or due, until it is applied, and changes `removed` when it is done.
+  // Until an erasure or retraction is applied, it is in the outbox or due. Applying it changes `removed`.
   const isSettled =
     !before.hasCorrections &&
     !after.hasCorrections &&
@@ -85,7 +85,7 @@ function changeBetween(before: PartitionLook, after: PartitionLook): string | nu
 
 const places = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
 
-/** Answers by day of arrival. accepted - removed = stored + waiting + parked where nothing is wrong. */
+/** Answers by day of arrival. Without an error, accepted - removed = stored + waiting + parked. */
 export type Balance = Record<(typeof places)[number], number>;
 
 const balanceOf = (balances: Iterable<Balance>): Balance => {
@@ -94,7 +94,7 @@ const balanceOf = (balances: Iterable<Balance>): Balance => {
   return total;
 };
 
-/** Accepted and stored answers. Only partitions that do not agree are read again. */
+/** Accepted and stored answers. Later looks read only partitions that disagree. */
 export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   const { store, warehouse, days, signal } = scope;
   const balances = new Map<number, Balance>();
@@ -132,7 +132,7 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   };
 }
 
-/** @returns `obstacle`: why some of the sums are not decided */
+/** @returns `obstacle`: why some sums are undecided */
 function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: DayRange) {
   const { partition, counts } = look;
   const storedOf = new Map(stored.map((row) => [tenantDay(row.tenant, row.day), row]));
@@ -146,7 +146,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
     const { below, among } = storedOf.get(name) ?? { below: 0, among: 0 };
     balances.push({ accepted, removed, stored: below, waiting, parked });
     const [expected, found] = [accepted - removed, below + waiting + parked];
-    // Stored rows that were counted as waiting may have left the outbox from its middle.
+    // Stored rows that were counted as waiting may have left the middle of the outbox.
     if (found < expected && expected - found <= among) obstacle = 'rows are leaving the outbox';
     else if (found !== expected) {
       const kind = found < expected ? 'missing' : 'surplus';
@@ -157,14 +157,14 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
   return { balance: balanceOf(balances), mismatches, obstacle };
 }
 
-/** Rows whose tenant and day cannot be read may be the missing ones. */
+/** Parked rows with unreadable tenant and day may be the missing ones. */
 function unreadableObstacle({ unreadable }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
   const lost = sumOf(missing.map(({ expected, found }) => expected - found));
   return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
 }
 
-/** Answers that are stored twice: the sums alone could balance. */
+/** Answers stored twice. The sums alone could still balance. */
 export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check => ({
   title: 'answers that are stored twice',
   look: async () => {
@@ -182,7 +182,7 @@ export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check =
   undecided: (open) => [`${open.length} days with answers that are stored twice in some looks only`],
 });
 
-/** Learners who were erased and answer again have numbers twice until their earlier rows are deleted. */
+/** Erased learners who answer again have duplicate numbers until their earlier rows are deleted. */
 async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DoubledDay) {
   const userIds = numbers.map(([userId]) => userId);
   const ends = await store.endsOfHistory(partition, tenant, userIds);
@@ -194,8 +194,8 @@ async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }:
 }
 
 /**
- * The rollups and `attempts`, by tenant and day of occurred_at. A rollup that is read between two looks has at least what had
- * left the outbox at the first, and at most what waits at the second or is stored after it.
+ * Rollups and `attempts`, by tenant and day of occurred_at. A rollup read between two looks contains at least the
+ * rows that left the outbox before the first look, and at most the rows stored later or waiting at the second.
  */
 export function rollupCheck(scope: Scope): Check & { raw(): number } {
   const { store, warehouse, days, signal } = scope;
@@ -231,7 +231,7 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
   };
 }
 
-/** A sum that may be computed again at this moment is neither right nor wrong. */
+/** The pipeline may recompute the sum at this moment. */
 const repairPossible = 'rows of theirs wait in the outbox, which the pipeline may be mending';
 
 const columns = ['attempts', 'correct'] as const;

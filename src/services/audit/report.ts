@@ -1,4 +1,4 @@
-/** What an audit found, and what a finding means. */
+/** Findings of an audit and their meaning. */
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
 import { dateText, dayMs } from '../../domain/base/common.js';
 import type { Balance } from './checks.js';
@@ -6,28 +6,28 @@ import type { Balance } from './checks.js';
 export interface Mismatch {
   readonly kind: MismatchKind;
   readonly tenant: string;
-  /** UTC day since 1970: of arrival, for a rollup of occurred_at; `allDays` for one that has no days. */
+  /** UTC day since 1970, of arrival or, for a rollup, of occurred_at; `allDays` for a rollup without days. */
   readonly day: number;
-  /** Redis partition; null where all are meant. */
+  /** Redis partition; null for all. */
   readonly partition: number | null;
-  /** Rollup and its column; null where `attempts` is meant. */
+  /** Rollup and column; null for `attempts`. */
   readonly place: string | null;
   readonly expected: number;
   readonly found: number;
 }
 
 export interface AuditReport {
-  /** When it began, Unix milliseconds. */
+  /** Start, Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
   readonly days: DayRange;
-  /** `raw`: stored answers by day of occurred_at, which the rollups have to have. */
+  /** `raw`: stored answers by day of occurred_at, the expected sum of the rollups. */
   readonly totals: Balance & { readonly raw: number };
   readonly mismatches: readonly Mismatch[];
   readonly notCompared: readonly string[];
 }
 
-/** The report for people and machines: dates of days, names in snake_case. */
+/** The report with dates instead of days and names in snake_case. */
 export const describeReport = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport) => ({
   at: new Date(at).toISOString(),
   seconds: Number(seconds.toFixed(3)),
@@ -50,7 +50,7 @@ const meanings = {
 export type MismatchKind = keyof typeof meanings;
 export const mismatchKinds = Object.keys(meanings);
 
-/** A mismatch for people: its day as a date, what it means, and a query for analysts that shows the rows in question. */
+/** A mismatch with its date, its meaning, and a query that shows the rows. */
 export const describe = (mismatch: Mismatch) => ({
   ...mismatch,
   day: dateOf(mismatch.day),
@@ -74,5 +74,5 @@ function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string 
   return `SELECT user_id, learner_seq, count(), groupArray((outbox_ms, outbox_seq)) FROM attempts WHERE ${within} GROUP BY user_id, learner_seq HAVING count() > 1`;
 }
 
-/** @param day number since 1970 @returns YYYY-MM-DD, or `all days` */
+/** @param day since 1970 @returns YYYY-MM-DD, or `all days` */
 export const dateOf = (day: number): string => (day === allDays ? 'all days' : dateText(day * dayMs));

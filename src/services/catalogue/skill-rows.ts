@@ -1,4 +1,4 @@
-/** Checks rows of a skills file: the limits of the API with looser spelling. */
+/** Validates rows of a skills file with the limits of the API. */
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
 import { manualBounds, manualForget } from '../../domain/base/params.js';
@@ -11,7 +11,7 @@ const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] a
 /** All other columns are ignored. */
 export const skillColumns = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
 
-/** Beside the columns, JSON may have the parameters as the API shows them: an object of their own. */
+/** JSON may have the parameters as an object, as in the API. */
 const skillFields = [...skillColumns, 'parameters'] as const;
 type SkillField = (typeof skillFields)[number];
 
@@ -35,7 +35,7 @@ const allowed: Readonly<Record<SkillField | 'source', string>> = {
   source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };
 
-/** @returns what the row sets of a skill, or what is wrong with it: field, value and what is allowed */
+/** @returns the row's settings, or its problems */
 export function checkSkillRow(read: RawSkill) {
   const raw = trimmed(read);
   const { skill_id: skillId } = raw;
@@ -62,7 +62,7 @@ export function checkSkillRow(read: RawSkill) {
   }
 }
 
-/** Keep spaces in ids, which are compared byte for byte, and in names. */
+/** Keeps spaces in names and in ids, which are compared byte for byte. */
 const trimmed = (read: RawSkill): RawSkill =>
   Object.fromEntries(
     skillFields.map((field) => {
@@ -72,7 +72,7 @@ const trimmed = (read: RawSkill): RawSkill =>
     }),
   );
 
-/** @param path in the body; columns have none and have the names of its fields */
+/** @param path in the body; the path of a column is its name */
 function complaint(raw: RawSkill, path: string, reason?: string): string {
   const field = path.split('/').at(-1) as keyof typeof allowed;
   const { parameters } = raw;
@@ -97,5 +97,5 @@ function columnsOf(raw: RawSkill): object | null {
 
 const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 
-/** Leaves other values for the check to report. */
+/** Leaves other values to the validation. */
 const numberIn = (value: unknown): unknown => numberOf(value) ?? orNull(value);

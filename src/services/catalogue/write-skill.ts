@@ -1,4 +1,4 @@
-/** Setting a skill in the tenant's catalogue, and taking one off. */
+/** Sets or removes a skill of the tenant's catalogue. */
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
 import type { Tagged } from '../../contracts/preconditions.js';
@@ -10,7 +10,7 @@ import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/
 import { allStored, type StoringPorts } from '../read/stored.js';
 
 export interface SkillWritePorts extends SkillPorts, StoringPorts {
-  /** When it resolves, every reader sees the change. @throws ApiError UNAVAILABLE */
+  /** When it resolves, all readers see the change. @throws ApiError UNAVAILABLE */
   readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> };
   /** Stored answers on the skill. @throws if ClickHouse is unavailable */
   answers(tenant: string, skillId: string): Promise<number>;
@@ -22,7 +22,7 @@ export async function putSkill(
   skillId: string,
 ): Promise<Tagged<object>> {
   const setting = readSkillBody(parseJson(body));
-  // An unknown skill has no tag; a known one always has one.
+  // An unknown skill has no tag; a known skill always has one.
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
   const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
@@ -32,10 +32,10 @@ export async function putSkill(
   throw new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
 }
 
-/** Skills with so many answers cannot be deleted. */
+/** A skill with this many answers cannot be deleted. */
 const keptAnswers = 20;
 
-/** Removes the settings. The skill is unknown until a learner answers it for the first time; answers stay. */
+/** Removes the settings. The skill is unknown until a learner first answers it. Answers stay. */
 export async function deleteSkill(
   ports: SkillWritePorts,
   { tenant, ifMatch }: Call,

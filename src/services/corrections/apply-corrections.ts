@@ -1,6 +1,6 @@
 /**
- * Applies erasures and retractions, for the drain that holds their partitions: everything before them in the outbox is stored.
- * Many are applied together, each step in one statement. Every step may be repeated after a kill.
+ * Applies erasures and retractions, for the drain that holds their partitions: all earlier outbox rows are stored.
+ * Each step applies many in one statement, and may be repeated after a kill.
  */
 import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
@@ -13,8 +13,8 @@ import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
 /**
- * Milliseconds that a correction and its plan are in Redis before anything is deleted: a Redis that loses its last second
- * (everysec, up to two while the disk is busy) must not forget what ClickHouse has applied.
+ * Minimum age of a plan in milliseconds: a Redis that loses its last second (up to two with everysec and a busy disk)
+ * must not forget a correction that ClickHouse has applied.
  */
 const settleMs = 2000;
 
@@ -24,17 +24,17 @@ export interface ApplyOptions {
   readonly logger: Logger;
 }
 
-/** Applies what is due in the partitions; a later run applies what is too young or too much. */
+/** Applies due corrections of the partitions. Leaves those that are too young or too many to a later run. */
 export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
     const found = await Promise.allSettled(partitions.map(store.due));
     const due = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     await planSome(oneStatement(due.filter((one) => !isPlanned(one))), signal);
     const ripe = due.filter(isPlanned).filter(({ plan }) => plan.ageMs >= settleMs);
-    // Rewrites first: they hold up the rows behind them.
+    // Rewrites first, because they block the rows behind them.
     const [erasures, rewrites] = [ripe.filter(isErasure), ripe.filter((one) => !isErasure(one))];
     await applySome(oneStatement([...rewrites, ...erasures]), signal);
-    // One that is not readable holds up its own partition alone.
+    // An unreadable correction blocks its own partition only.
     for (const one of found) if (one.status === 'rejected') throw one.reason;
   };
 
@@ -62,11 +62,11 @@ const rowsOf = ({ rows }: DueCorrection): CorrectedRows => rows;
 const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 
-/** Limits of a statement: its 256 KB (max_query_size) have each learner's name forty times, escaped. */
+/** A statement is limited to 256 KB (max_query_size) and contains each escaped name forty times. */
 const together = 100;
 const togetherBytes = 2500;
 
-/** @returns as many as a statement takes, each learner once */
+/** @returns as many as fit into one statement, each learner once */
 export function oneStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
   const names = new Set<string>();
   let bytes = 0;

@@ -1,4 +1,4 @@
-/** Erasing a learner: the API's view, and what follows after the correction was applied. */
+/** Erasing a learner: the API calls, and the steps after the correction was applied. */
 import type { Call } from '../../contracts/call.js';
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
@@ -19,13 +19,13 @@ export interface Erasures {
   readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'openOf'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
-    /** Newest first. @param after place of the one before them: when it was asked for, RFC 3339, a space, its id */
+    /** Newest first. @param after last place of the previous page: RFC 3339 time of the request, a space, the id */
     list(tenant: string, after: string | null, atMost: number): Promise<ListedErasure[]>;
   };
 }
 
 /**
- * Data of DELETE /api/v1/learners/{user_id}. When it resolves, the learner is unknown; rows elsewhere are removed after that.
+ * Data of DELETE /api/v1/learners/{user_id}. When it resolves, the learner is unknown; rows elsewhere follow.
  * @throws ApiError USER_NOT_FOUND, UNAVAILABLE
  */
 export async function eraseLearner(
@@ -53,7 +53,6 @@ export async function readErasure(
   return describeErasure(receipt, receipt);
 }
 
-/** Sorts by time. */
 const placeOf = ({ requested_at, erasure_id }: ListedErasure): string => `${requested_at} ${erasure_id}`;
 
 const cursors = createCursors('erasure:', (place) => {
@@ -66,7 +65,7 @@ const idShape = /^[\da-f-]{1,64}$/;
 export async function listErasures({ erasures, receipts }: Erasures, { tenant, query }: Call<PageQuery>) {
   const { limit = pageLimit, cursor } = query;
   const after = cursors.decode(cursor);
-  // Open ones first: one that ends meanwhile is then in both lists, and never in neither.
+  // Open ones first: an erasure that ends in between is then in both lists, never in neither.
   const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
   const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
@@ -98,12 +97,12 @@ function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
   };
 }
 
-/** How long a forecast from the erased states may be in flight, in milliseconds. */
+/** Maximum time that a forecast from erased states may be in flight, in milliseconds. */
 const forecastMs = 3000;
 
 /**
- * A process that slept may insert rows after the end. ClickHouse is searched for them after an hour and after some days, when
- * the learner is forgotten. In milliseconds.
+ * A suspended process may insert rows later. ClickHouse is searched after an hour and after seven days; then the
+ * learner is forgotten. In milliseconds.
  */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
@@ -118,10 +117,10 @@ interface FinishOptions {
 }
 
 /**
- * Finishes erasures whose corrections were applied, many together: rows of the journal, import marks, and the proof. Runs
- * behind the journal's drain, so that no page of it is in flight. Each step may be repeated; after an error the next run
- * goes on.
- * @returns how many are done now
+ * Finishes erasures after their correction: rows of the journal, import marks, webhook messages, and the proof. Runs
+ * after the journal's drain, so that no page of it is in flight. Each step may be repeated; after an error the next
+ * run continues.
+ * @returns the number of finished erasures
  */
 export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {
   return async (signal?: AbortSignal): Promise<number> => {
@@ -138,13 +137,13 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     return done;
   };
 
-  /** @returns how many have nothing left */
+  /** @returns the number of erasures without remaining rows */
   async function finish(some: readonly OpenErasure[]): Promise<number> {
     const rows = some.map((erasure) => erasure.rows);
     const marked = await store.removeMarks(rows);
     await store.forgetSkills(rows);
     await removeLate(rows);
-    // First events, then messages: a message made in between finds the learner erased.
+    // Events before messages: a message made in between sees the erasure.
     await store.removeEvents(rows);
     await messages.forget(rows);
     const left = await warehouse.prove(rows);

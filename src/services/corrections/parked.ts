@@ -1,12 +1,12 @@
-/** Rows that ClickHouse refused and that were put aside: as they are listed. Throws ApiError UNAVAILABLE. */
+/** Lists rows that ClickHouse rejected. All functions throw ApiError UNAVAILABLE. */
 import type { Call } from '../../contracts/call.js';
 import type { ParkedEntry, ParkedRows } from '../../store/corrections/parked-rows.js';
 import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
-/** Place of the stream among all, and the parked entry in it, whose id Redis takes: the halves have 64 bits. */
+/** Index of the stream and id of the parked entry. Both halves of an id have 64 bits. */
 const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$/.test(text) ? text : null));
 
-/** JSON of GET /api/v1/parked, stream by stream, the oldest first. @throws ApiError INVALID_REQUEST */
+/** JSON of GET /api/v1/parked, by stream, oldest first. @throws ApiError INVALID_REQUEST */
 export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>): Promise<string> {
   const { limit = pageLimit, cursor } = query;
   const [place = '0', after = null] = cursors.decode(cursor)?.split(' ') ?? [];
@@ -22,7 +22,7 @@ export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>)
   return listJson({}, 'rows', page, describeParked);
 }
 
-/** What is told of a parked row: not its learner, whom a list that is kept would outlive. */
+/** Without the learner: a stored list would outlive an erasure. */
 export const describeParked = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry) => ({
   ...{ stream, id, tenant, reason },
   parked_at: new Date(parkedAt).toISOString(),

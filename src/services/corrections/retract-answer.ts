@@ -1,4 +1,4 @@
-/** Retracting one answer that was wrongly reported. */
+/** Retracts one answer that was reported by mistake. */
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/call.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
@@ -10,25 +10,24 @@ import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '..
 export interface RetractionPorts extends MasteryPorts {
   readonly waiting: Pick<WaitingAttempts, 'of'>;
   readonly stored: Pick<StoredRows, 'history'>;
-  /** Replays the learner without the answer, and commits what comes out. @throws ApiError UNAVAILABLE */
+  /** Replays the learner without the answer and commits the result. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
-  /** Each run holds a whole history: waiting ones must not have read it yet. */
+  /** Each run holds a whole history, so waiting calls must not read theirs yet. */
   readonly limit: Limiter;
 }
 
-/** Attempts while answers arrive in between. */
+/** Attempts while new answers arrive. */
 const maxTries = 20;
 
-/** A history is replayed as a whole, and what follows the answer is written in one step: about half a second of Redis. */
+/** Replays the whole history and writes all later answers in one step: about half a second of Redis. */
 const maxAnswers = 50_000;
 
 /**
- * Data of DELETE /api/v1/learners/{user_id}/attempts/{event_id}. When it resolves, the learner is as if the answer had
- * never come; the rows in ClickHouse follow. The event id stays taken, so that a late repeat does not bring the answer
- * back.
- *
- * @throws ApiError USER_NOT_FOUND; NOT_FOUND if no answer has the id (any more); TOO_LATE; UNAVAILABLE if not all answers
- * can be read, too many arrive meanwhile, or the outbox is full
+ * Data of DELETE /api/v1/learners/{user_id}/attempts/{event_id}. When it resolves, the learner's state is as if the
+ * answer had never arrived; rows in ClickHouse follow. The event id stays used, so that a late repeat does not
+ * restore the answer.
+ * @throws ApiError USER_NOT_FOUND; NOT_FOUND for an unknown id; TOO_LATE; UNAVAILABLE if not all answers are
+ * readable, too many arrive, or the outbox is full
  */
 export async function retractAnswer(
   ports: RetractionPorts,
@@ -46,12 +45,12 @@ export async function retractAnswer(
     event_id: eventId,
     skill_id: skillId,
     total_attempts: found?.view.state.attempts ?? 0,
-    /** Null where no answer on it is left. */
+    /** Null if the skill has no answer left. */
     skill: found && describeSkill(found),
   };
 }
 
-/** @returns the skill of the answer that is gone */
+/** @returns the skill of the retracted answer */
 async function rewriteWithout(
   ports: RetractionPorts,
   tenant: string,
@@ -66,7 +65,7 @@ async function rewriteWithout(
   throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');
 }
 
-/** The learner's record first, then Redis, then ClickHouse: what moves in between is found. */
+/** The learner's record first, then Redis, then ClickHouse: finds rows that move in between. */
 async function readTask(
   ports: RetractionPorts,
   tenant: string,

@@ -1,21 +1,19 @@
 /**
- * Sends the rows of an import through the engine: in order per learner, each counted exactly once, whatever is rejected or
- * killed in between.
+ * Sends the rows of an import: in order per learner, each counted exactly once, despite rejections and kills.
  *
- * A commit stores, in the same atomic step as the learner's state, the last counted line of the learner (the mark); lines
- * at or below the mark are skipped. So no line counts twice. A line would be lost if a later line of its learner were
- * counted first. The invariant: when a line is counted, all earlier lines of its learner are counted, or are in the same
- * commit. It holds because
- * 1. a learner belongs to one shard, and a shard has one group in flight. The next group is sent when every row of this one
- *    is counted or skipped; rejected rows are retried first, in order;
- * 2. a group is one batch of the engine, so a learner's rows in it are one commit: an import's request never shares a task
- *    (compute/lanes.ts), and a worker never splits it (workers/track/tracking.ts). `checkOrder` verifies this;
- * 3. a row with an unknown outcome (`failed`, or `unavailable` because a reply of Redis was lost) is retried like a
- *    rejected one. The watch on the learner lets only one of two commits through (store/learners/watched-learners.ts), and
- *    the other one finds the mark.
+ * A commit atomically stores the learner's state and the number of the last counted line (the mark). Lines up to
+ * the mark are skipped, so no line counts twice. Invariant, so that no line is lost: when a line is counted, all
+ * earlier lines of its learner are counted or in the same commit. It holds because
+ * 1. a learner belongs to one shard, which has one group in flight. The next group is sent when all rows of this one
+ * are counted or skipped. Rejected rows are retried first, in order;
+ * 2. a group is one batch of the engine, so a learner's rows in it are one commit: an import's request never shares a
+ * task (compute/lanes.ts), and a worker never splits it (workers/track/tracking.ts). `checkOrder` verifies this;
+ * 3. a row with an unknown outcome (`failed`, or `unavailable` after a lost reply of Redis) is retried like a
+ * rejected one. The watch on the learner lets one of two commits through (store/learners/watched-learners.ts); the
+ * other one finds the mark.
  *
- * A resumed run starts at a position before which everything is counted, so 1 to 3 hold for it too. Even two concurrent
- * runs of one import, each sending a learner's lines without gaps, cannot break the invariant.
+ * A resumed run starts after lines that are all counted, so 1 to 3 hold. Two concurrent runs of one import cannot
+ * break the invariant, because each sends a learner's lines without gaps.
  */
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -29,33 +27,33 @@ export interface FeederOptions {
   /** Names the marks of this import. */
   readonly importId: string;
   readonly shards: number;
-  /** 0 to shards - 1; the same for all rows of a learner. Events of one shard share an engine lane. */
+  /** 0 to shards - 1, the same for all rows of a learner. Events of a shard share an engine lane. */
   readonly shardOf: (event: TrackEvent) => number;
-  /** Called with the rows that were counted now, and that an earlier run had counted. */
+  /** Called with the number of rows counted now, and counted by an earlier run. */
   readonly settled: (counted: number, skipped: number) => void;
-  /** Monotonic clock in milliseconds; `performance.now` except in tests. */
+  /** Monotonic, in milliseconds. Tests replace it. */
   readonly now?: () => number;
 }
 
 export type Feeder = ReturnType<typeof createFeeder>;
 
-/** Nothing was counted for a long time; the import can be resumed. */
+/** No row was counted for a long time. The import can be resumed. */
 export class StalledError extends Error {}
 
-/** One step of Redis (see 2. above), which blocks everything else. */
+/** Committed in one step (2. above), which blocks Redis. */
 const groupRows = 500;
-/** Limit of rows in memory, waiting or in flight. */
+/** Limit of rows in memory. */
 const maxHeldRows = 20_000;
 const minDelayMs = 50;
 const maxDelayMs = 1000;
-/** Milliseconds without a counted row after which the import ends. */
+/** Milliseconds without progress after which the import ends. */
 const giveUpMs = 30_000;
 
 interface Shard {
-  /** In flight, or refused and waiting for their next try. */
+  /** In flight, or rejected and waiting for a retry. */
   group: readonly TrackEvent[];
   waiting: TrackEvent[];
-  /** Sends what waits; null as soon as nothing does. */
+  /** Sends the waiting rows; null if there are none. */
   work: Promise<void> | null;
 }
 
@@ -85,7 +83,7 @@ export function createFeeder(options: FeederOptions) {
     }
   }
 
-  /** @returns the refused rows. @throws StalledError, and what `checkOrder` throws */
+  /** @returns the rejected rows. @throws StalledError, and errors of `checkOrder` */
   function settle(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): readonly TrackEvent[] {
     const refused = group.filter((_, i) => isRefused(outcomes[i] as EventOutcome));
     if (refused.length > 0) checkOrder(group, outcomes);
@@ -120,7 +118,7 @@ export function createFeeder(options: FeederOptions) {
   }
 
   return {
-    /** Takes rows in the order of the file; resolves when there is room for more. @throws StalledError */
+    /** Accepts rows in file order. Resolves when there is room for more. @throws StalledError */
     push: (events: readonly TrackEvent[]): Promise<void> => {
       for (const event of events) shards[shardOf(event)]?.waiting.push(event);
       held += events.length;
@@ -129,12 +127,12 @@ export function createFeeder(options: FeederOptions) {
     },
     /** Resolves when every row is counted. @throws StalledError */
     drain: (): Promise<void> => until(() => held === 0),
-    /** Sends nothing more; resolves when nothing is in flight. `push` and `drain` resolve too. */
+    /** Stops sending. Resolves when no row is in flight; `push` and `drain` resolve too. */
     stop: async (): Promise<void> => {
       halt();
       await Promise.all(shards.map((shard) => shard.work));
     },
-    /** First line that is not known to be counted, or null if there is none. */
+    /** First line that may be uncounted, or null. */
     firstOpenLine: (): number | null => {
       const lines = shards.flatMap(({ group, waiting }) => (group[0] ?? waiting[0])?.importLine ?? []);
       return lines.length === 0 ? null : Math.min(...lines);
@@ -142,7 +140,7 @@ export function createFeeder(options: FeederOptions) {
   };
 }
 
-/** What became of the rows of a group; never throws. */
+/** Never throws. */
 async function trackGroup(
   { tracker, importId }: FeederOptions,
   group: readonly TrackEvent[],
@@ -165,7 +163,7 @@ async function trackGroup(
 
 const isRefused = ({ outcome }: EventOutcome): boolean => outcome === 'unavailable' || outcome === 'failed';
 
-/** @throws Error if a row was counted after an earlier one of its learner was refused, or has an odd outcome */
+/** @throws Error if a row was counted after a rejected earlier row of its learner */
 function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): void {
   const refused = new Set<string>();
   group.forEach(({ userId, importLine }, i) => {
@@ -177,7 +175,7 @@ function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcom
   });
 }
 
-/** Without the advice after the semicolon, which is for the API's callers. */
+/** Without the advice after the semicolon, which is meant for API callers. */
 const reasonOf = (outcomes: readonly EventOutcome[]): string =>
   outcomes.find(({ outcome }) => outcome === 'unavailable')?.data.split(';')[0] ??
   'the engine does not answer';

@@ -1,4 +1,4 @@
-/** What a row of an imported file must be: the bounds of the API, with a file's looser spelling. */
+/** Validates rows of an imported file with the limits of the API. */
 
 import { occurredAtProblem, parseTime } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
@@ -6,16 +6,16 @@ import type { TrackEvent } from '../../contracts/tasks.js';
 import { keepRecent } from '../../store/redis/recent.js';
 
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
-/** Columns that mean something to an import; all others are ignored. */
+/** All other columns are ignored. */
 export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;
 
-/** Columns of files of answers, whoever reads them. */
+/** Columns of answer files, for all readers. */
 export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_difficulty';
 
-/** A row as it was read: texts from CSV, JSON values from NDJSON. Undefined, null and '' are absence. */
+/** Texts from CSV, values from NDJSON. Undefined, null and '' mean absent. */
 export type RawFields = Readonly<Partial<Record<FileColumn, unknown>>>;
 
-/** One row, or why it cannot be one. Lines count from 1 and grow from row to row. */
+/** A row, or why it is unreadable. Lines start at 1 and increase. */
 export interface RawRow {
   readonly line: number;
   readonly fields: RawFields | string;
@@ -23,19 +23,19 @@ export interface RawRow {
 
 export interface RowRules {
   readonly tenant: string;
-  /** Added to a numeric `ts`, Unix milliseconds; 0 takes it for Unix seconds. */
+  /** Unix milliseconds that are added to a numeric `ts`; with 0, `ts` is in Unix seconds. */
   readonly startMs: number;
-  /** Time of a row without `ts`, and the present against which times are checked: the same in a resumed run. */
+  /** Time of a row without `ts`, and the present for validation: unchanged in a resumed run. */
   readonly importedAt: number;
 }
 
 const maxResponseSeconds = 86_400;
 const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
-/** The reason why a row is rejected; `readRow` catches it. */
+/** Why a row is rejected. `readRow` catches it. */
 export class RowProblem extends Error {}
 
-/** @returns what `read` makes of the fields, or what is wrong with them: the message of its RowProblem */
+/** @returns the value, or the message of a RowProblem */
 export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => Value): Value | string {
   if (typeof fields === 'string') return fields;
   try {
@@ -46,7 +46,7 @@ export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => 
   }
 }
 
-/** The row as an event, with its `order`. @param receivedAt Unix milliseconds @throws RowProblem */
+/** The event of a row, with its `order`. @param receivedAt Unix milliseconds @throws RowProblem */
 export function answerOf(fields: RawFields, line: number, rules: RowRules, receivedAt: number) {
   const userId = idOf('user_id', fields.user_id);
   const skillId = idOf('skill_id', fields.skill_id);
@@ -72,7 +72,7 @@ export function answerOf(fields: RawFields, line: number, rules: RowRules, recei
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
 
-/** A number in NDJSON is the id of its decimal digits. U+FFFD is what invalid UTF-8 is decoded to. */
+/** A number in NDJSON becomes its decimal digits. Invalid UTF-8 is decoded as U+FFFD. */
 function idOf(name: string, value: unknown): string | null {
   if (isAbsent(value)) return null;
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value;
@@ -92,7 +92,7 @@ function correctOf(value: unknown): boolean {
   throw new RowProblem(`correct ${shown(value)} must be 1, 0, true or false`);
 }
 
-/** Null where the value is absent. @param bounds both included @throws RowProblem */
+/** Null if absent. @param bounds both included @throws RowProblem */
 export function numberIn(
   name: FileColumn,
   value: unknown,
@@ -101,7 +101,7 @@ export function numberIn(
   if (isAbsent(value)) return null;
   const [low, high] = bounds ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   const number = numberOf(value);
-  // -0 is a zero too, but the warehouse would be sent a sign.
+  // Turns -0 into 0: the warehouse would receive the sign.
   if (number !== null && number >= low && number <= high) return number + 0;
   const range = bounds ? ` from ${low} to ${high}` : '';
   throw new RowProblem(`${name} ${shown(value)} must be a number${range}`);
@@ -117,7 +117,7 @@ function timeOf(value: unknown, rules: RowRules): number {
   return ms;
 }
 
-/** Null for what is no finite number. */
+/** Null if it is not a finite number. */
 export function numberOf(value: unknown): number | null {
   const text = typeof value === 'number' ? `${value}` : typeof value === 'string' ? value.trim() : '';
   const number = decimal.test(text) ? Number(text) : Number.NaN;
@@ -126,13 +126,13 @@ export function numberOf(value: unknown): number | null {
 
 const shownCharacters = 60;
 
-/** The value as JSON, which escapes what a terminal would obey, cut to a bearable length. */
+/** The value as JSON, which escapes terminal codes, shortened. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
 }
 
-/** Reports rows whose order is lower than that of their learner's row before. Remembers the `learners` seen last only. */
+/** Detects rows with a lower order than the learner's previous row. Remembers the last `learners` only. */
 export function createBackwardsCounter(learners = 50_000) {
   const last = new Map<string, number>();
   return (userId: string, order: number | null): boolean => {

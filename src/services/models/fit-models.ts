@@ -1,4 +1,4 @@
-/** Fits and publishes models. A run that dies leaves the old version in force or the new one, and the next run goes on. */
+/** Fits and publishes models. A killed run leaves the old or the new version active; the next run continues. */
 import type { FitThreads } from '../../compute/run-threads.js';
 import { decodingOf, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
@@ -10,11 +10,11 @@ import type { Logger } from '../../telemetry.js';
 import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
 
-/** What became of a tenant in a run; `src/cli/fit.ts` puts the outcomes into words. */
+/** Outcome of a tenant in a run. `src/cli/fit.ts` describes the outcomes. */
 export interface TenantFit {
   readonly tenant: string;
   readonly outcome: 'published' | 'not_better' | 'nothing_new' | 'too_few' | 'superseded' | 'dry_run';
-  /** In force now, as far as is known. */
+  /** Active version, as far as known. */
   readonly version: number;
   readonly report: FitReport | null;
 }
@@ -38,9 +38,9 @@ export interface RunOptions {
 }
 
 /**
- * A tenant that cannot be fitted does not keep the others from it. Threads start with the first tenant that needs them,
- * and end at once when the run is aborted.
- * @throws where Redis or ClickHouse is unavailable: what was published until then stays; at the end, where a fit failed
+ * A tenant whose fit fails does not affect others. Threads start with the first tenant that needs them, and stop when
+ * the run is aborted.
+ * @throws if Redis or ClickHouse is unavailable, after publishing earlier tenants; at the end, if a fit failed
  */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
   const { signal } = options;
@@ -86,7 +86,7 @@ async function fitOne(
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.inForce(tenant);
   const inForce = { tenant, version: basedOn };
-  // Without new answers these would come out the same. After a dry run the next fit is to come all the same.
+  // Without new answers the next fit would give the same result. A dry run does not prevent the next fit.
   const finished = async (fit: TenantFit): Promise<TenantFit> => {
     if (!dryRun) await models.noteFit(tenant, seen);
     return fit;
@@ -116,7 +116,7 @@ async function fitOne(
   if (dryRun) return { ...inForce, outcome: 'dry_run', report };
   showStep('publication');
   const text = encodeModel(model);
-  // Throws for one that could not be read back, as with a figure that is no number: it would leave the tenant without any.
+  // Throws for a model that could not be decoded, as with NaN: the tenant would be left without a model.
   await inSlices(decodingOf(text));
   const published = await threads.publish({
     tenant,
@@ -132,7 +132,7 @@ async function fitOne(
   return finished({ tenant, outcome: 'published', version, report });
 }
 
-/** Copies what Redis published and ClickHouse lacks. A model that this version cannot read waits for a newer one. */
+/** Copies publications from Redis that ClickHouse lacks. Skips models that only a newer version can read. */
 export async function recordChanges({ models, history, logger }: ChangeParts): Promise<void> {
   const recorded = await history.lastChanges();
   for (const tenant of await models.tenants()) {

@@ -1,4 +1,4 @@
-/** The versions of a tenant's model: what each fit brought and what its guard kept, and going back to one of them. */
+/** Versions of a tenant's model: result of each fit, and rollback. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -55,7 +55,7 @@ export async function listVersions(
 const lastChange = 2 ** 32 - 1;
 const cursors = createNumberCursors('change:', lastChange);
 
-/** What changed, and why the guard let it pass or kept what was in force, in a sentence. */
+/** One-sentence summary of the change and why the guard accepted or rejected it. */
 function summaryOf(change: StoredChange): string {
   const { action, version, based_on, skills, skills_published } = change;
   if (action === 'rollback')
@@ -80,7 +80,10 @@ function servedText({ served_reason, old_log_loss, new_log_loss, parts }: Stored
   return served_reason === '' ? `new: ${losses}${beside}` : `as before: ${losses}`;
 }
 
-/** JSON of GET /api/v1/model/versions/{version}, by the bytes of the skills' ids. @throws ApiError NOT_FOUND, UNAVAILABLE */
+/**
+ * JSON of GET /api/v1/model/versions/{version}, ordered by bytes of the skill ids. @throws ApiError NOT_FOUND,
+ * UNAVAILABLE
+ */
 export async function readVersion(
   { changes }: VersionPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -88,7 +91,7 @@ export async function readVersion(
 ): Promise<string> {
   const after = idAfter(cursor);
   const version = /^\d{1,10}$/.test(text) ? Number(text) : lastChange;
-  // Nothing is fitted in version 0, which is there always.
+  // Version 0 always exists and has no fitted skills.
   const none = version === 0 ? [] : null;
   const found = version > lastChange ? null : await changes.skills(tenant, version, after, limit + 1);
   const skills = found ?? none;
@@ -97,7 +100,7 @@ export async function readVersion(
   return listJson({ version }, 'skills', page, (skill) => rounded({ ...skill, reason: reasonOf(skill) }));
 }
 
-/** A skill with too few answers for a fit of its own has the prior, which was judged over all skills. */
+/** A skill with too few answers gets the prior, which was judged over all skills. */
 function reasonOf({ published, reason, old_log_loss, new_log_loss }: VersionSkill): string {
   if (reason !== '') return reason;
   if (!published) return 'the fit had no answer on it';
@@ -122,7 +125,7 @@ export const RollbackRequest = Type.Object(
 const rollbackCheck = Compile(RollbackRequest);
 
 /**
- * Data of POST /api/v1/model/rollback. A version that is in force already stays so: who lost the answer may ask again.
+ * Data of POST /api/v1/model/rollback. Succeeds if the version is already active, so that a caller may retry.
  * @throws ApiError INVALID_REQUEST, NOT_FOUND, CONFLICT, UNAVAILABLE
  */
 export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
@@ -135,12 +138,13 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
   return { version };
 }
 
-/** How long a caller waits for ClickHouse to be told, in milliseconds: the version is in force before. */
+/** Maximum wait for ClickHouse to record the change, in milliseconds. The version is already active. */
 const recordMs = 5000;
 
 /**
- * Brings an earlier version into force again, and tells ClickHouse: where that is unavailable, the next fit does.
- * @param inForce version that is in force; where another is meanwhile, nothing changes @throws ApiError UNAVAILABLE
+ * Activates an earlier version and records it in ClickHouse; if that is unavailable, the next fit does.
+ * @param inForce active version; if another one is active by now, the call changes nothing @throws ApiError
+ * UNAVAILABLE
  */
 export async function useVersion(
   parts: ChangeParts,

@@ -1,4 +1,4 @@
-/** Checks goals for alerts: by the forecast that callers are served, a minute after an answer or once a day. */
+/** Checks goals for alerts with the served forecast, a minute after an answer or once a day. */
 
 import type { Compute } from '../../compute/pool.js';
 import { allEnded } from '../../concurrency.js';
@@ -24,12 +24,12 @@ export interface GoalCheckPorts {
   readonly logger: Logger;
 }
 
-/** Learners of one forecast order: those of callers get their turn in between. */
+/** Learners per forecast order, so that callers' orders run in between. */
 const together = 8;
 
 /**
- * Checks what is due, until the signal comes; what it claimed and left falls to a later run.
- * @throws what failed first, as ApiError UNAVAILABLE, when all others were checked
+ * Checks due goals until the signal aborts. A later run takes claimed checks that were not done.
+ * @throws the first error as ApiError UNAVAILABLE, after all other checks
  */
 export async function checkGoals(ports: GoalCheckPorts, partitions: number, signal: AbortSignal) {
   const checked: Promise<void>[] = [];
@@ -41,7 +41,7 @@ export async function checkGoals(ports: GoalCheckPorts, partitions: number, sign
   await allEnded(checked);
 }
 
-/** A tenant whose model cannot be used holds up no other. */
+/** A tenant with an unusable model does not affect others. */
 async function checkPartition(ports: GoalCheckPorts, partition: number): Promise<void> {
   const due = groupedBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
   const wanted = await ports.checks.wanted([...due.keys()]);
@@ -51,7 +51,6 @@ async function checkPartition(ports: GoalCheckPorts, partition: number): Promise
   await allEnded(each);
 }
 
-/** @param some of one tenant */
 async function checkSome(
   { checks, forecaster, now, logger }: GoalCheckPorts,
   some: readonly GoalCheck[],
@@ -63,14 +62,14 @@ async function checkSome(
   const results = await forecaster.forecast(order, () => undefined);
   for (const [i, check] of some.entries()) {
     const result = results[i] ?? null;
-    // Another try would fail as well; the learner's next answer asks for another check.
+    // A retry would fail as well. The learner's next answer schedules another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
     const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStanding) : null;
     await checks.settle(check, settlementOf(check, standing, wanted, now()));
   }
 }
 
-/** @param standing null: the learner has no answer, or no goal, or cannot be read */
+/** @param standing null without answers or goal, or if the learner is unreadable */
 function settlementOf(
   check: GoalCheck,
   standing: GoalStanding | null,

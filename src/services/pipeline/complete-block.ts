@@ -1,4 +1,4 @@
-/** Completes a block that may be in ClickHouse in part. */
+/** Completes a block that may be partly in ClickHouse. */
 import { createHash } from 'node:crypto';
 import type { FixedBatch } from '../../contracts/jobs.js';
 import type { Span } from '../../spans.js';
@@ -16,13 +16,13 @@ export type DrainShard = (task: DrainTask) => Promise<DrainResult>;
 
 export interface DrainTask {
   partitions: readonly number[];
-  /** What an earlier attempt of this job fixed. */
+  /** Fixed by an earlier attempt of this job. */
   batch: FixedBatch | null;
-  /** Resolves when later attempts find the batch. */
+  /** Resolves when later attempts will find the batch. */
   save(batch: FixedBatch): Promise<void>;
-  /** Fewer rows than usual, for what was refused in one block. */
+  /** Lower limit, to isolate rejected rows. */
   maxRows?: number;
-  /** Some of the rows may be stored: ClickHouse is asked. */
+  /** Ask ClickHouse, because some rows may be stored. */
   verify?: boolean;
   signal?: AbortSignal;
   span?: Span | null;
@@ -30,18 +30,19 @@ export interface DrainTask {
 
 export interface DrainResult {
   rows: number;
-  /** Rows that ClickHouse already had when asked. */
+  /** Rows that ClickHouse already had. */
   present: number;
 }
 
-/** The table and its rollups may each hold a token without its part. */
+/** The table and each rollup may have a token without its part. */
 const maxRounds = 5;
 
 /**
- * Completes a block that was tried before. ClickHouse notes a token before it moves the part into place: if it is killed in
- * between, it takes every repeat for a duplicate. So missing rows are inserted under new tokens, and rollups are repaired.
- * @param present how many rows were there before
- * @param refused rows that are not to be stored, each as `partition\tms\tseq`
+ * Completes a block after an earlier attempt. ClickHouse records a token before it moves the part into place. If it
+ * is killed in between, it rejects every repeat as a duplicate. So missing rows are inserted with new tokens, and
+ * rollups are repaired.
+ * @param present number of rows stored before
+ * @param refused rows not to store, each as `partition\tms\tseq`
  */
 export async function completeBlock(
   places: DrainPlaces,
@@ -63,7 +64,7 @@ export async function completeBlock(
   }
 }
 
-/** @returns how many rows were there already */
+/** @returns the number of rows already stored */
 export async function insertMissing(
   { outbox, warehouse }: DrainPlaces,
   read: OutboxBatch,

@@ -1,7 +1,7 @@
 /**
- * Moves the journal's facts from Redis into ClickHouse, at least once: rows are removed from Redis after the insert. A row
- * that is inserted twice shows once, because each table has a natural key. Hazard: do not use a deduplication token.
- * ClickHouse notes it before it moves the part into place, and after a kill in between it rejects every repeat.
+ * Moves the journal's facts from Redis to ClickHouse at least once: rows leave Redis after the insert. Each table has
+ * a natural key, so duplicates do not show. Hazard: do not use a deduplication token. ClickHouse records it before it
+ * moves the part into place, and after a kill in between it rejects every repeat.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import { groupedBy } from '../../lists.js';
@@ -16,14 +16,15 @@ const pageBytes = 16 * 2 ** 20;
 interface JournalDrainOptions {
   readonly journal: Journal;
   readonly warehouse: JournalWarehouse;
-  /** Entries to remove without storing them. */
+  /** @returns entries to remove without storing them */
   readonly late?: (entries: readonly JournalEntry[]) => Promise<readonly JournalEntry[]>;
   readonly logger: Logger;
 }
 
 /**
- * Drains until nothing waits, or the page in hand when the signal comes. Errors of Redis and ClickHouse lose nothing: the next
- * run repeats. @returns how many rows it moved
+ * Drains until the journal is empty, or until the current page after an abort. Errors lose nothing: the next run
+ * repeats.
+ * @returns the number of moved rows
  */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
@@ -40,7 +41,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     }
   };
 
-  /** Each kind has its table, and may meet its own error: kinds do not wait for one another. */
+  /** Each kind has its own table and errors, so kinds do not wait for each other. */
   async function store(entries: readonly JournalEntry[]): Promise<void> {
     const kinds = groupedBy(entries, ({ kind }) => kind);
     const outcomes = await Promise.allSettled(
@@ -60,7 +61,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     await parkAll(refused);
   }
 
-  /** One bad row rejects its block: retry halves until it is alone. */
+  /** One bad row rejects its block: halve until it is alone. */
   async function insert(kind: JournalKind, entries: readonly JournalEntry[]): Promise<Refused[]> {
     const rows = entries.map(({ row }) => row);
     const reason = await warehouse.insert(kind, rows);

@@ -1,14 +1,15 @@
 /**
- * Moves one block of attempts from the outbox into ClickHouse, exactly once (docs/counted-once.md).
+ * Moves one block of attempts from the outbox to ClickHouse, exactly once (docs/counted-once.md).
  *
- * The block is fixed in the job's data before it is inserted, and removed from the outbox after. A repeat inserts the same
- * rows under the same token, which ClickHouse counts once. Look rows up first if the token may not do:
- * - Rows older than this process' view of Redis: a Redis that lost its last second may hold rows again that were inserted
- *   and removed, and has forgotten the job with their token. Only a restarted or replaced Redis loses anything, which changes the
- *   epoch, and only rows added before the epoch was first seen can have come back.
- * - Blocks older than the window of tokens.
- * - Ranges with fewer rows than when they were fixed.
- * - Rows that waited for long, if ClickHouse has some of them: the job that stored them is gone.
+ * The block is fixed in the job's data before the insert, and leaves the outbox after it. A repeat inserts the
+ * same rows with the same token, which ClickHouse counts once. The token is not enough, and rows are looked up first,
+ * for
+ * - rows older than this process' view of Redis. A Redis that lost its last second may again hold rows that were
+ * inserted and removed, and has lost the job with their token. Only a restarted or replaced Redis loses data. This
+ * changes the epoch, so only rows added before the epoch was first seen can have come back;
+ * - blocks older than the window of tokens;
+ * - ranges with fewer rows than when they were fixed;
+ * - rows that waited for long, if ClickHouse has some of them: the job that stored them is gone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
@@ -27,28 +28,28 @@ import {
 } from './complete-block.js';
 import { BlockRefused, createIsolation, drainRefused, ParkedFull } from './isolate-rows.js';
 
-/** The window is 10,000 blocks: to pass it in a minute, two shards would have to insert 83 blocks a second each. */
+/** The window is 10,000 blocks: two shards would need 83 blocks a second each to exceed it in a minute. */
 const tokenTrustMs = 60_000;
 
 /**
- * How long new blocks wait after Redis was replaced under a running process: another process may be inserting a block whose
- * job Redis has just forgotten, and a look-up would not find its rows yet.
+ * Delay of new blocks after Redis was replaced. Another process may be inserting a block whose job Redis has lost,
+ * and a lookup would not find its rows yet.
  */
 const settleMs = 3000;
 
-/** Younger rows belong to the current job: no job is taken away that soon (jobs/consumer.ts). */
+/** Younger rows belong to the current job: jobs are not restarted that soon (jobs/consumer.ts). */
 const quickMs = 10_000;
 
-/** 100,000 rows a block is the size that ClickHouse likes; bytes bound the memory of long ids. */
+/** ClickHouse prefers blocks of 100,000 rows. Bytes limit the memory for long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
 export interface DrainOptions extends DrainPlaces {
   limits?: BatchLimits;
-  /** Applies corrections that are due, or leaves them for a later run. */
+  /** Applies due corrections, or leaves them to a later run. */
   applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<void>;
 }
 
-/** Errors are those of Redis and ClickHouse: nothing is lost by one, the caller tries the same task again. */
+/** Throws errors of Redis and ClickHouse. Nothing is lost: the caller retries the same task. */
 export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const { parkUnreadable, storeByRow } = createIsolation(options);
@@ -60,7 +61,7 @@ export function createDrain(options: DrainOptions): DrainShard {
     await parkUnreadable(read);
     if (batch?.byRow === true && read.rows > 0) return storeByRow(read, signal);
     const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
-    // Behind the rows, which no correction that fails holds up.
+    // After the rows, so that a failing correction does not block them.
     await applyCorrections(partitions, signal);
     return moved;
   }
@@ -77,7 +78,7 @@ export function createDrain(options: DrainOptions): DrainShard {
   return (task) =>
     drainAll(task).catch(async (error: unknown) => {
       if (error instanceof ParkedFull) {
-        // What waits for room must not be all that the next attempt looks at.
+        // The next attempt must not look only at rows that cannot be parked.
         await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
       }
@@ -87,12 +88,12 @@ export function createDrain(options: DrainOptions): DrainShard {
 
 const noneRefused: ReadonlySet<string> = new Set();
 
-/** Fixes a block that was read, inserts it and removes it from the outbox. */
+/** Fixes a block, inserts it and removes it from the outbox. */
 function createMove(places: DrainPlaces) {
   const { outbox, warehouse } = places;
   const watch = createEpochWatch();
 
-  /** Saves the ranges in the job's data, and whether the token of their rows can be trusted. */
+  /** Saves the ranges in the job's data, and whether their token can be trusted. */
   async function fix(
     task: DrainTask,
     { ranges, rows }: OutboxBatch,
@@ -105,7 +106,7 @@ function createMove(places: DrainPlaces) {
     const verify =
       task.verify ||
       oldest <= since ||
-      // Rows that waited for long may be those of a job that was lost or taken away.
+      // Rows that waited for long may belong to a lost or restarted job.
       (epoch.ms - oldest > quickMs && (await warehouse.countPresent(ranges, signal)) > 0);
     const batch = { ranges, rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
@@ -118,7 +119,7 @@ function createMove(places: DrainPlaces) {
       throw new Error('Redis was replaced meanwhile: the block is tried again');
   }
 
-  /** @param verify some rows may be there. @returns how many were. @throws ContentRefused */
+  /** @param verify some rows may be stored. @returns how many are. @throws ContentRefused */
   async function insert(read: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
     if (verify && (await warehouse.countPresent(read.ranges, signal)) > 0)
       return insertMissing(places, read, noneRefused, 0, signal);
@@ -138,7 +139,7 @@ function createMove(places: DrainPlaces) {
       await checkEpoch(epoch);
       const stored = await warehouse.countPresent(read.ranges, signal);
       if (stored < read.rows) throw new BlockRefused(read, error.reason, stored > 0);
-      // A rollup refuses what the table has taken.
+      // A rollup rejected rows that the table has stored.
       return stored;
     });
     if (verify || present > 0 || task.batch !== null)
@@ -150,8 +151,8 @@ function createMove(places: DrainPlaces) {
 }
 
 /**
- * Remembers since when the current epoch was seen: rows added later cannot have come back. Callers read the epoch after the
- * rows, so that a restart between the two is noticed. Times are on Redis' clock.
+ * Remembers since when the current epoch is known: rows added later cannot have come back. Read the epoch after the
+ * rows to notice a restart in between. Times are on Redis' clock.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let known: OutboxEpoch | null = null;

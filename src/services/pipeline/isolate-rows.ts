@@ -1,12 +1,12 @@
 /**
  * Isolates the rows of a block that ClickHouse rejects, and parks them (ADR 22).
  *
- * The block is drained again partition by partition, in smaller blocks, until an entry is rejected alone. Its rows are inserted
- * one by one, and the rejected ones are parked. Each smaller block is fixed in the job's data before it is inserted, so that it
- * counts once even if the process dies or sleeps.
+ * Drains the block again by partition, in smaller blocks, until a single entry is rejected. Inserts its rows one
+ * by one and parks the rejected ones. Each smaller block is fixed in the job's data before its insert, so it counts
+ * once even if the process dies or is suspended.
  *
- * A rejected block left nothing in the table, so it may be cut elsewhere. If an earlier attempt has stored some of it, ClickHouse
- * is asked before each smaller block.
+ * A rejected block left no row in the table, so it may be split differently. If an earlier attempt stored some
+ * rows, ClickHouse is asked before each smaller block.
  */
 import { entryIdOf } from '../../contracts/outbox-ids.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
@@ -22,19 +22,19 @@ import {
   tokenOfRows,
 } from './complete-block.js';
 
-/** A block that is to be drained in smaller ones. */
+/** A block to be drained in smaller blocks. */
 export class BlockRefused extends Error {
   constructor(
     readonly block: OutboxBatch,
     reason: string,
-    /** Whether some of it is in ClickHouse. */
+    /** Whether ClickHouse has some of its rows. */
     readonly verify: boolean,
   ) {
     super(`ClickHouse refuses the content of a row: ${reason}`);
   }
 }
 
-/** Rows wait in their outbox because no more can be parked. */
+/** Rows wait in the outbox because the limit of parked rows is reached. */
 export class ParkedFull extends Error {
   constructor(partitions: readonly number[]) {
     super(
@@ -43,7 +43,7 @@ export class ParkedFull extends Error {
   }
 }
 
-/** @throws ParkedFull if there is no room for rejected rows; the other partitions are drained before */
+/** @throws ParkedFull if rejected rows have no room, after draining the other partitions */
 export async function drainRefused(
   task: DrainTask,
   { block, verify }: BlockRefused,
@@ -51,7 +51,7 @@ export async function drainRefused(
 ): Promise<DrainResult> {
   const done = { rows: 0, present: 0 };
   const full: number[] = [];
-  // One after the other: most have nothing that is refused.
+  // Sequential: most partitions have no rejected row.
   for (const { partition, rows } of block.ranges) {
     const own = { ...task, partitions: [partition], batch: null, verify };
     try {
@@ -68,7 +68,7 @@ export async function drainRefused(
   return done;
 }
 
-/** Drains so many rows: half as many in the next block after a rejected one, twice as many after a stored one. */
+/** Halves the block size after a rejection, and doubles it after a success. */
 async function* drainPartition(
   task: DrainTask,
   rows: number,
@@ -101,14 +101,14 @@ function asRefused(error: unknown): BlockRefused {
   throw error;
 }
 
-/** Reason of an entry that holds no row. */
+/** Reason for an entry without rows. */
 const noRow = 'NO_ROW';
 
 export function createIsolation(places: DrainPlaces) {
   const { outbox, warehouse, logger } = places;
   const logParked = createParkedLog(logger, () => performance.now());
 
-  /** Parks entries that hold no row. @throws ParkedFull */
+  /** Parks entries without rows. @throws ParkedFull */
   async function parkUnreadable({ unreadable }: OutboxBatch): Promise<void> {
     for (const { partition, id } of unreadable) {
       if (!(await outbox.park(partition, id, noRow))) throw new ParkedFull([partition]);
@@ -117,8 +117,9 @@ export function createIsolation(places: DrainPlaces) {
   }
 
   /**
-   * Inserts the rows of an entry one by one, each under its own token: a process that slept repeats what the next holder of the
-   * job did. The entry leaves the outbox when all rows are stored or parked. @throws ParkedFull
+   * Inserts the rows of an entry one by one, each with its own token, so that a process that was suspended repeats
+   * the same inserts as the next holder of the job. Removes the entry when all rows are stored or parked. @throws
+   * ParkedFull
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;
@@ -130,7 +131,7 @@ export function createIsolation(places: DrainPlaces) {
       const reason = before.has(name) ? null : await refusalOf(line, signal);
       if (reason !== null) reasons.set(name, reason);
     }
-    // A rollup may refuse what the table has taken.
+    // A rollup may reject rows that the table has stored.
     for (const name of await warehouse.presentRows(ranges, signal)) reasons.delete(name);
     await completeBlock(places, entry, before.size, new Set(reasons.keys()), signal);
     const refused = rows.flatMap(({ name, ms, seq, row }): RefusedRow[] => {
@@ -159,7 +160,7 @@ export function createIsolation(places: DrainPlaces) {
   return { parkUnreadable, storeByRow };
 }
 
-/** The rows of a batch by name (`partition\tms\tseq`), with and without the outbox columns. They may be any bytes. */
+/** Rows by name (`partition\tms\tseq`), with and without the outbox columns. They may contain any bytes. */
 const rowsOf = ({ chunks }: OutboxBatch) =>
   Buffer.concat(chunks)
     .toString('latin1')
@@ -172,13 +173,13 @@ const rowsOf = ({ chunks }: OutboxBatch) =>
       return { name, partition, ms, seq, line: Buffer.from(`${line}\n`, 'latin1'), row };
     });
 
-/** Rejecting a whole block parks thousands of rows for one reason: log one line a second, with their number. */
+/** A rejected block may park thousands of rows for one reason. Log one line a second, with their number. */
 const logEveryMs = 1000;
 
-/** Where a row was and is parked, and why; nothing of its content. */
+/** Location of a parked row and the reason; never its content. */
 type ParkedRow = Readonly<Record<string, string | number>>;
 
-/** @param now monotonic clock in milliseconds. @returns logs the first of rows that were parked together */
+/** @param now monotonic, in milliseconds. @returns logs the first of rows that were parked together */
 export function createParkedLog(logger: Logger, now: () => number) {
   let nextAt = 0;
   let unlogged = 0;
