@@ -105,9 +105,7 @@ function startWebhooks(
   return deliveries;
 }
 
-/**
- * Runs only while the state in Redis is usable. Otherwise version numbers would restart and clash with ClickHouse.
- */
+/** Runs only while the state in Redis is usable. Otherwise version numbers would restart and clash with ClickHouse. */
 function startRuns(
   { endpoints, blocked, logger, closers }: Engine,
   schedule: Schedule,

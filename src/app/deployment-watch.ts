@@ -78,8 +78,7 @@ function blockedReason(deployment: Deployment | null, partitions: number): strin
 }
 
 /**
- * Call it before creating the schema, because the previous version rejects a newer schema and must still drain its
- * rows.
+ * Call it before creating the schema, because the previous version rejects a newer schema and must still drain its rows.
  * @throws StartError for a deployment of another version; ApiError UNAVAILABLE
  */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {

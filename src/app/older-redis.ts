@@ -9,8 +9,8 @@ const retryMs = 5000;
 const maxLooks = 10;
 
 /**
- * Checks Redis now and at each new connection, before this process adds rows. Retries until ClickHouse responds.
- * Resolves after the first check.
+ * Checks Redis now and at each new connection, before this process adds rows. Retries until ClickHouse responds. Resolves
+ * after the first check.
  */
 export async function watchForOlderRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;

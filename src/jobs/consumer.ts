@@ -8,8 +8,8 @@ import { inTime, within } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 
 /**
- * BullMQ needs commands that wait for a reconnect, and its workers block for up to 10 s. A connection that is silent
- * for longer is replaced: the server may be gone, and a hanging Cluster node names no successor.
+ * BullMQ needs commands that wait for a reconnect, and its workers block for up to 10 s. A connection that is silent for
+ * longer is replaced: the server may be gone, and a hanging Cluster node names no successor.
  */
 const connectionOptions = { maxRetriesPerRequest: null, socketTimeout: 15_000 };
 /** How long close() waits for jobs after their abort, for BullMQ to put them back, and for the connections. */
@@ -69,8 +69,8 @@ interface Handlers<Data, Result> {
   /** Called before a restarted worker runs: removes whatever blocks jobs. A paused queue is resumed before. */
   readonly free: () => Promise<unknown>;
   /**
-   * Pending work as a text that changes with any progress; null if there is none. A rejection, or no result within 5
-   * s, does not count as a stall.
+   * Pending work as a text that changes with any progress; null if there is none. A rejection, or no result within 5 s, does
+   * not count as a stall.
    */
   readonly waiting: () => Promise<string | null>;
 }
@@ -161,8 +161,8 @@ function openConsumer<Data, Result>(
   return {
     waiting,
     /**
-     * Lets running jobs finish within `finishMs`, then aborts and finally rejects them. They fail or lose their lock,
-     * and are repeated.
+     * Lets running jobs finish within `finishMs`, then aborts and finally rejects them. They fail or lose their lock, and are
+     * repeated.
      */
     close: async (finishMs: number): Promise<void> => {
       stop.abort();
@@ -182,8 +182,8 @@ function openConsumer<Data, Result>(
 }
 
 /**
- * Removes locks without expiry, and jobs in a state where no worker finds them (failed, far ahead, in no list): these
- * would block all later jobs with the same id. Keeps waiting and running jobs.
+ * Removes locks without expiry, and jobs in a state where no worker finds them (failed, far ahead, in no list): these would
+ * block all later jobs with the same id. Keeps waiting and running jobs.
  */
 export async function freeJobs<Data>(
   { queue, connection }: Pick<QueueAccess<Data>, 'queue' | 'connection'>,
@@ -212,8 +212,8 @@ const stallMs = 20_000;
 const replyMs = 5000;
 
 /**
- * Starts a consumer and restarts it with new connections when it makes no progress while work is pending. Checks are
- * counted instead of time, so that a suspended machine causes no stall.
+ * Starts a consumer and restarts it with new connections when it makes no progress while work is pending. Checks are counted
+ * instead of time, so that a suspended machine causes no stall.
  * @throws nothing while Redis is unavailable
  */
 export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer {

@@ -82,9 +82,7 @@ export function startDrains(options: DrainsOptions): Consumer {
 }
 
 function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAccess<DrainJobData>) {
-  /**
-   * A job that lost its lock may be handed out again while it runs. The second run of a shard waits for the first.
-   */
+  /** A job that lost its lock may be handed out again while it runs. The second run of a shard waits for the first. */
   const turns = new Map<number, Promise<DrainResult>>();
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
@@ -138,8 +136,8 @@ export function createSweep(
 }
 
 /**
- * Saves a fixed batch in the job's data if the worker still holds the job. A suspended worker may resume after
- * another one drained the same rows; BullMQ's updateData would let it fix them again.
+ * Saves a fixed batch in the job's data if the worker still holds the job. A suspended worker may resume after another one
+ * drained the same rows; BullMQ's updateData would let it fix them again.
  * KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if saved.
  */
 const keepScript = `

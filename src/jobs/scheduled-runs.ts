@@ -22,9 +22,7 @@ export interface Schedule {
   readonly attempts: number;
   readonly firstRetryMs: number;
   readonly failure: string;
-  /**
-   * Runs take seconds: a run of 20 s is a stall, and only the first of consecutive failures is logged as a warning.
-   */
+  /** Runs take seconds: a run of 20 s is a stall, and only the first of consecutive failures is logged as a warning. */
   readonly areShort?: boolean;
   readonly recovery?: string;
 }
@@ -110,8 +108,8 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
 }
 
 /**
- * Null if the schedule works. Otherwise its next time, which is either past while no job runs, or too far ahead.
- * Rejects if Redis is unavailable.
+ * Null if the schedule works. Otherwise its next time, which is either past while no job runs, or too far ahead. Rejects if
+ * Redis is unavailable.
  */
 async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;

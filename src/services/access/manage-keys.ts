@@ -20,7 +20,7 @@ export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuo
   readonly log: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
-/** Limit per tenant, including revoked keys, because all keys are read at once. Operators may exceed it. */
+/** Limit per tenant, including revoked keys, because all keys are read together. Operators may exceed it. */
 const maxKeys = 1000;
 
 const isOperator = ({ scopes }: Grant): boolean => scopes.includes('operator');

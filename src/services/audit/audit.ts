@@ -1,6 +1,6 @@
 /**
- * The audit (ADR 23) compares accepted = stored + in the outbox + parked, and stored = rollups, by tenant and day,
- * while answers arrive. It reports certain mismatches only.
+ * The audit (ADR 23) compares accepted = stored + in the outbox + parked, and stored = rollups, by tenant and day, while
+ * answers arrive. It reports certain mismatches only.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
@@ -29,7 +29,7 @@ export interface AuditOptions {
 
 /** Days for which accepted answers stay counted. Older days are pruned if they agree. */
 const keptDays = 35;
-/** Limit for days that disagree, which are kept for investigation. */
+/** Limit for days that disagree, which are retained for investigation. */
 const maxKeptDays = 400;
 /** Looks until a mismatch is certain. A single look may coincide with a repair. */
 const certainLooks = 3;
@@ -106,10 +106,7 @@ export async function auditAndRecord(
   return report;
 }
 
-/**
- * Data of GET /api/v1/audits: the last audit with at most 200 mismatches and reasons, and counts by kind.
- * @throws ApiError UNAVAILABLE
- */
+/** The last audit with at most 200 mismatches and reasons, and counts by kind. */
 export async function readAudit(last: () => Promise<AuditRecord | null>): Promise<object> {
   const record = await last();
   if (record?.report === undefined) return { last: null };

@@ -194,8 +194,8 @@ async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }:
 }
 
 /**
- * Rollups and `attempts`, by tenant and day of occurred_at. A rollup read between two looks contains at least the
- * rows that left the outbox before the first look, and at most the rows stored later or waiting at the second.
+ * Rollups and `attempts`, by tenant and day of occurred_at. A rollup read between two looks contains at least the rows that
+ * left the outbox before the first look, and at most the rows stored later or waiting at the second.
  */
 export function rollupCheck(scope: Scope): Check & { raw(): number } {
   const { store, warehouse, days, signal } = scope;

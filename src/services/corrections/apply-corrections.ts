@@ -1,6 +1,6 @@
 /**
- * Applies erasures and retractions, for the drain that holds their partitions: all earlier outbox rows are stored.
- * Each step applies many in one statement, and may be repeated after a kill.
+ * Applies erasures and retractions, called by the drain of their partitions: all earlier outbox rows are stored. Each step
+ * applies many in one statement, and may be repeated after a kill.
  */
 import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
@@ -13,8 +13,8 @@ import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
 /**
- * Minimum age of a plan in milliseconds: a Redis that loses its last second (up to two with everysec and a busy disk)
- * must not forget a correction that ClickHouse has applied.
+ * Minimum age of a plan in milliseconds: a Redis that loses its last second (up to two with everysec and a busy disk) must
+ * not forget a correction that ClickHouse has applied.
  */
 const settleMs = 2000;
 
@@ -34,7 +34,7 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
     // Rewrites first, because they block the rows behind them.
     const [erasures, rewrites] = [ripe.filter(isErasure), ripe.filter((one) => !isErasure(one))];
     await applySome(oneStatement([...rewrites, ...erasures]), signal);
-    // An unreadable correction blocks its own partition only.
+    // An unreadable correction blocks only its partition.
     for (const one of found) if (one.status === 'rejected') throw one.reason;
   };
 

@@ -24,10 +24,7 @@ export interface Erasures {
   };
 }
 
-/**
- * Data of DELETE /api/v1/learners/{user_id}. When it resolves, the learner is unknown; rows elsewhere follow.
- * @throws ApiError USER_NOT_FOUND, UNAVAILABLE
- */
+/** When it resolves, the learner is unknown; rows elsewhere follow. */
 export async function eraseLearner(
   { erasures }: Erasures,
   { tenant }: Call,
@@ -40,7 +37,6 @@ export async function eraseLearner(
   throw unavailable('The state store came back empty and has to be rebuilt first');
 }
 
-/** Data of GET /api/v1/erasures/{erasure_id}. @throws ApiError NOT_FOUND, UNAVAILABLE */
 export async function readErasure(
   { erasures, receipts }: Erasures,
   { tenant }: Call,
@@ -61,11 +57,10 @@ const cursors = createCursors('erasure:', (place) => {
 });
 const idShape = /^[\da-f-]{1,64}$/;
 
-/** JSON of GET /api/v1/erasures, newest first. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listErasures({ erasures, receipts }: Erasures, { tenant, query }: Call<PageQuery>) {
   const { limit = pageLimit, cursor } = query;
   const after = cursors.decode(cursor);
-  // Open ones first: an erasure that ends in between is then in both lists, never in neither.
+  // Open ones first: an erasure that ends in between is then in both lists.
   const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
   const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
@@ -101,8 +96,8 @@ function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
 const forecastMs = 3000;
 
 /**
- * A suspended process may insert rows later. ClickHouse is searched after an hour and after seven days; then the
- * learner is forgotten. In milliseconds.
+ * A suspended process may insert rows later. ClickHouse is searched after an hour and after seven days; then the learner is
+ * forgotten. In milliseconds.
  */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
@@ -117,9 +112,8 @@ interface FinishOptions {
 }
 
 /**
- * Finishes erasures after their correction: rows of the journal, import marks, webhook messages, and the proof. Runs
- * after the journal's drain, so that no page of it is in flight. Each step may be repeated; after an error the next
- * run continues.
+ * Finishes erasures after their correction: rows of the journal, import marks, webhook messages, and the proof. Runs after
+ * the journal's drain, so that no page of it is in flight. Each step may be repeated; after an error the next run continues.
  * @returns the number of finished erasures
  */
 export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {

@@ -6,7 +6,6 @@ import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../r
 /** Index of the stream and id of the parked entry. Both halves of an id have 64 bits. */
 const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$/.test(text) ? text : null));
 
-/** JSON of GET /api/v1/parked, by stream, oldest first. @throws ApiError INVALID_REQUEST */
 export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>): Promise<string> {
   const { limit = pageLimit, cursor } = query;
   const [place = '0', after = null] = cursors.decode(cursor)?.split(' ') ?? [];

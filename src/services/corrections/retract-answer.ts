@@ -12,7 +12,7 @@ export interface RetractionPorts extends MasteryPorts {
   readonly stored: Pick<StoredRows, 'history'>;
   /** Replays the learner without the answer and commits the result. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
-  /** Each run holds a whole history, so waiting calls must not read theirs yet. */
+  /** Each run needs memory for a whole history, so a waiting call reads its history later. */
   readonly limit: Limiter;
 }
 
@@ -23,11 +23,8 @@ const maxTries = 20;
 const maxAnswers = 50_000;
 
 /**
- * Data of DELETE /api/v1/learners/{user_id}/attempts/{event_id}. When it resolves, the learner's state is as if the
- * answer had never arrived; rows in ClickHouse follow. The event id stays used, so that a late repeat does not
- * restore the answer.
- * @throws ApiError USER_NOT_FOUND; NOT_FOUND for an unknown id; TOO_LATE; UNAVAILABLE if not all answers are
- * readable, too many arrive, or the outbox is full
+ * When it resolves, the learner's state is as if the answer had never arrived; rows in ClickHouse follow. The event id stays
+ * used, so that a late repeat does not restore the answer.
  */
 export async function retractAnswer(
   ports: RetractionPorts,

@@ -1,19 +1,19 @@
 /**
  * Sends the rows of an import: in order per learner, each counted exactly once, despite rejections and kills.
  *
- * A commit atomically stores the learner's state and the number of the last counted line (the mark). Lines up to
- * the mark are skipped, so no line counts twice. Invariant, so that no line is lost: when a line is counted, all
- * earlier lines of its learner are counted or in the same commit. It holds because
- * 1. a learner belongs to one shard, which has one group in flight. The next group is sent when all rows of this one
- * are counted or skipped. Rejected rows are retried first, in order;
- * 2. a group is one batch of the engine, so a learner's rows in it are one commit: an import's request never shares a
- * task (compute/lanes.ts), and a worker never splits it (workers/track/tracking.ts). `checkOrder` verifies this;
- * 3. a row with an unknown outcome (`failed`, or `unavailable` after a lost reply of Redis) is retried like a
- * rejected one. The watch on the learner lets one of two commits through (store/learners/watched-learners.ts); the
- * other one finds the mark.
+ * A commit atomically stores the learner's state and the number of the last counted line (the mark). Lines up to the mark are
+ * skipped, so no line counts twice. Invariant, so that no line is lost: when a line is counted, all earlier lines of its
+ * learner are counted or in the same commit. It is valid because
+ * 1. a learner belongs to one shard, which has one group in flight. The next group is sent when all rows of this one are
+ * counted or skipped. Rejected rows are retried first, in order;
+ * 2. a group is one batch of the engine, so a learner's rows in it are one commit: an import's request never shares a task
+ * (compute/lanes.ts), and a worker never splits it (workers/track/tracking.ts). `checkOrder` verifies this;
+ * 3. a row with an unknown outcome (`failed`, or `unavailable` after a lost reply of Redis) is retried like a rejected one.
+ * The watch on the learner lets one of two commits through (store/learners/watched-learners.ts); the other one finds the
+ * mark.
  *
- * A resumed run starts after lines that are all counted, so 1 to 3 hold. Two concurrent runs of one import cannot
- * break the invariant, because each sends a learner's lines without gaps.
+ * A resumed run starts after lines that are all counted, so 1 to 3 apply. Two concurrent runs of one import cannot break the
+ * invariant, because each sends a learner's lines without gaps.
  */
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,7 +42,6 @@ export class StalledError extends Error {}
 
 /** Committed in one step (2. above), which blocks Redis. */
 const groupRows = 500;
-/** Limit of rows in memory. */
 const maxHeldRows = 20_000;
 const minDelayMs = 50;
 const maxDelayMs = 1000;

@@ -38,8 +38,8 @@ export interface RunOptions {
 }
 
 /**
- * A tenant whose fit fails does not affect others. Threads start with the first tenant that needs them, and stop when
- * the run is aborted.
+ * A failed fit does not affect other tenants. Threads start with the first tenant that needs them, and stop when the run is
+ * aborted.
  * @throws if Redis or ClickHouse is unavailable, after publishing earlier tenants; at the end, if a fit failed
  */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {

@@ -27,7 +27,6 @@ export interface VersionPorts extends ChangeParts {
   readonly changes: ModelChanges;
 }
 
-/** JSON of GET /api/v1/model/versions, newest first. @throws ApiError INVALID_REQUEST, UNAVAILABLE */
 export async function listVersions(
   { models, changes }: VersionPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -80,10 +79,7 @@ function servedText({ served_reason, old_log_loss, new_log_loss, parts }: Stored
   return served_reason === '' ? `new: ${losses}${beside}` : `as before: ${losses}`;
 }
 
-/**
- * JSON of GET /api/v1/model/versions/{version}, ordered by bytes of the skill ids. @throws ApiError NOT_FOUND,
- * UNAVAILABLE
- */
+/** Ordered by bytes of the skill ids. */
 export async function readVersion(
   { changes }: VersionPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -124,10 +120,7 @@ export const RollbackRequest = Type.Object(
 );
 const rollbackCheck = Compile(RollbackRequest);
 
-/**
- * Data of POST /api/v1/model/rollback. Succeeds if the version is already active, so that a caller may retry.
- * @throws ApiError INVALID_REQUEST, NOT_FOUND, CONFLICT, UNAVAILABLE
- */
+/** Succeeds if the version is already active, so that a caller may retry. */
 export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
   const { version, tenant: named } = checked(rollbackCheck, parseJson(body), 'rollback');
   const tenant = named ?? own;
@@ -143,8 +136,7 @@ const recordMs = 5000;
 
 /**
  * Activates an earlier version and records it in ClickHouse; if that is unavailable, the next fit does.
- * @param inForce active version; if another one is active by now, the call changes nothing @throws ApiError
- * UNAVAILABLE
+ * @param inForce active version; if another one is active by now, the call changes nothing @throws ApiError UNAVAILABLE
  */
 export async function useVersion(
   parts: ChangeParts,

@@ -1,7 +1,7 @@
 /**
- * Moves the journal's facts from Redis to ClickHouse at least once: rows leave Redis after the insert. Each table has
- * a natural key, so duplicates do not show. Hazard: do not use a deduplication token. ClickHouse records it before it
- * moves the part into place, and after a kill in between it rejects every repeat.
+ * Moves the journal's facts from Redis to ClickHouse at least once: rows leave Redis after the insert. Each table has a
+ * natural key, so duplicates do not show. Hazard: do not use a deduplication token. ClickHouse records it before it moves the
+ * part into place, and after a kill in between it rejects every repeat.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import { groupedBy } from '../../lists.js';
@@ -22,8 +22,7 @@ interface JournalDrainOptions {
 }
 
 /**
- * Drains until the journal is empty, or until the current page after an abort. Errors lose nothing: the next run
- * repeats.
+ * Drains until the journal is empty, or until the current page after an abort. Errors lose nothing: the next run repeats.
  * @returns the number of moved rows
  */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
@@ -41,7 +40,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     }
   };
 
-  /** Each kind has its own table and errors, so kinds do not wait for each other. */
+  /** Each kind has a separate table and errors, so kinds do not wait for each other. */
   async function store(entries: readonly JournalEntry[]): Promise<void> {
     const kinds = groupedBy(entries, ({ kind }) => kind);
     const outcomes = await Promise.allSettled(

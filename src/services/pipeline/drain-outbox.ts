@@ -1,15 +1,14 @@
 /**
  * Moves one block of attempts from the outbox to ClickHouse, exactly once (docs/counted-once.md).
  *
- * The block is fixed in the job's data before the insert, and leaves the outbox after it. A repeat inserts the
- * same rows with the same token, which ClickHouse counts once. The token is not enough, and rows are looked up first,
- * for
- * - rows older than this process' view of Redis. A Redis that lost its last second may again hold rows that were
- * inserted and removed, and has lost the job with their token. Only a restarted or replaced Redis loses data. This
- * changes the epoch, so only rows added before the epoch was first seen can have come back;
+ * The block is fixed in the job's data before the insert, and leaves the outbox after it. A repeat inserts the same rows with
+ * the same token, which ClickHouse counts once. The token is not enough, and rows are looked up first, for
+ * - rows older than this process' view of Redis. A Redis that lost its last second may again hold rows that were inserted and
+ *   removed, and has lost the job with their token. Only a restarted or replaced Redis loses data. This changes the epoch, so
+ *   only rows added before the epoch was first seen can have come back;
  * - blocks older than the window of tokens;
  * - ranges with fewer rows than when they were fixed;
- * - rows that waited for long, if ClickHouse has some of them: the job that stored them is gone.
+ * - rows that waited for long, if ClickHouse has some of them: the job that stored them no longer exists.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
@@ -32,8 +31,8 @@ import { BlockRefused, createIsolation, drainRefused, ParkedFull } from './isola
 const tokenTrustMs = 60_000;
 
 /**
- * Delay of new blocks after Redis was replaced. Another process may be inserting a block whose job Redis has lost,
- * and a lookup would not find its rows yet.
+ * Delay of new blocks after Redis was replaced. Another process may be inserting a block after Redis lost its job, and a
+ * lookup would not find its rows yet.
  */
 const settleMs = 3000;
 
@@ -78,7 +77,7 @@ export function createDrain(options: DrainOptions): DrainShard {
   return (task) =>
     drainAll(task).catch(async (error: unknown) => {
       if (error instanceof ParkedFull) {
-        // The next attempt must not look only at rows that cannot be parked.
+        // Otherwise the next attempt would only look at rows that cannot be parked.
         await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
       }
@@ -151,8 +150,8 @@ function createMove(places: DrainPlaces) {
 }
 
 /**
- * Remembers since when the current epoch is known: rows added later cannot have come back. Read the epoch after the
- * rows to notice a restart in between. Times are on Redis' clock.
+ * Remembers since when the current epoch is known: rows added later cannot have come back. Read the epoch after the rows to
+ * notice a restart in between. Times are on Redis' clock.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let known: OutboxEpoch | null = null;

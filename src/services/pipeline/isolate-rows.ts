@@ -1,12 +1,12 @@
 /**
  * Isolates the rows of a block that ClickHouse rejects, and parks them (ADR 22).
  *
- * Drains the block again by partition, in smaller blocks, until a single entry is rejected. Inserts its rows one
- * by one and parks the rejected ones. Each smaller block is fixed in the job's data before its insert, so it counts
- * once even if the process dies or is suspended.
+ * Drains the block again by partition, in smaller blocks, until a single entry is rejected. Inserts its rows one by one and
+ * parks the rejected ones. Each smaller block is fixed in the job's data before its insert, so it counts once even if the
+ * process dies or is suspended.
  *
- * A rejected block left no row in the table, so it may be split differently. If an earlier attempt stored some
- * rows, ClickHouse is asked before each smaller block.
+ * A rejected block left no row in the table, so it may be split differently. If an earlier attempt stored some rows,
+ * ClickHouse is asked before each smaller block.
  */
 import { entryIdOf } from '../../contracts/outbox-ids.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
@@ -117,9 +117,8 @@ export function createIsolation(places: DrainPlaces) {
   }
 
   /**
-   * Inserts the rows of an entry one by one, each with its own token, so that a process that was suspended repeats
-   * the same inserts as the next holder of the job. Removes the entry when all rows are stored or parked. @throws
-   * ParkedFull
+   * Inserts the rows of an entry one by one, each with a separate token, so that a process that was suspended repeats the
+   * same inserts as the next holder of the job. Removes the entry when all rows are stored or parked. @throws ParkedFull
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;

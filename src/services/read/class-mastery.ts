@@ -1,4 +1,4 @@
-/** Mastery of a class at once, from Redis alone. */
+/** Mastery of a class, from Redis only. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Limiter } from '../../concurrency.js';
@@ -20,7 +20,6 @@ import { sortedAfter } from './pages.js';
 import { type MasteryPorts, userNotFound } from './read-mastery.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
-  /** Classes that are read concurrently. */
   readonly limit: Limiter;
   readonly learners: Pick<LearnerReads, 'packed'>;
 }
@@ -36,7 +35,7 @@ const requestCheck = Compile(ClassMasteryRequest);
 
 /** About 16 MB of response. */
 const maxMasteries = 200_000;
-/** Learners read and kept in memory together: each may have 2,000 skills. */
+/** Learners in memory at a time: each may have 2,000 skills. */
 const learnersTogether = 25;
 
 const tooMany = () =>
@@ -46,8 +45,8 @@ const tooMany = () =>
   );
 
 /**
- * Up to 500 learners in the order of the request: each has a result or an error of its own. With `skill_ids` all figures are
- * of these skills.
+ * Up to 500 learners in the order of the request, each with a result or an error. With `skill_ids`, all figures cover these
+ * skills only.
  */
 export async function classMastery(
   { learners, models, now, limit }: ClassMasteryPorts,

@@ -1,6 +1,6 @@
 /**
- * NDJSON export of everything stored about a learner, with one page in memory. The last line confirms that the export is
- * complete: after an error it is missing, and the connection is cut.
+ * NDJSON export of all data of a learner, one page in memory at a time. The last line confirms a complete export; after an
+ * error it is missing and the connection is cut.
  */
 import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';
@@ -20,17 +20,17 @@ export interface ExportPorts {
   readonly now: () => number;
 }
 
-/** Version of the lines: fields may be added, any other change is another format. */
+/** Adding fields keeps the version; any other change needs a new one. */
 const format = 1;
 
-/** In flight in one process; each keeps a page of each kind. */
+/** Concurrent exports of a process; each uses memory for its pages. */
 const maxExports = 4;
-/** Readers may be slow: one tenant must leave a slot to the others. */
+/** Readers may be slow, so each tenant leaves a slot to others. */
 const maxOfTenant = 3;
 const pageAnswers = 2000;
 const rememberedMs = 25 * 3_600_000;
 
-/** Also returns `release`, to be called once when the lines are no longer needed. */
+/** Call the returned `release` once when the lines are no longer needed. */
 export type ExportLearner = ReturnType<typeof createLearnerExports>;
 
 export function createLearnerExports(ports: ExportPorts) {
@@ -71,13 +71,13 @@ async function* linesOf(one: Export): AsyncGenerator<string> {
     yield (await mapInSlices(page, lineOf)).join('');
   }
   const now = (await one.records.state(tenant, userId))?.learner;
-  // All pages must belong to one history: an erasure or a correction starts another.
+  // All pages must belong to one history. An erasure or a correction starts another one.
   if (now === undefined || !follows(learner, now))
     throw new Error('the learner was corrected during the export');
   yield lineOf({ type: 'end', complete: true, lines: lines + 1, answers, missing: answers - seen.count });
 }
 
-/** Redis first, then ClickHouse: an answer that moves in between is found there. Each answer is exported once. */
+/** Redis first, then ClickHouse, to find answers that move in between. Exports each answer once. */
 async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
   const { tenant, userId, stored, records, begun } = one;
   const answers = begun.learner.attempts;

@@ -1,9 +1,9 @@
 /**
- * Figures of GET /metrics, read on demand. Labels have few values that are known beforehand: never a learner, a key, or other
- * values that callers choose.
+ * Figures of GET /metrics, read on demand. Label values must be few and known in advance: no learners, keys or other values
+ * from callers.
  */
 
-/** Without the prefix `skilltrace_`. A counter ends in `_total`, a time in `_seconds`. */
+/** Without the prefix `skilltrace_`. Counters end in `_total`, times in `_seconds`. */
 export const figureHelps = {
   http_requests_total: 'Requests that were answered, by route and status',
   http_request_duration_seconds: 'Time from the head of a request to its answer, by route',
@@ -43,14 +43,14 @@ export type FigureName = keyof typeof figureHelps;
 export interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Name of the series of a histogram, if it is not the name of the figure. */
+  /** Name of a histogram's series, if it differs from the figure's. */
   readonly metricName?: string;
 }
 
-/** A number is a sample without labels. If it rejects, the figure is left out this time. */
+/** A number is a sample without labels. A figure that rejects is left out of the response. */
 export type ReadFigure = () => number | readonly Sample[] | Promise<number | readonly Sample[]>;
 
 export interface Figures {
-  /** @param read called at every look; settles in bounded time. @throws Error for a name that is taken */
+  /** @param read called for each request; settles in bounded time. @throws Error for a duplicate name */
   add(name: FigureName, read: ReadFigure): void;
 }

@@ -45,11 +45,10 @@ function found(result: string | null): string {
   return result;
 }
 
-/** Limit of one class request. */
 export const maxLearners = 500;
-/** Far more than the ids of a class and its skills or options. */
+/** Far more values than a valid class request has. */
 export const maxClassValues = 5000;
-/** Learners in one order: other requests run in between, and a caller who disconnected costs no more. */
+/** Small orders let other requests run in between, and stop soon after a caller has disconnected. */
 const learnersPerOrder = 8;
 
 export const ClassRequest = Type.Object(
@@ -65,7 +64,7 @@ const classCheck = Compile(ClassRequest);
 
 export interface ClassResult {
   readonly userId: string;
-  /** JSON, or the reason why it is missing. */
+  /** JSON, or the reason why there is none. */
   readonly result: string | ApiError;
 }
 

@@ -16,9 +16,9 @@ export interface HealthParts {
   readonly outbox: Pick<Outbox, 'facts'>;
   readonly journal: Pick<Journal, 'facts'>;
   readonly compute: Pick<Compute, 'threads' | 'waiting'>;
-  /** Reason why answers are rejected although Redis responds, for example an empty Redis. */
+  /** Why answers are rejected although Redis responds, for example because it is empty. */
   readonly blocked: () => string | null;
-  /** Reason why the consumers of this process are stalled. */
+  /** Why the consumers of this process are stalled. */
   readonly stalled: () => string | null;
   readonly draining: () => boolean;
 }
@@ -28,7 +28,7 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth(parts: HealthParts) {
   const { outbox, journal, compute, blocked, stalled, draining } = parts;
   const probes = serverProbes(parts);
-  // Each call costs a dozen requests to the servers, and needs no key: concurrent calls share one.
+  // Each call costs a dozen server requests and needs no key, so concurrent calls share one result.
   return {
     health: singleFlight(async () => {
       const [redis, clickhouse, pipeline, facts] = await Promise.all([
@@ -83,7 +83,7 @@ const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | nul
     ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
     : null;
 
-/** Each resolves with null, or with what is wrong. Never rejects. */
+/** Each resolves with null or the problem, and never rejects. */
 export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
   redis: () => problem(answersPing(redis), 'Redis does not answer'),
   clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
@@ -91,10 +91,7 @@ export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 
 
 const probeTimeoutMs = 1500;
 
-/**
- * If this process was blocked, a response may be waiting unread: the sockets get one turn before the server counts as
- * down.
- */
+/** After this process was blocked, a response may wait unread: the sockets get one turn before a server counts as down. */
 async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
   const heard = alive.catch(() => false);
   const answered = await inTime(heard, probeTimeoutMs).catch(() => Promise.race([heard, nextTurn(false)]));

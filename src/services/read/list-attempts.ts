@@ -18,12 +18,12 @@ export interface AttemptPorts extends MasteryPorts, StoredPorts {
   readonly ended: Pick<EndedHistories, 'erasedAmong'>;
 }
 
-/** A correction may change what is stored while it is read. */
+/** Retries after a correction during the read. */
 const maxTries = 5;
 
 /**
- * Redis decides which answers count: each is listed, or counted as missing. Without ClickHouse the call is UNAVAILABLE, because
- * a part would look like the whole.
+ * Redis determines which answers count. Each is listed, or counted as missing. UNAVAILABLE without ClickHouse, because a
+ * partial list would look complete.
  */
 export async function listAttempts(
   ports: AttemptPorts,
@@ -47,7 +47,7 @@ export async function listAttempts(
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
-/** Answers in ClickHouse; those that are not stored yet are counted. */
+/** Lists answers in ClickHouse, and counts those that are not stored yet. */
 export async function listSkillAnswers(
   ports: AttemptPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -78,7 +78,7 @@ function describeSkillAnswer({ number, ...row }: NumberedRow): object {
 }
 
 /**
- * Whether a state continues an earlier one. A commit adds one to the version and at least one answer; an erasure or a
+ * Whether a state continues an earlier one. A commit adds 1 to the version and at least one answer; an erasure or a
  * correction does not. Every state continues an empty one.
  */
 export const follows = (before: LearnerState, now: LearnerState): boolean =>
@@ -87,7 +87,7 @@ export const follows = (before: LearnerState, now: LearnerState): boolean =>
 
 const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
 
-/** Newest answers. Redis first, then ClickHouse: an answer that moves in between is found there. */
+/** Newest answers. Redis first, then ClickHouse, to find answers that move in between. */
 async function newestUpTo(
   { waiting, stored }: AttemptPorts,
   tenant: string,
@@ -96,7 +96,7 @@ async function newestUpTo(
   atMost: number,
 ): Promise<AttemptRow[]> {
   let newest: AttemptRow[] = [];
-  // Of rows with one number the first counts.
+  // For duplicate numbers, the first row counts.
   const add = (rows: readonly AttemptRow[]): void => {
     const bySeq = new Map([...newest, ...rows].toReversed().map((row) => [seqOf(row), row]));
     newest = [...bySeq.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);

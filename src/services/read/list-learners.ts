@@ -24,14 +24,14 @@ export const LearnersQuery = Type.Object({
   }),
 });
 
-/** By UTF-8 bytes of the ids. Erased learners are left out, so that a page may be shorter than its limit and not the last. */
+/** Ordered by UTF-8 bytes of the ids. Leaves out erased learners, so a page that is not the last may be short. */
 export async function listLearners(
   ports: LearnerListPorts,
   { tenant, query }: Call<Static<typeof LearnersQuery>>,
 ): Promise<string> {
   const { prefix = '', limit = pageLimit, cursor } = query;
   const after = idAfter(cursor) ?? '';
-  // The lag first, while a missing answer is still waiting; erasures last, so that nobody is shown afterwards.
+  // The lag first, while a missing answer still waits. Erasures last, so that no erased learner is shown.
   const lag = await ports.sourceLagSeconds();
   const found = await ports.list(tenant, prefix, after, limit + 1);
   const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
@@ -39,7 +39,7 @@ export async function listLearners(
   return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });
 }
 
-/** Sums contain an ended history until its erasure is done: the learner is listed if a new history exists. */
+/** Until an erasure is done, sums include the ended history. Keeps learners with a new history. */
 async function withoutErased(
   { ended, learners }: LearnerListPorts,
   tenant: string,

@@ -1,7 +1,7 @@
-/** Figures of all processes as they are now: counters as rates, the others as they are. */
+/** Current figures of all processes: counters as rates, gauges as values. */
 import { sumOf } from '../../lists.js';
 
-/** As a process reports it (figures.ts), with the name of the process among the labels. */
+/** As reported by a process (figures.ts), with the label `process`. */
 export interface ReportedFigure {
   readonly name: string;
   readonly values: readonly {
@@ -18,7 +18,7 @@ interface Series {
 }
 
 interface Snapshot {
-  /** Milliseconds of a monotonic clock. */
+  /** Monotonic, in milliseconds. */
   readonly at: number;
   readonly processes: ReadonlySet<unknown>;
   readonly series: ReadonlyMap<string, Series>;
@@ -39,7 +39,7 @@ function snapshotOf(processes: readonly (readonly ReportedFigure[])[], at: numbe
   };
 }
 
-/** Growth of series. A process that is new has none yet; a counter that restarted has grown by its whole value. */
+/** Growth of series. Ignores a new process; a counter that restarted grew by its whole value. */
 const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => boolean): Series[] =>
   [...now.series].flatMap(([key, series]) => {
     if (!wanted(series) || !before.processes.has(series.labels.process)) return [];
@@ -51,7 +51,7 @@ const total = (series: readonly Series[]): number => sumOf(series.map(({ value }
 
 /** Span of the latency figures. */
 const latencyMs = 10_000;
-/** Shorter spans give unsteady rates. */
+/** Shorter spans give noisy rates. */
 const shortestMs = 500;
 
 const gauges = [
@@ -108,7 +108,7 @@ function ratesOf(before: Snapshot | undefined, now: Snapshot): object {
 
 const counting = ['/api/v1/track-answer', '/api/v1/track-answers'];
 
-/** Of tracking requests; times within a bucket count as evenly spread. Null without requests. */
+/** For tracking requests, interpolated linearly within a bucket. Null without requests. */
 function latencyOf(before: Snapshot, now: Snapshot): object | null {
   const isWanted = ({ name, labels }: Series): boolean =>
     name === 'http_request_duration_seconds_bucket' && counting.includes(`${labels.route}`);

@@ -23,15 +23,15 @@ export interface LivePorts {
   readonly findKey: (keyHash: string) => Promise<Grant | null>;
 }
 
-/** Per process: each stream keeps a connection. */
+/** Per process: each stream uses a connection. */
 const maxStreams = 20;
 const secondMs = 1000;
-/** Interval of checks whether the key of a stream is still valid. */
+/** Interval of checks whether the stream's key is still valid. */
 const keyCheckMs = 2000;
 
 export type Live = ReturnType<typeof createLive>;
 
-/** Figures are collected once a second for all streams, and not at all without one. */
+/** Collects figures once a second for all streams, and never without a stream. */
 export function createLive({ collect, findKey }: LivePorts) {
   const slots = createSlots(maxStreams, maxStreams);
   const closing = new AbortController();
@@ -54,7 +54,7 @@ export function createLive({ collect, findKey }: LivePorts) {
       const end = (now: Grant | null): void => {
         if (!now?.scopes.includes('operator')) ending.abort();
       };
-      // Without Redis the key cannot be checked, and the figures are needed most.
+      // Without Redis the key cannot be checked. The stream continues, because the figures matter most then.
       find(grant.keyHash).then(end, () => undefined);
     }, keyCheckMs);
     const signal = AbortSignal.any([closing.signal, ending.signal]);

@@ -1,4 +1,4 @@
-/** How good the tenant's predictions are, by what came out. */
+/** Quality of the tenant's predictions, measured by later answers. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
@@ -18,7 +18,7 @@ export interface QualityPorts extends StoredPorts {
   readonly now: () => number;
 }
 
-/** Of the last `days` times 24 hours. */
+/** For the last `days` times 24 hours. */
 export async function readReliability(
   { quality, sourceLagSeconds, now }: QualityPorts,
   { tenant, query }: Call<Static<typeof ReliabilityQuery>>,

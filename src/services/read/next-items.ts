@@ -1,4 +1,4 @@
-/** What to ask a learner next, of questions that the caller has. */
+/** Chooses the next questions for a learner from the caller's list. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Compute } from '../../compute/pool.js';
@@ -47,10 +47,10 @@ export const NextItemsRequest = Type.Object(
   },
 );
 const requestCheck = Compile(NextItemsRequest);
-/** Twenty fields of each item, of which three are ours. */
+/** Twenty fields per item; three are known. */
 const maxValues = 20_000;
 
-/** Stores nothing, and makes no name known. */
+/** Stores nothing, not even the names of skills. */
 export async function nextItems(
   compute: Pick<Compute, 'nextItems'>,
   { tenant, body, stillWanted }: Call,

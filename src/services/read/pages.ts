@@ -1,4 +1,4 @@
-/** Pages of lists. Lists of ids are ordered by UTF-8 bytes; each page starts after the last id of the previous page. */
+/** Pages of lists. Lists of ids are ordered by UTF-8 bytes. A page starts after the last id of the previous one. */
 import Type, { type Static } from 'typebox';
 import { misfit } from '../../contracts/checked.js';
 import { learningIdProblem } from '../../contracts/ids.js';
@@ -23,7 +23,7 @@ interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** @param mark distinguishes a cursor from other base64 text @param read returns null for an invalid value */
+/** @param mark distinguishes our cursors from other base64 text @param read null for an invalid value */
 export function createCursors<Value extends string | number>(
   mark: string,
   read: (text: string) => Value | null,
@@ -31,25 +31,25 @@ export function createCursors<Value extends string | number>(
   const encode = (value: Value): string => Buffer.from(`${mark}${value}`).toString('base64url');
   return {
     encode,
-    /** Null without a cursor. @throws ApiError INVALID_REQUEST for a text that is not one of our cursors */
+    /** Null without a cursor. @throws ApiError INVALID_REQUEST for other texts */
     decode: (cursor: string | undefined): Value | null => {
       if (cursor === undefined) return null;
       const value = read(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
-      // Compare the encoded form: decoding skips what is neither base64 nor UTF-8.
+      // Compare the encoded form: decoding ignores invalid base64 and UTF-8.
       if (value !== null && encode(value) === cursor) return value;
       throw misfit('query', { path: 'cursor', message: 'must be the next_cursor of an earlier page' });
     },
   };
 }
 
-/** The number of the last entry on the previous page, above 1. */
+/** For the number of the last entry on the previous page, above 1. */
 export const createNumberCursors = (mark: string, below = Number.MAX_SAFE_INTEGER) =>
   createCursors(mark, (text) => {
     const number = Number(text);
     return Number.isSafeInteger(number) && number > 1 && number < below ? number : null;
   });
 
-/** JSON of fields and a page, made in slices. */
+/** JSON of fields and a page, built in slices. */
 export async function listJson<Item>(
   fields: object,
   name: string,
@@ -61,7 +61,7 @@ export async function listJson<Item>(
   return `${JSON.stringify({ ...fields, [name]: [] }).slice(0, -2)}${entries.join()}],${end}`;
 }
 
-/** One character per byte: the language's own order of such texts is that of the bytes. */
+/** One character per byte, so that comparing strings compares bytes. */
 const bytesOf = (id: string): string => Buffer.from(id).toString('latin1');
 const textOf = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();
 
@@ -71,7 +71,7 @@ export const idAfter = idCursors.decode;
 
 export const cursorAfter = idCursors.encode;
 
-/** @param found one more than the limit if there is another page */
+/** @param found limit + 1 entries if there is another page */
 export function pageOf<Item>(
   found: readonly Item[],
   limit: number,
@@ -82,7 +82,7 @@ export function pageOf<Item>(
   return { items, next_cursor: last === undefined ? null : cursorOf(last) };
 }
 
-/** @param placeOf texts in the order of time @param after of the last entry on the previous page */
+/** @param placeOf sorts by time @param after place of the last entry on the previous page */
 export const newestFirst = <Item>(
   all: readonly Item[],
   placeOf: (one: Item) => string,

@@ -1,4 +1,4 @@
-/** A learner's mastery of skills, and why it is what it is. */
+/** A learner's mastery of skills, and its explanation. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { snakeCase } from '../../contracts/export-record.js';
@@ -39,7 +39,7 @@ export interface HistoryPorts<History> extends MasteryPorts, StoredPorts {
   readonly logger: Logger;
 }
 
-/** `found` is null if ClickHouse is unavailable or busy. The lag is read before, while a missing answer is still waiting. */
+/** `found` is null if ClickHouse is unavailable or busy. Reads the lag first, while a missing answer still waits. */
 export async function readHistory<History, Found>(
   { history, sourceLagSeconds, logger }: HistoryPorts<History>,
   read: (history: History) => Promise<Found | null>,
@@ -56,7 +56,7 @@ export async function readHistory<History, Found>(
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
-/** For calls that also accept a learner with only a goal. */
+/** For calls that accept a learner with only a goal. */
 export const nothingKnown = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
@@ -88,7 +88,7 @@ export async function readSkillView(ports: MasteryPorts, tenant: string, userId:
   return { learner, model, now, view: viewSkill(skillId, skillOf(skills, skillId), model, now) };
 }
 
-/** All skills, if neither a limit nor a cursor is given. */
+/** Without limit and cursor, all skills. */
 export async function readMastery(
   ports: MasteryPorts,
   { tenant, query: { limit, cursor } }: Call<PageQuery>,
@@ -142,8 +142,8 @@ export const ExplainQuery = Type.Object({
 export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
 
 /**
- * With `explain=true` also why the mastery is what it is, and the effect of the next answer. Only the steps, the last answers,
- * come from ClickHouse.
+ * `explain=true` adds the explanation and the effect of the next answer. Only the steps, which are the last answers, come
+ * from ClickHouse.
  */
 export async function readSkillMastery(
   ports: ExplainPorts,
@@ -186,7 +186,7 @@ const notes = {
   archived: 'Older answers are kept as daily sums only',
 };
 
-/** @param attempts on the skill, by Redis */
+/** @param attempts on the skill, from Redis */
 async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
   const { lag, found } = await readHistory(ports, (history) => history.ofSkill(query));
   if (found === null)
@@ -201,7 +201,7 @@ async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts:
   };
 }
 
-/** The first answer of a full query only shows where the steps begin. */
+/** The first answer of a full query only shows the mastery before the steps. */
 function explainSteps(
   read: readonly StoredAttempt[],
   { tenant, atMost }: AttemptQuery,
@@ -233,7 +233,7 @@ function explainSteps(
   });
 }
 
-/** Null if an answer in between is not stored: it may have been on this skill. */
+/** Null if an answer in between is missing: it may have been on this skill. */
 function previousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
   if (attempt.missingBefore !== (before?.missingBefore ?? 0)) return null;
   return before === undefined ? attempt.parameters.pInit : before.masteryAfter;

@@ -1,4 +1,4 @@
-/** How a tenant's learners do on its skills: what is stored of all of them. */
+/** Statistics of a tenant's skills, over the stored answers of all learners. */
 import type { Call } from '../../contracts/call.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import { dateText, dayMs, rounded } from '../../domain/base/common.js';
@@ -43,7 +43,7 @@ export async function readSkillStatistics(
   return { ...sums, learning_curve, cohorts, source_lag_seconds: lag };
 }
 
-/** Waits for answers that are not stored yet if none is stored. */
+/** If no answer is stored, waits for answers in flight. */
 async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: string): Promise<SkillSums> {
   const read = () => ports.statistics.ofSkill(tenant, skillId);
   const stored = await read();
@@ -67,7 +67,7 @@ export async function listSkillItems(
   return listJson({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);
 }
 
-/** Null for a text that is not a place. */
+/** Null for an invalid text. */
 function placeOf(text: string): ItemPlace | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);
@@ -77,7 +77,7 @@ function placeOf(text: string): ItemPlace | null {
 
 const itemCursors = createCursors('item:', (text) => (placeOf(text) === null ? null : text));
 
-/** `beyond`: accuracy above the prediction for those who answered the item, with its interval. */
+/** `beyond`: accuracy minus prediction, with its interval. */
 function describeItem(item: Awaited<ReturnType<SkillReads['items']>>[number]): object {
   const { low, high } = shareInterval(item.accuracy, item.answers);
   const beyond = (share: number): number => share - item.p_correct;

@@ -1,4 +1,4 @@
-/** How fast a learner learns: recent figures from Redis, the others from daily sums in ClickHouse. */
+/** Learning speed: recent figures from Redis, the others from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
@@ -27,7 +27,7 @@ export const VelocityQuery = Type.Object({
 
 export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
 
-/** With a skill everything is about that skill except momentum, whose averages are the learner's. */
+/** With a skill, all figures cover that skill, except momentum, which covers the learner. */
 export async function readVelocity(
   ports: VelocityPorts,
   { tenant, query }: Call<Static<typeof VelocityQuery>>,
@@ -62,7 +62,7 @@ export async function readVelocity(
   };
 }
 
-/** Derived figures are computed from the rounded ones. */
+/** Derives figures from rounded ones. */
 function describeHistory(closings: readonly Closing[], days: number, today: number): object {
   const { series, velocity, answersPerDay } = progressOver(closings, days, today);
   const week = progressOver(closings, velocityModel.shortDays, today);
@@ -91,5 +91,5 @@ function describeHistory(closings: readonly Closing[], days: number, today: numb
   };
 }
 
-/** The same fields for a history that cannot be read. */
+/** The same fields if the history is unavailable. */
 const noHistory = Object.fromEntries(Object.keys(describeHistory([], 1, 0)).map((field) => [field, null]));

@@ -1,6 +1,6 @@
 /**
- * Restores Redis from ClickHouse: learners by replay, and all other state. Markers, which make Redis usable, come last: until then
- * the service responds 503. The next run continues an interrupted one. All writes are idempotent.
+ * Restores Redis from ClickHouse: learners by replay, and all other state. Writes the markers that make Redis usable last;
+ * until then the service responds 503. All writes are idempotent, and the next run continues an interrupted one.
  */
 
 import type { RebuildThreads } from '../../compute/run-threads.js';
@@ -22,16 +22,16 @@ export interface RebuildParts {
 }
 
 export interface RebuildOptions {
-  /** @throws Error if another process rebuilds now, or the run has to end */
+  /** @throws Error if another process rebuilds, or the run must end */
   readonly check: () => void;
-  /** @param total answers to be replayed */
+  /** @param total answers to replay */
   readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
 
-/** `resumedAfter`: answers that an earlier run restored; `broken`: some of the learners whose rows have gaps or duplicates. */
+/** `resumedAfter`: answers restored by an earlier run; `broken`: some of the learners with missing or duplicate rows. */
 export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 
-/** @returns null where nothing is to be restored. @throws StartError, and what source, store and threads throw */
+/** @returns null if there is nothing to restore. @throws StartError, and errors of source, store and threads */
 export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   const { source, store } = parts;
   const since = performance.now();
@@ -54,7 +54,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   };
 }
 
-/** The recorded deployment. One that was not recorded yet has the default size, which its rows must confirm. */
+/** The recorded deployment. Without a record it has the default partitions, which its rows must confirm. */
 async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
@@ -67,10 +67,10 @@ async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts
   return { deploymentId: `rebuilt-${Date.now()}`, createdAt, ...recorded, partitions };
 }
 
-/** State outside partitions that is missing, though ClickHouse has some. */
+/** Missing state outside partitions that ClickHouse can restore. */
 async function lostShared({ source, store }: RebuildParts, isMarked: boolean): Promise<SharedState[]> {
   const missing = await store.lostShared();
-  // Items have their counters without any published model.
+  // Items have counters even without a published model.
   if (!isMarked) return missing;
   const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
@@ -83,7 +83,7 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
   return missing.filter((_, i) => lost[i]);
 }
 
-/** Where an earlier run stopped, if it restored the same; else from the start. */
+/** Continues an earlier run that restored the same; otherwise starts from scratch. */
 async function resumeOrStart(
   store: RebuildStore,
   partitions: readonly number[],
@@ -107,7 +107,7 @@ const stepper =
 
 const tenantOf = ({ tenant }: { readonly tenant: string }): string => tenant;
 
-/** Catalogues with the skills that were answered, by whom, or set; models with items. */
+/** Catalogues with known skills, mappings, and models with items. */
 async function restoreTenants(
   { source, store }: RebuildParts,
   options: RebuildOptions,
@@ -130,7 +130,7 @@ async function restoreTenants(
   step('models and items');
   const newest = await source.newestVersions();
   const changesOf = groupedBy(await source.modelChanges(), tenantOf);
-  // Items belong to the active version, also of a tenant that never had a fit.
+  // Items belong to the active version, also if the tenant never had a fit.
   for (const tenant of tenants)
     for await (const items of source.items(tenant))
       await store.putItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
@@ -141,7 +141,10 @@ async function restoreTenants(
   }
 }
 
-/** Facts of partitions beside their learners, and API keys. @returns number of unreadable keys, sealed with another secret */
+/**
+ * Other state of partitions, webhooks and API keys. @returns the number of keys that are unreadable because another secret
+ * sealed them
+ */
 async function restoreRest(
   { source, store }: RebuildParts,
   options: RebuildOptions,
@@ -163,7 +166,7 @@ async function restoreRest(
   }
   step('webhooks');
   if (checkpoint.shared.includes('webhooks')) await store.putEndpoints(await source.webhooks());
-  // Also beside existing keys: those from the start's settings may have been revoked.
+  // Overwrites existing keys: configured ones may have been revoked before.
   step('API keys');
   const { keys, unreadable } = await source.keys();
   await store.putKeys(keys);
@@ -171,11 +174,10 @@ async function restoreRest(
 }
 
 /**
- * Retires learners of an earlier version, so that a rebuild restores them in the form of this version. The next run continues after
- * a kill. Until `noteVersion` the markers can be put back; after it no process of the earlier version counts answers.
- *
- * @param check throws if another process does the same now, or the run has to end
- * @throws StartError if something would be lost; then nothing has changed
+ * Retires learners of an earlier version, so that a rebuild restores them in the current form. The next run continues after a
+ * kill. The markers can be put back until `noteVersion`; after it, no process of the earlier version counts answers.
+ * @param check throws if another process does the same, or the run must end
+ * @throws StartError if data would be lost; then nothing has changed
  */
 export async function retireOlder(
   { source, store }: Pick<RebuildParts, 'source' | 'store'>,
@@ -184,14 +186,14 @@ export async function retireOlder(
 ): Promise<void> {
   const refuseLoss = async (reason: string | null): Promise<void> => {
     if (reason === null) return;
-    // Also those that an earlier run moved before it was killed.
+    // Includes markers that an earlier, killed run moved.
     await store.moveMarkers(older, 'back');
     throw new StartError(reason);
   };
   await refuseLoss((await waitingReason(store, older)) ?? (await unknownReason(source, store)));
   check();
   await store.moveMarkers(older, 'aside');
-  // Nothing more arrives: check what arrived since.
+  // No answers arrive any more. Check those that arrived since the first check.
   await refuseLoss(await waitingReason(store, older));
   check();
   await store.noteVersion(older);
@@ -206,7 +208,7 @@ async function waitingReason(store: RebuildStore, older: OtherVersion): Promise<
 
 const maxNames = 5;
 
-/** Learners of another database, or of one that lost rows, would not come back. */
+/** Learners of another database, or of one that lost rows, would not be restored. */
 async function unknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
   const isEmpty = !(await source.holdsState());
   const names: string[] = [];

@@ -1,18 +1,18 @@
 /**
- * Copies what only Redis knows of the deployment and its API keys to ClickHouse. The facts are few, so all of them are
- * compared with those recorded before: code that changes a key does not have to record it.
+ * Copies the deployment's facts and API keys from Redis to ClickHouse. Compares all of them with the recorded ones, so code
+ * that changes a key need not record it.
  */
 import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
 import { mapInSlices } from '../../slices.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 
 interface FactsStore {
-  /** Null while the deployment is new, or not restored. */
+  /** Null while the deployment is new or not restored. */
   deployment(): Promise<DeploymentFacts | null>;
   keys(): Promise<readonly StoredKey[]>;
 }
 
-/** @returns records what is new since its last call; what fails is repeated by the next */
+/** @returns records changes since its last call; a failed call is repeated by the next */
 export function createFactsRecorder(store: FactsStore, history: FactsHistory): () => Promise<void> {
   let recordedDeployment = '';
   let recordedKeys: Map<string, string> | undefined;

@@ -1,4 +1,4 @@
-/** Replays pages of learners' rows in parallel, to restore learners or to compare them. */
+/** Replays pages of learners' rows in parallel, to restore or to compare learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
@@ -9,10 +9,9 @@ import { defaultPartitions } from '../../store/redis/deployment.js';
 import type { RebuildOptions, RebuildParts } from './rebuild.js';
 
 const maxNames = 10;
-/** Attempts to write a page. */
 const maxWrites = 30;
 const rewriteMs = 1000;
-/** Rows may still arrive from a process that had them in flight: then everything is replayed again. */
+/** If rows arrive from a process that had them in flight, everything is replayed again. */
 const maxPasses = 4;
 
 /** @param count partitions of the deployment */
@@ -44,11 +43,11 @@ export async function restoreLearners(
       await save({ learners, answers, ...(last === null ? { learnersDone: true } : { after: last }) });
       onProgress({ step: 'replaying learners', answers, total });
     };
-    // A page is noted when all before it are there.
+    // Save a page's progress after all earlier pages.
     const inFlight: (() => Promise<void>)[] = [];
     for await (const { rows, last } of source.pages(partitions, checkpoint.after)) {
       const reply = withRetries(() => threads.restore(rows, count, idsFrom), check);
-      // It may fail before it is awaited.
+      // It may reject before it is awaited.
       reply.catch(() => undefined);
       inFlight.push(async () => note(await reply, last));
       if (inFlight.length > threads.threads) await inFlight.shift()?.();
@@ -81,9 +80,8 @@ async function withRetries<Reply>(write: () => Promise<Reply>, check: () => void
   }
 }
 
-/** Differences that are named. */
 const maxNamed = 100;
-/** Learners who are compared once more together. */
+/** Learners per second comparison. */
 const together = 500;
 const maxLooks = 10;
 const lookMs = 200;
@@ -91,11 +89,11 @@ const lookMs = 200;
 export type VerifyResult = Awaited<ReturnType<typeof verify>>;
 
 /**
- * Compares every learner in Redis with the replayed rows, beside a running service; writes nothing.
+ * Compares every learner in Redis with the replayed rows, next to a running service. Writes nothing.
  *
- * Redis may have answers whose rows were not stored when they were read. These learners are compared once more: first the
- * rows that wait in Redis are read, then those in ClickHouse, then the learners. A row is then in one of the two, and only
- * a learner who answers at that moment is ahead again.
+ * Redis may have answers whose rows were not stored when the rows were read. Such learners are compared again: first the rows
+ * waiting in Redis are read, then those in ClickHouse, then the learners. Each row is in one of both, so only a learner who
+ * answers at that moment differs again.
  */
 export async function verify(
   { source, store, openThreads }: RebuildParts,
@@ -113,7 +111,7 @@ export async function verify(
     differing.push(...reply.differing.slice(0, maxNamed - differing.length));
   };
 
-  /** @returns learners of whom Redis has more answers than the rows */
+  /** @returns learners with more answers in Redis than rows */
   async function compareStored(): Promise<LearnerPlace[]> {
     const total = await source.countAnswers(all);
     const behind: LearnerPlace[] = [];
@@ -127,7 +125,7 @@ export async function verify(
     return behind;
   }
 
-  /** With the rows that wait in Redis. @returns how many learners kept answering */
+  /** Includes rows that wait in Redis. @returns the number of learners who still answered */
   async function compareWaiting(learners: readonly LearnerPlace[]): Promise<number> {
     let known = learners;
     for (let looks = 0; looks < maxLooks && known.length > 0; looks++) {
@@ -147,7 +145,7 @@ export async function verify(
     let undecided = 0;
     for (const some of inParts(behind, together)) undecided += await compareWaiting(some);
     const seconds = (performance.now() - since) / 1000;
-    /** `waiting`: learners some of whose answers still wait in Redis; `undecided`: who kept answering meanwhile. */
+    /** `waiting`: learners with answers waiting in Redis; `undecided`: learners who still answered. */
     return { ...sums, differing, undecided, waiting: behind.length, seconds };
   } finally {
     await threads.close();

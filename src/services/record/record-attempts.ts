@@ -1,4 +1,4 @@
-/** Counting answers: from the events of a request to their results. */
+/** Counts the answers of a request. */
 import type { Lanes } from '../../compute/lanes.js';
 import { invalidEvent, type SentEvents } from '../../compute/track-task.js';
 import type { EventOutcome, EventsForm, TrackOutcome } from '../../contracts/tasks.js';
@@ -13,7 +13,7 @@ export interface Recorded {
 
 export type EventResult = Recorded | ApiError;
 
-/** Events by outcome, since the process started; `unmapped`: statements of which no skill was found. */
+/** Events by outcome since the process started; `unmapped`: xAPI statements without a skill. */
 export type AnswerTally = Partial<Record<TrackOutcome | 'unmapped', number>>;
 
 type Request = Omit<SentEvents, 'form' | 'receivedAt'>;
@@ -31,31 +31,31 @@ export function createAttemptRecorder(
   };
   return {
     full: lanes.full,
-    /** Counts one event. @param settle called once, perhaps at once */
+    /** Counts one event. @param settle called once, possibly synchronously */
     recordOne: (request: Request, settle: (result: EventResult) => void): void =>
       lanes.trackOne(sentEvents('event', request, now()), (tracked) =>
         settle(tracked instanceof Error ? errorOf(tracked) : resultOf(tracked)),
       ),
     /**
-     * Counts up to 1000 events, each standing alone, in their order.
-     * @throws ApiError for a body that is no batch, and where nothing could be taken
+     * Counts up to 1000 independent events, in their order.
+     * @throws ApiError for an invalid body, or if no event was accepted
      */
     recordBatch: async (form: EventsForm, request: Request): Promise<EventResult[]> => {
       const tracked = await lanes.track(sentEvents(form, request, now()), null).catch(refusedBatch);
-      // A thousand refusals take 14 ms.
+      // A thousand rejections take 14 ms.
       return mapInSlices(tracked, resultOf);
     },
   };
 }
 
-/** Written out: a spread makes an object of a shape of its own, which slows whoever reads it (docs/performance.md). */
+/** Without a spread, which would create another object shape and slow down its readers (docs/performance.md). */
 const sentEvents = (
   form: EventsForm,
   { tenant, body, idempotencyKey, span }: Request,
   receivedAt: number,
 ): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt, span });
 
-/** Where a defect of ours refused all events, the batch is to be sent again. */
+/** If a defect of ours failed all events, the client should retry the batch. */
 function refusedBatch(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INTERNAL') throw error;
   throw unavailable(error.message, error);

@@ -1,8 +1,8 @@
 /**
- * Archives whole months of arrival, oldest first: drops their rows and keeps sums and states (ADR 24).
+ * Archives whole months of arrival, oldest first: drops their rows, and keeps sums and states (ADR 24).
  *
- * Each step may be repeated, after a kill or by a concurrent process: sums and snapshots of the same rows replace each other. One
- * row activates the archive of a month, after a comparison with its rows and before they are dropped.
+ * Each step may be repeated, after a kill or by a concurrent process: sums and snapshots of the same rows replace each other.
+ * One row activates the archive of a month, after a comparison with its rows and before the rows are dropped.
  */
 import { dayMs, monthOf } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
@@ -12,7 +12,7 @@ import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
-/** For differences between clocks. */
+/** Tolerates clock differences. */
 const marginDays = 1;
 
 export interface RetentionParts {
@@ -25,7 +25,7 @@ export interface RetentionParts {
 export type RetentionPlan = Awaited<ReturnType<typeof planRetention>>;
 type StoredMonth = RetentionPlan['months'][number];
 
-/** The last month, as 202601, whose answers are all older than `days`. @param now Unix milliseconds */
+/** The last month, as 202601, with all answers older than `days`. @param now Unix milliseconds */
 export function lastMonthOlderThan(days: number, now: number): number {
   const youngest = new Date(now - (days + marginDays) * dayMs);
   return monthOf(youngest.setUTCDate(0));
@@ -38,7 +38,7 @@ export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>
 });
 
 /**
- * Archives the planned months; a month that has to wait delays later ones.
+ * Archives the planned months. A month that has to wait delays later ones.
  * @returns the dropped months @throws errors of Redis and ClickHouse: nothing is lost, the next run continues
  */
 export async function retainAnswers(
@@ -111,8 +111,8 @@ async function writeMonth(
 }
 
 /**
- * The state after the last answer of the month, and after the others of its commit; null if the stored snapshot has it
- * already. If rows are missing (`broken`), it is the state that a rebuild would give.
+ * The state after the last answer of the month and the rest of its commit; null if the stored snapshot already has it. With
+ * missing rows (`broken`), it is the state that a rebuild would give.
  */
 function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
   const last = rows.findLast(({ event }) => monthOf(event.receivedAt) <= month)?.figures;

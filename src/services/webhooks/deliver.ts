@@ -1,6 +1,6 @@
 /**
- * Sends an endpoint's messages in waves. A wave is sent in parallel, settled together, and has at most one message of a
- * learner, to keep their order. Retries follow standardwebhooks.com; messages in flight when a process died are sent again.
+ * Sends an endpoint's messages in waves. A wave is sent in parallel, settled as a whole, and has at most one message per
+ * learner to keep their order. Retries follow standardwebhooks.com. Messages in flight when a process dies are sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
@@ -16,26 +16,26 @@ import type {
 } from '../../store/webhooks/messages.js';
 import type { Logger } from '../../telemetry.js';
 
-/** Seconds between a failed try and the next one; a message has one try more than there are pauses. */
+/** Seconds between attempts. The last attempt follows the last pause. */
 const retrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
-/** So that messages of one moment part: up to a tenth more. */
+/** Up to 10 %, to spread messages of one moment. */
 const jitter = 0.1;
 
-/** Milliseconds until the next try; null after the last. @param tries there were @param random 0 to 1 */
+/** Milliseconds until the next attempt; null after the last. @param random 0 to 1 */
 export function retryDelay(tries: number, random: number): number | null {
   const seconds = retrySeconds[tries - 1];
   return seconds === undefined ? null : Math.round(seconds * 1000 * (1 + jitter * random));
 }
 
-/** Tries in a row that fail before the endpoint has a pause: its other messages lose no tries meanwhile. */
+/** Consecutive failures before all messages of the endpoint pause, so that they lose no attempts. */
 const patience = 8;
 const firstPauseMs = 1000;
 const maxPauseMs = 300_000;
 
-/** Tries in a row that failed, pauses that they led to, and the end of the last, by a clock that only goes forward. */
+/** Consecutive failures, pauses, and the end of the last pause (monotonic). */
 type Trouble = { readonly failures: number; readonly pauses: number; readonly until: number };
 
-/** After one more failure; what was in flight when a pause began changes nothing. Pauses double. */
+/** State after one more failure. Failures during a pause do not count. Pauses double. */
 export function troubleAfter(before: Trouble | undefined, now: number): Trouble {
   const { failures, pauses, until } = before ?? { failures: 0, pauses: 0, until: 0 };
   if (until > now) return { failures, pauses, until };
@@ -44,16 +44,16 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
   return { failures: failures + 1, pauses: pauses + 1, until: now + pauseMs };
 }
 
-/** Messages of a wave. */
+/** Messages per wave. */
 export const sentTogether = 16;
 const pageMessages = 64;
-/** A full page takes no less, 250 messages a second: thousands of one moment leave the cores to answers. */
+/** Minimum time of a full page. 250 messages a second leave CPU time for requests. */
 const pageMs = 256;
-/** A run sends nothing more after it, for another endpoint may wait. */
+/** Time after which a run stops sending, because another endpoint may wait. */
 const runMs = 10_000;
-/** Endpoints that failed last; one that was deleted leaves its trouble behind. */
+/** Limit of remembered endpoints with failures. A deleted endpoint is not removed. */
 const maxTroubles = 10_000;
-/** Disabled, with messages that wait: it may be enabled. */
+/** A disabled endpoint with waiting messages may be enabled again. */
 const disabledRestMs = 60_000;
 
 const gone = 410;
@@ -63,24 +63,27 @@ export type DeliveryCounts = Record<'delivered' | 'failed' | 'given_up', number>
 export interface DeliveryParts {
   readonly endpoints: Pick<EndpointStore, 'find' | 'disable'>;
   readonly messages: MessageStore;
-  /** Sends each once. Replies in the order of the messages. */
+  /** Sends each message once. Replies are in the order of the messages. */
   readonly send: (task: DeliveryTask) => Promise<DeliveryReply[]>;
   readonly allowPrivate: boolean;
   readonly counts: DeliveryCounts;
   readonly logger: Logger;
 }
 
-/** Sends what is due of an endpoint, for a while. `moved` is called after each wave. @throws what Redis does: the next run goes on */
+/**
+ * Sends due messages of an endpoint for a while. Calls `moved` after each wave. @throws errors of Redis; the next run
+ * continues
+ */
 export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
 
 export function createDeliverer(parts: DeliveryParts): Deliver {
   const { endpoints, messages, counts, logger } = parts;
-  /** By endpoint, as this process saw them. */
+  /** By endpoint, for this process only. */
   const troubles = new Map<string, Trouble>();
   const pauseOf = ({ id }: EndpointPlace): number =>
     Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
 
-  /** One message alone finds out whether a receiver that failed is there again. */
+  /** A single message tests whether a failing receiver works again. */
   const pageOf = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : pageMessages);
 
   return async (place, signal, moved) => {
@@ -137,7 +140,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     return { message: { ...message, status: afterMs === null ? 'failed' : 'pending' }, afterMs };
   }
 
-  /** An endpoint that is gone, or confirmed nothing for as long as the schedule of a message lasts, is disabled. */
+  /** Disables an endpoint that responded 410, or confirmed nothing during the whole retry schedule of a message. */
   async function giveUp(endpoint: Endpoint, failed: readonly MessageState[]): Promise<void> {
     counts.given_up += failed.length;
     const isGone = failed.some(({ lastStatus }) => lastStatus === gone);
@@ -145,17 +148,17 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     if (!isGone && (await messages.lastDelivery(endpoint)) > newest) return;
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, isGone ? 'gone' : 'failing');
-    // Ends the run, whose other messages would fail for good. Whoever enables the endpoint finds it without trouble.
+    // Ends the run, because its other messages would fail for good. When the endpoint is enabled again, no failures count.
     troubles.set(id, { failures: 0, pauses: 0, until: performance.now() + firstPauseMs });
     const reason = isGone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
   }
 }
 
-/** Waves in the messages' order; those of a learner are in different ones. */
+/** Waves in message order, with a learner's messages in different waves. */
 function wavesOf(due: readonly Message[]): Message[][] {
   const waves: Message[][] = [];
-  /** By learner, the first wave after the one that has the last message. */
+  /** By learner, the first wave after the last message's. */
   const next = new Map<string, number>();
   for (const message of due) {
     const learner = learnerHashOf(message.id) ?? message.id;

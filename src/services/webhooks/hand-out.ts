@@ -1,4 +1,4 @@
-/** Turns events into messages of their tenants' endpoints, then removes the events. Idempotent by id if killed in between. */
+/** Turns events into messages to the tenants' endpoints, then removes the events. Idempotent by id after a kill. */
 import { allEnded } from '../../concurrency.js';
 import { ApiError } from '../../errors.js';
 import { groupedBy } from '../../lists.js';
@@ -17,11 +17,11 @@ export interface HandOutParts {
 /**
  * Hands out a page of each stream.
  * @returns whether there may be more events
- * @throws what failed first, when all other tenants' events are handed out: the next run repeats
+ * @throws the first error, after handing out all other tenants' events; the next run repeats
  */
 export type HandOut = () => Promise<boolean>;
 
-/** Events of a first page, some 50 ms of processor time, and of the largest. */
+/** Events of the first page (about 50 ms of CPU time) and of the largest page. */
 const [firstPage, largestPage] = [1000, 8000];
 
 export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts): HandOut {
@@ -29,10 +29,10 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
   return async () => {
     const { events, hasMore } = await streams.next(atMost);
     const ofTenants = [...groupedBy(events, (event) => event.tenant)];
-    // Events of a tenant whose endpoints cannot be read wait alone.
+    // Unreadable endpoints delay only the events of their tenant.
     const ended = allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
     await ended.catch((error: unknown) => {
-      // Behind what cannot be handed out there may be more of other tenants.
+      // A larger page reaches events of other tenants behind the failing ones.
       if (!(error instanceof ApiError)) atMost = largestPage;
       throw error;
     });
@@ -43,7 +43,7 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
   async function handOut(tenant: string, events: readonly WaitingEvent[]): Promise<void> {
     const open = (await endpoints.list(tenant)).filter(({ enabled }) => enabled);
     for (const endpoint of open) await addTo(endpoint, events);
-    // Behind the messages: an erasure that begins later finds them, one that began earlier is seen here.
+    // After the messages: a later erasure finds them, and an earlier one is seen here.
     const late = open.length === 0 ? [] : await streams.ofErased(events);
     for (const endpoint of open) await messages.forget(endpoint, late);
     await streams.remove(events);

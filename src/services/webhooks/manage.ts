@@ -1,4 +1,4 @@
-/** Endpoints of webhooks and their messages, as tenants manage them. All functions throw ApiError UNAVAILABLE. */
+/** Webhook endpoints and their messages, as managed by tenants. All functions throw ApiError UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
@@ -26,7 +26,7 @@ import {
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
   readonly messages: Pick<MessageStore, 'add' | 'list' | 'again' | 'rest'>;
-  /** Whether http and addresses that are not public may be used. */
+  /** Allow http and private addresses. */
   readonly allowPrivate: boolean;
 }
 
@@ -35,7 +35,7 @@ const secretBytes = 32;
 const makeSecret = (): string => `whsec_${randomBytes(secretBytes).toString('base64')}`;
 
 const overlapMs = 24 * 3_600_000;
-/** Each of them makes a signature of every message longer. */
+/** Each secret makes the signature of every message longer. */
 const maxSecrets = 10;
 
 function present<Found>(found: Found | null): Found {
@@ -43,13 +43,11 @@ function present<Found>(found: Found | null): Found {
   throw new ApiError('WEBHOOK_NOT_FOUND', 'There is no webhook of this id');
 }
 
-/** Data of POST /api/v1/webhooks, with the secret. @throws ApiError INVALID_REQUEST, LIMIT_EXCEEDED */
 export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call): Promise<object> {
   const [setting, secret] = [readNewWebhook(parseJson(body), ports.allowPrivate), makeSecret()];
   return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
-/** JSON of GET /api/v1/webhooks, by their ids. @throws ApiError INVALID_REQUEST */
 export async function listWebhooks(ports: WebhookPorts, { tenant, query }: Call<PageQuery>): Promise<string> {
   const after = idAfter(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
@@ -58,14 +56,9 @@ export async function listWebhooks(ports: WebhookPorts, { tenant, query }: Call<
   return listJson({}, 'webhooks', page, describe);
 }
 
-/** Data of GET /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
 export const readWebhook = async (ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> =>
   describe(present(await ports.endpoints.find(tenant, id)));
 
-/**
- * Data of PATCH /api/v1/webhooks/{webhook_id}.
- * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; CONFLICT where one without a secret would be enabled
- */
 export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call, id: string) {
   const { url, eventTypes, description, enabled } = readWebhookChange(parseJson(body), ports.allowPrivate);
   const to = (before: StoredWebhook): StoredWebhook => {
@@ -80,21 +73,17 @@ export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call,
     };
   };
   const changed = present(await ports.endpoints.change(tenant, id, to));
-  // A disabled one is looked at rarely: what waits for it is due now.
+  // Disabled endpoints are checked rarely: make the waiting messages due now.
   if (enabled) await ports.messages.rest(changed, 0);
   return describe(changed);
 }
 
-/** Data of DELETE /api/v1/webhooks/{webhook_id}. @throws ApiError WEBHOOK_NOT_FOUND */
 export async function deleteWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
   present(await ports.endpoints.remove(tenant, id));
   return { webhook_id: id };
 }
 
-/**
- * Data of POST /api/v1/webhooks/{webhook_id}/rotate-secret, with the new secret; it enables what was restored without one.
- * @throws ApiError INVALID_REQUEST, WEBHOOK_NOT_FOUND; LIMIT_EXCEEDED where too many secrets sign
- */
+/** Also enables a webhook that was restored without a secret. */
 export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, id: string) {
   const [revokeOld, secret] = [readRotation(body), makeSecret()];
   const to = (before: StoredWebhook): StoredWebhook => {
@@ -107,7 +96,7 @@ export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, 
   return { ...describe(present(await ports.endpoints.change(tenant, id, to))), secret };
 }
 
-/** Those that go on for a while beside a new one. @param now Unix milliseconds */
+/** Old secrets that remain valid for a while. @param now Unix milliseconds */
 const overlapping = (secrets: StoredWebhook['secrets'], now: number): StoredWebhook['secrets'] =>
   secrets
     .map(({ secret, until }) => ({ secret, until: until ?? now + overlapMs }))
@@ -124,14 +113,13 @@ const describe = (endpoint: Endpoint): object => ({
   created_at: new Date(endpoint.createdAt).toISOString(),
 });
 
-/** A disabled endpoint is sent nothing. @throws ApiError CONFLICT */
+/** @throws ApiError CONFLICT for a disabled endpoint */
 async function sendable({ endpoints }: WebhookPorts, tenant: string, id: string): Promise<Endpoint> {
   const endpoint = present(await endpoints.find(tenant, id));
   if (!endpoint.enabled) throw new ApiError('CONFLICT', 'This webhook is disabled: enable it first');
   return endpoint;
 }
 
-/** Data of POST /api/v1/webhooks/{webhook_id}/test. @throws ApiError CONFLICT */
 export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
   const endpoint = await sendable(ports, tenant, id);
   const at = Date.now();
@@ -140,7 +128,6 @@ export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: str
   throw new ApiError('CONFLICT', 'Too many messages wait for this webhook');
 }
 
-/** JSON of GET /api/v1/webhooks/{webhook_id}/deliveries. @throws ApiError INVALID_REQUEST */
 export async function listDeliveries(ports: WebhookPorts, { tenant, query }: Call<PageQuery>, id: string) {
   const before = cursors.decode(query.cursor);
   const endpoint = present(await ports.endpoints.find(tenant, id));
@@ -149,7 +136,6 @@ export async function listDeliveries(ports: WebhookPorts, { tenant, query }: Cal
   return listJson({ webhook_id: id }, 'deliveries', page, describeMessage);
 }
 
-/** Data of POST …/deliveries/{message_id}/redeliver. @throws ApiError CONFLICT; NOT_FOUND for an unknown message */
 export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
   if (await ports.messages.again(await sendable(ports, tenant, id), messageId))
     return { message_id: messageId };

@@ -16,10 +16,7 @@ export interface MappingPorts {
 export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promise<Tagged<object>> =>
   mappings.read(tenant);
 
-/**
- * Replaces the mapping; the next statement uses it. If it resolves with UNAVAILABLE, the mapping may be active but not yet in
- * ClickHouse.
- */
+/** Replaces the mapping. The next statement uses it. After UNAVAILABLE it may be active but not yet in ClickHouse. */
 export async function putMapping(
   { mappings, history, now }: MappingPorts,
   { tenant, body, ifMatch }: Call,

@@ -1,4 +1,4 @@
-/** Translates statements to answers, without access to stored data. */
+/** Translates xAPI statements to answers, without reading stored data. */
 import { createHash } from 'node:crypto';
 import type { LearningEvent } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
@@ -6,7 +6,7 @@ import { secondsOf } from '../../contracts/xapi/duration.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
 import { type Statement, voided } from '../../contracts/xapi/statement.js';
 
-/** `other`: not an answer of one learner. `unmapped`: an answer for which the mapping finds no skill. */
+/** `other`: not an answer of one learner. `unmapped`: an answer without a skill in the mapping. */
 export type Meaning =
   | { readonly kind: 'answer'; readonly event: LearningEvent }
   | { readonly kind: 'voiding'; readonly statementId: string }
@@ -19,7 +19,7 @@ const verbs = ['answered', 'passed', 'failed', 'completed'].map(
   (verb) => `http://adlnet.gov/expapi/verbs/${verb}`,
 );
 
-/** @param id its own, or the one assigned to it */
+/** @param id of the statement, or assigned to it */
 export function meaningOf(statement: Statement, id: string, mapping: XapiMapping): Meaning {
   const { verb, object, actor, result, context, timestamp = null } = statement;
   if (object.objectType === 'StatementRef' && verb.id === voided)
@@ -35,14 +35,14 @@ export function meaningOf(statement: Statement, id: string, mapping: XapiMapping
   return { kind: 'answer', event: { ...who, ...answer, event_id: id, occurred_at: timestamp } };
 }
 
-/** Null: the statement does not say. */
+/** Null if the statement has no result. */
 function successOf(result: Statement['result'], threshold: number | null): boolean | null {
   if (result?.success !== undefined) return result.success;
   const scaled = result?.score?.scaled;
   return threshold === null || scaled === undefined ? null : scaled >= threshold;
 }
 
-/** Durations above a day are not the time of one question. */
+/** A duration above a day is not the time of one question. */
 function timeSpent(duration = ''): number | null {
   const seconds = Math.round(secondsOf(duration) ?? Infinity);
   return seconds <= 86_400 ? seconds : null;
@@ -51,7 +51,7 @@ function timeSpent(duration = ''): number | null {
 const hashed = (text: string): string => `x-${createHash('sha256').update(text).digest('base64url')}`;
 const shortened = (iri: string): string => (learningIdProblem(iri) === null ? iri : hashed(iri));
 
-/** An mbox and its SHA-1 are one learner: platforms send either for the same person. */
+/** An mbox and its SHA-1 are the same learner, because platforms send either. */
 function userOf({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: string | null): string {
   if (account?.homePage === homePage && learningIdProblem(account.name) === null) return account.name;
   if (account !== undefined) return hashed(`account\n${account.homePage}\n${account.name}`);

@@ -1,4 +1,4 @@
-/** Records statements: all are validated before any is counted; then they are counted as a batch. */
+/** Records statements: validates all of them, then counts them as a batch. */
 import { randomUUID } from 'node:crypto';
 import type { SentEvents } from '../../compute/track-task.js';
 import { misfit } from '../../contracts/checked.js';
@@ -31,8 +31,8 @@ export interface StatementPorts {
 type Sender = Pick<SentEvents, 'tenant' | 'span'>;
 
 /**
- * @param body a statement or a list @returns the ids of the statements, including assigned ids
- * @throws ApiError INVALID_REQUEST: nothing was counted; other codes: some may be counted, and the request may be sent again
+ * @param body a statement or a list @returns ids of the statements, including assigned ids
+ * @throws ApiError INVALID_REQUEST: none was counted; other codes: some may be counted, and the request may be retried
  */
 export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
   const full = ports.recorder.full(tenant);
@@ -55,7 +55,7 @@ export async function recordStatements(ports: StatementPorts, { tenant, span }: 
   return read.map(({ id }) => id);
 }
 
-/** Records one statement under the id of its address. */
+/** Records one statement with the id of the URL. */
 export function putStatement(ports: StatementPorts, sender: Sender, id: string, body: unknown) {
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
@@ -101,12 +101,12 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
     logger.info({ tenant, statementId: id }, 'a statement to be voided is no answer');
   for (const userId of learners)
     await retractAnswer(retraction, { tenant }, userId, id).catch((error: unknown) => {
-      // Retracted before: its row is still being removed from ClickHouse.
+      // It was retracted before, and its row is still being removed from ClickHouse.
       if (!(error instanceof ApiError && error.status === 404)) throw error;
     });
 }
 
-/** Redis first: rows that move to ClickHouse in between are found there. */
+/** Redis first, to find rows that move to ClickHouse in between. */
 async function learnersOf({ waiting, stored }: StatementPorts['retraction'], tenant: string, id: string) {
   const found = await waiting.learnersOf(tenant, id);
   return distinct([...found, ...(await stored.learnersOf(tenant, id))]);
