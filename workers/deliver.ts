@@ -1,4 +1,6 @@
-/** Piscina entry: sends messages of an endpoint once. In a thread of its own, so that thousands delay no answer. */
+/**
+ * Piscina entry: sends each message of an endpoint once. A dedicated thread, so that thousands of messages delay no request.
+ */
 import { createHmac } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
@@ -10,16 +12,16 @@ import { troubleOf } from '../src/connection-trouble.js';
 import type { DeliveryReply, DeliveryTask, SentMessage } from '../src/contracts/delivery-tasks.js';
 import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
 
-/** From the look-up of the name to the end of the response. */
+/** From the DNS lookup to the end of the response. */
 const limitMs = 15_000;
-/** Of a response, of which only the status counts. */
+/** Limit of a response body. Only the status is used. */
 const maxResponseBytes = 64 * 1024;
 const notPublic = 'there is no public address';
 
-/** Not `lookup`, of which the process makes two at a time: names whose server hangs would hold up all others. */
+/** The process runs only two `lookup` calls at a time, so names with a hanging DNS server would block all others. */
 const resolver = new Resolver({ timeout: 3000, tries: 2 });
 
-/** Checks the addresses that are connected to (DNS rebinding). Errors reveal no internal names. */
+/** Checks the resolved addresses that are used for the connection (DNS rebinding). Errors reveal no internal names. */
 const publicAddresses = singleFlights(async (host: string): Promise<LookupAddress[]> => {
   const both = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
   const found = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
@@ -42,19 +44,19 @@ const lookUpBy =
     addressesOf(host).then(done, (error) => found(error, []));
   };
 
-/** Closes idle connections before servers do. One per message: a hanging host delays no other endpoint. */
+/** Closes idle connections before servers do. */
 const agentOptions = { keepAlive: true, timeout: 4000, lookup: lookUpBy(allAddresses) };
 const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
-/** Has connections of its own: those of the others may lead to private addresses. */
+/** A separate pool: the other agents' connections may lead to private addresses. */
 const publicAgent = new https.Agent({ ...agentOptions, lookup: lookUpBy(publicAddresses) });
 
-/** Value of the header webhook-signature. @param seconds Unix time of the try */
+/** Value of the header webhook-signature. @param seconds Unix time of the attempt */
 function signatureOf({ id, body }: SentMessage, keys: readonly Buffer[], seconds: number): string {
   const signed = `${id}.${seconds}.${body}`;
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }
 
-/** @returns of each message, in their order */
+/** @returns a reply per message, in their order */
 export default (task: DeliveryTask): Promise<DeliveryReply[]> => {
   const keys = task.secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
   return Promise.all(task.messages.map((message) => send(task, message, keys)));
@@ -73,12 +75,12 @@ async function send(
   }
 }
 
-/** @throws Error where nothing may be sent to */
+/** @throws Error for an address that may not be used */
 function open(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.ClientRequest {
   const [url, { allowPrivate }] = [new URL(task.url), task];
   const isHttps = url.protocol === 'https:';
   if (!allowPrivate && !isHttps) throw new Error('https is needed');
-  // A literal address is not looked up.
+  // A literal address bypasses the DNS lookup.
   if (!allowPrivate && namesPrivateAddress(url)) throw new Error(notPublic);
   const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;
   return (isHttps ? https : http).request(url, { method: 'POST', headers, agent });
@@ -96,11 +98,11 @@ function headersOf(message: SentMessage, keys: readonly Buffer[]): http.Outgoing
   };
 }
 
-/** @returns the status. A redirect is not followed: it may lead anywhere. @throws Error where there is no response */
+/** @returns the status. Does not follow redirects, which may lead anywhere. @throws Error without a response */
 const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
     let isAnswered = false;
-    // Not a signal: one for each request costs more than all the rest of it.
+    // An AbortSignal per request would cost more CPU than the rest of the request.
     const timer = setTimeout(
       () => request.destroy(new Error(`no response within ${limitMs / 1000} s`)),
       limitMs,
@@ -115,7 +117,7 @@ const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        // What it says is its status; a body without end has said it as well.
+        // The status is known, so the rest of the body is not needed.
         if (bytes > maxResponseBytes) response.destroy();
       });
       response.on('close', () => resolve(response.statusCode ?? 0));

@@ -1,4 +1,4 @@
-/** Piscina entry: replays a learner without one answer, and commits what comes out. */
+/** Piscina entry: replays a learner without one answer and commits the result. */
 import { workerData } from 'node:worker_threads';
 import { type AttemptRow, decodeAttemptRow, encodeAttemptRow } from '../src/contracts/attempt-row.js';
 import type {
@@ -39,7 +39,7 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
   const place = rows.findLastIndex(isMeant);
   const answer = rows[place];
   if (answer === undefined) return { status: covered.some(isMeant) ? 'archived' : 'absent' };
-  // What is left would begin with the snapshot alone, whose version nobody could write again.
+  // The rest would start with the snapshot, and no process could write that version again.
   if (from !== null && rows.length === 1) return { status: 'archived' };
   const commit = await retractionOf(client, task, history, place, answer);
   const status = await commitRetraction(client, commit, settings.outboxBound);
@@ -47,8 +47,8 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
 }
 
 /**
- * @returns what the rows follow on; the rows in order, without gaps, up to the learner's last; and those that are `covered` by
- * the state, for their commit began in a month that is dropped. Null where a row is missing
+ * @returns the snapshot that the rows follow, or null; all rows up to the learner's last; and rows `covered` by the snapshot,
+ * because their commit began in a dropped month. Null if a row is missing
  */
 function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
   const bySeq = new Map<number, AttemptRow>();
@@ -59,7 +59,7 @@ function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
     if (learnerSeq <= attempts && !bySeq.has(learnerSeq)) bySeq.set(learnerSeq, row);
   }
   const snapshotted = snapshot === null ? null : decodeSnapshot(snapshot);
-  // A rebuild keeps its ability, which the rows before it would not give again.
+  // A rebuild keeps the snapshot's ability. A replay from the first row would give another one.
   const isKept = snapshotted !== null && snapshotted.learner.abilityVersion !== modelVersion;
   const from = bySeq.size === attempts && !isKept ? null : snapshotted;
   const first = (from?.learner.attempts ?? 0) + 1;
@@ -102,7 +102,7 @@ async function retractionOf(
   };
 }
 
-/** Of as many as there are answers: more than a call takes. */
+/** Math.min does not accept this many arguments. */
 const least = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.min(a, b));
 
 function encodeRewritten(rewritten: RewrittenRow<AttemptRow>): string {

@@ -15,17 +15,17 @@ const settings: WorkerSettings = workerData;
 const redis = workerRedis(settings);
 const logger = createLogger('info', 'track worker');
 const items = createItemTable(redis, settings.itemsFreshMs);
-/** Those of the two tasks that may be in flight (compute/lanes.ts). */
+/** One per task that may be in flight (compute/lanes.ts). */
 const free = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 
 const flushMs = 1000;
 setInterval(() => {
-  // Item difficulty bears the loss of some answers; who needs Redis for more says that it is unavailable.
+  // Item difficulty tolerates lost answers. All other users of Redis report that it is unavailable.
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
 const lookMs = 100;
-/** As of the last look that Redis answered. */
+/** From the last successful check. */
 let isFull = false;
 let isLooking = false;
 setInterval(async () => {
@@ -44,7 +44,7 @@ const tools = {
   knownSkills: new KnownSkills(settings.skillLimits),
   models: serveModels(redis, logger),
   askWanted: askWanted(redis),
-  // Where Redis is nearly full, only events that were counted before get their result.
+  // If Redis is nearly full, only repeated events get a result.
   outboxBound: () => (isFull ? 0 : settings.outboxBound),
 };
 

@@ -42,7 +42,7 @@ export interface ForecastParts {
   readonly models: ServedModels;
   readonly settings: Pick<WorkerSettings, 'partitions' | 'forecastsBound'>;
   readonly now: () => number;
-  /** Called with the number of served forecasts that were not noted, and why where Redis did not take them. */
+  /** Called with the number of served forecasts that were not recorded, and the error. */
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
@@ -73,12 +73,12 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
       results.push(made?.result ?? null);
       if (made?.row) rows.push(made.row);
     } catch (error) {
-      // What is wrong with one learner's records, or with one tenant, fails no other forecast.
+      // An unreadable learner or a tenant's failure must not affect other forecasts.
       results.push(failureOf(error));
     }
   }
-  // Not awaited: a forecast that is not noted is served all the same, and never scored. All rows go to the partition of
-  // the first learner, for they name theirs.
+  // Not awaited: an unrecorded forecast is still served, but never scored. Rows name their learner, so all of them
+  // can go to that of the first learner.
   void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.forecastsBound, onLost);
   return { results };
 }
@@ -98,7 +98,7 @@ const failureOf = (error: unknown): ForecastFailure =>
     ? { reason: error.message, passing: true }
     : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
 
-/** JSON of the prediction result, and the row to be scored when its days are over. */
+/** JSON of the prediction, and the row for scoring it later. */
 export function forecastOf(
   { order, tenant, userId }: Pick<Asked, 'tenant' | 'userId'> & { readonly order: ForecastOptions },
   found: FoundLearner,
@@ -111,10 +111,10 @@ export function forecastOf(
   return { result: resultJson(subject, forecast, order), row };
 }
 
-/** No forecast that somebody is served: it is not scored one day. */
+/** Serves no caller, so it adds no row for scoring. */
 function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTenant: Tenant, now: number) {
   const goal = decodeGoal(found.goalRecord);
-  // Before the baseline there are few answers: a total of hardly more than the prior alerts nobody.
+  // Before the baseline there are too few answers to raise an alert.
   if (goal === null || found.learner.baselineTotal === null) return null;
   const { current, goal: outlook } = forecastLearner(subjectOf(found, ofTenant, now), { ...order, goal });
   const { predictedTotal, probability, onTrack } = outlook;
@@ -183,7 +183,7 @@ export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promi
   return unknownSkills.length > 0 ? { unknownSkills } : { data: planJson(found, tenant, parts.now(), task) };
 }
 
-/** Skills that neither the learner answered, nor anybody of the tenant, nor the tenant set. */
+/** Skills that neither the tenant set nor any of its learners answered. */
 async function unknownAmong(
   client: RedisClient,
   { model }: Tenant,
@@ -197,7 +197,7 @@ async function unknownAmong(
   return open.filter((_, i) => !known[i]);
 }
 
-/** The target is to be reached within the days asked for, else by the goal's date. */
+/** Forecasts for the requested days, otherwise for the goal's date. */
 function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
   const { level, answersPerDay, skillIds, targetScore, userId } = task;
   const subject = subjectOf(found, tenant, now);

@@ -7,21 +7,21 @@ import { keepRecent } from '../../src/store/redis/recent.js';
 export type ItemTable = ReturnType<typeof createItemTable>;
 
 const maxCached = 100_000;
-/** Items whose notes wait for Redis; beyond it, those of further ones are dropped. */
+/** Limit of items with unsent answers. Answers of further items are dropped. */
 const maxPending = 50_000;
 
 type Pending = { readonly tenant: string; readonly version: number; delta: ItemDelta };
 
 /**
- * What a worker knows of items, and answers counted here, sent to Redis in batches. A thread that dies loses
- * the counts of a second: difficulty is a statistic, and attempt rows have the figures that were used.
+ * Cached items, and their new answers, sent to Redis in batches. A thread that dies loses the answers of a second. This is
+ * acceptable: difficulty is a statistic, and attempt rows contain the figures that were used.
  */
 export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30_000) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
   let pending = new Map<string, Pending>();
 
   return {
-    /** Reads what is not known, or too old, so that `find` has it. */
+    /** Reads missing and old items, so that `find` has them. */
     load: async (tenant: string, version: number, itemIds: readonly string[]): Promise<void> => {
       const oldest = Date.now() - freshMs;
       const wanted = itemIds.filter((id) => (cached.get(keyOf(tenant, version, id))?.readAt ?? 0) < oldest);
@@ -32,7 +32,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
         keepRecent(cached, keyOf(tenant, version, id), read, maxCached);
       }
     },
-    /** Null for an item that nobody answered yet. */
+    /** Null for an item without answers. */
     find: (tenant: string, version: number, itemId: string): ItemModel | null =>
       cached.get(keyOf(tenant, version, itemId))?.record ?? null,
     count: (tenant: string, version: number, added: ItemDelta): void => {
@@ -41,7 +41,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
       if (noted !== undefined) noted.delta = plus(noted.delta, added);
       else if (pending.size < maxPending) pending.set(key, { tenant, version, delta: added });
     },
-    /** Sends what was noted. @throws ApiError UNAVAILABLE: it is lost */
+    /** Sends the collected answers. @throws ApiError UNAVAILABLE: they are lost */
     flush: async (): Promise<void> => {
       const groups = groupedBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
       pending = new Map();
@@ -54,7 +54,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
   };
 }
 
-/** A tenant has no colon, so the parts cannot be confused. */
+/** Unambiguous, because a tenant has no colon. */
 const keyOf = (tenant: string, version: number, itemId: string): string => `${version}:${tenant}:${itemId}`;
 
 const plus = (a: ItemDelta, b: ItemDelta): ItemDelta => ({

@@ -9,23 +9,26 @@ import type { LearnerWork } from './read-events.js';
 
 export type NewSkill = { readonly tenant: string; readonly userId: string; readonly skillId: string };
 
-/** Beyond this the memory is cleared: noting a skill again does no harm. */
+/** Limit of remembered entries. Registering a skill again is harmless. */
 const maxRemembered = 100_000;
-/** A skill that was deleted is noted again when it is answered: the memory ends by itself. */
+/** Entries expire, so that a deleted skill is registered again when it is answered. */
 const rememberedMs = 60_000;
 
 const none: ReadonlySet<string> = new Set();
 
 export class KnownSkills {
-  /** Enough learners answered them: they need no note. */
+  /** Skills that enough learners answered, which need no registration. */
   private readonly common = new Set<string>();
-  /** How many skills a tenant knew when this thread last asked. */
+  /** Number of skills per tenant, when this thread last asked. */
   private readonly sizes = new Map<string, number>();
   private since = performance.now();
 
   constructor(private readonly limits: SkillLimits) {}
 
-  /** Notes skills before their answers are committed: a crash leaves a note too many, never one too few. */
+  /**
+   * Registers skills before their answers are committed: after a crash a skill may be registered without an answer, never the
+   * reverse.
+   */
   async note(client: RedisClient, begun: readonly NewSkill[]): Promise<void> {
     this.forgetOld();
     const open = begun.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
@@ -38,8 +41,9 @@ export class KnownSkills {
   }
 
   /**
-   * Room of learners who may begin a skill; missing: enough. A learner's own limit holds, a tenant's may be
-   * passed by answers in flight. @param loaded in the order of `works`
+   * Room for new skills by learner; a missing entry means enough. A learner's limit is exact; answers in flight may exceed
+   * the tenant's.
+   * @param loaded in the order of `works`
    */
   async rooms(
     client: RedisClient,
@@ -50,21 +54,21 @@ export class KnownSkills {
     const beginners = works.flatMap((work, i) => {
       const { learner, skills } = loaded[i] as LoadedLearner;
       const begins = work.skillIds.filter((_, skill) => !skills[skill]);
-      // A learner has not more skills than answers.
+      // A learner has at most as many skills as answers.
       const isSure = (learner?.attempts ?? 0) + work.events.length <= perLearner;
       return begins.length === 0 ? [] : [{ work, begins, isSure }];
     });
     const rooms = new Map<LearnerWork, SkillRoom>();
     for (const [tenant, own] of groupedBy(beginners, ({ work }) => work.tenant)) {
       const begun = own.reduce((sum, { begins }) => sum + begins.length, 0);
-      // Nearly always so; a promise for each learner would cost 2 % of an answer.
+      // The usual case. A promise per learner would add 2 % to the cost of an answer.
       if (own.every(({ isSure }) => isSure) && this.hasRoom(tenant, begun)) continue;
       const skills = await Promise.all(
         own.map(async ({ work, isSure }) =>
           isSure ? Number.POSITIVE_INFINITY : perLearner - (await countSkills(client, work)),
         ),
       );
-      // Learners without room of their own take none of their tenant's.
+      // Skills of learners without room do not use up the tenant's room.
       const open = distinct(own.flatMap(({ begins }, i) => ((skills[i] as number) > 0 ? begins : [])));
       const refused = await this.refused(client, tenant, open);
       own.forEach(({ work }, i) => {
@@ -74,7 +78,7 @@ export class KnownSkills {
     return rooms;
   }
 
-  /** Those of the skills that the tenant does not know and has no room for. */
+  /** Skills that are new to the tenant and exceed its limit. */
   private async refused(client: RedisClient, tenant: string, skillIds: readonly string[]) {
     if (this.hasRoom(tenant, skillIds.length)) return none;
     const open = skillIds.filter((skillId) => !this.isCommon(tenant, skillId));

@@ -1,4 +1,4 @@
-/** What is to be noticed of a learner's answers: events of their skills, and a check of the goal. */
+/** Notifications of a learner's answers: events of skills, and a check of the goal. */
 import { sharedStart } from '../../src/concurrency.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { isWanted, type WebhookEvent, webhookEvent } from '../../src/contracts/webhook-events.js';
@@ -12,7 +12,7 @@ import { wantedEvents } from '../../src/store/redis/event-stream.js';
 import { keepRecent } from '../../src/store/redis/recent.js';
 import type { LearnerWork } from './read-events.js';
 
-/** What an answer changes of its skill, as events. @param wanted types that the tenant's endpoints ask for */
+/** Events of an answer's effect on its skill. @param wanted event types of the tenant's endpoints */
 export const eventsOf = (
   event: TrackEvent,
   before: SkillState,
@@ -23,7 +23,7 @@ export const eventsOf = (
     isWanted(wanted, type) ? [skillEvent(type, event, after)] : [],
   );
 
-/** When the learner's goal is to be checked after answers, in Unix milliseconds; null: nobody asks for it. */
+/** Time of the goal check after these answers, in Unix milliseconds; null if no endpoint wants alerts. */
 export const goalCheckOf = ({ events }: LearnerWork, hasGoal: boolean, wanted: string): number | null =>
   hasGoal && wantsGoals(wanted) ? (events.at(-1)?.event.receivedAt ?? 0) + checkAfterMs : null;
 
@@ -41,8 +41,8 @@ function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillS
 }
 
 /**
- * What a tenant's endpoints ask for, on a Cluster. The last value holds while its node is unavailable.
- * @throws ApiError UNAVAILABLE from what it returns
+ * Event types of a tenant's endpoints, on a Cluster. Returns the last known value while its node is unavailable.
+ * @throws ApiError UNAVAILABLE from the returned function
  */
 export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) {
   const known = new Map<string, string>();

@@ -42,56 +42,56 @@ import { figuresOf, resultOf, rowFigures } from './results.js';
 
 export interface SkillRoom {
   readonly skills: number;
-  /** Skills that the tenant does not know and has no room for. */
+  /** Skills that are new to the tenant and exceed its limit. */
   readonly refused: ReadonlySet<string>;
 }
 
 export interface AllSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** Number of different skills that the tenant set, or that learners enough answered. */
+  /** Number of skills that the tenant set, or that enough learners answered. */
   readonly knownSkills: number;
 }
 
 export interface PlanContext {
   readonly model: TenantModel;
-  /** Types of events that the tenant's endpoints ask for (`isWanted`); '' for what notifies nobody, as an import. */
+  /** Event types of the tenant's endpoints (`isWanted`); '' sends no events, as in an import. */
   readonly wanted: string;
   readonly findItem: (itemId: string) => ItemModel | null;
-  /** Given where `needsAllSkills` asks for them. */
+  /** Set if `needsAllSkills` is true. */
   readonly all: AllSkills | undefined;
-  /** Absent: enough for all. */
+  /** Undefined means enough room. */
   readonly room: SkillRoom | undefined;
 }
 
-/** Whether these answers may set the baseline or begin a day: both need all the learner's skills. */
+/** Whether these answers may set the baseline or start a day. Both need all of the learner's skills. */
 export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;
-  // Not `closesDay`: the batch itself may bring a learner's first day with a count, and then close it.
+  // Not `closesDay`: the batch may start the learner's first counted day and then close it.
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
-/** A new learner. Versions begin anywhere: a state from before an erasure must never match. */
+/** A new learner with a random version, so that a state from before an erasure never matches. */
 export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 export type LearnerPlan = ReturnType<typeof planLearner>;
 
-/** Applies a learner's answers in order. Nothing is read or written here. */
+/** Applies a learner's answers in order. Reads and writes nothing. */
 export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext) {
   const draft = new Draft(work, loaded, context);
   return {
     work,
     modelVersion: context.model.version,
     outcomes: work.events.map((planned) => draft.outcomeOf(planned)),
-    /** What to write; null where nothing was counted. */
+    /** What to write; null if no event was counted. */
     commit: draft.rows.length === 0 ? null : draft.commit(),
     newSkills: draft.newSkills,
-    /** What the answers add to their items' counters, once they are committed. */
+    /** Added to the items' counters after the commit. */
     itemAnswers: draft.itemAnswers,
   };
 }
 
-/** The learner's states while the answers of a batch are applied one after another; lists as in the work. */
+/** The learner's states while a batch is applied. Lists are in the order of the work's lists. */
 class Draft {
   readonly rows: string[] = [];
   readonly newSkills: NewSkill[] = [];
@@ -103,7 +103,7 @@ class Draft {
   private readonly arrivalDays: number[] = [];
   private learner: LearnerState;
   private importLine = 0;
-  /** All the learner's skills, once they were asked for: a batch may close a day with each of its answers. */
+  /** All skills, computed once: each answer of a batch may close a day. */
   private practised: Map<string, PractisedSkill> | null = null;
 
   constructor(
@@ -176,7 +176,7 @@ class Draft {
     return resultOf(figures, skillId);
   }
 
-  /** Mean mastery at the close of the learner's last day, where the answer begins a new one. */
+  /** Mean mastery at the end of the learner's last day, if the answer starts a new day. */
   private closedMastery(event: TrackEvent): number | null {
     if (!closesDay(this.learner, event)) return null;
     const close = (this.learner.activity.day + 1) * dayMs;
@@ -184,7 +184,7 @@ class Draft {
     return meanMastery(this.practised, close);
   }
 
-  /** All the learner's skills, with what the answers before in the batch made of them. */
+  /** All skills, including earlier answers of the batch. */
   private skillsNow(): ReadonlyMap<string, SkillState> {
     const skills = new Map(this.context.all?.skills);
     for (const [skillId, skill] of changedOf(this.work.skillIds, [], this.skills)) skills.set(skillId, skill);
@@ -223,14 +223,14 @@ const idsExhausted = 'The learner has more event ids than can be remembered for 
 
 const secondOf = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 
-/** A repeated id gives the first answer again; the same id on a different event is refused. */
+/** A repeated id returns the first result; an id of a different event is rejected. */
 function repeat(event: TrackEvent, record: Buffer): EventOutcome {
   const first = decodeFirstAnswer(record);
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
   return { outcome: 'replayed', data: resultOf(first, event.skillId) };
 }
 
-/** One answer for the item's counters, expected without what is known of the item. */
+/** An answer for the item's counters. `expected` ignores the item's difficulty. */
 const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions): ItemDelta => ({
   itemId,
   answers: 1,

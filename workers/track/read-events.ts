@@ -1,4 +1,4 @@
-/** Reads and checks the bodies of a task, picks the events that this lane counts, and groups them by learner. */
+/** Reads and validates the bodies of a task, selects the events of this lane, and groups them by learner. */
 import { isUtf8 } from 'node:buffer';
 import { checked, problemsOf } from '../../src/contracts/checked.js';
 import {
@@ -24,7 +24,7 @@ import { hashItem } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { ReplyBuilder } from './results.js';
 
-/** Of an event as many fields as the API has four times, what is ignored included. */
+/** Four times the number of fields in the API, to allow for ignored fields. */
 const maxBatchValues = 50 * maxBatchEvents;
 
 export interface PlacedEvent {
@@ -32,7 +32,7 @@ export interface PlacedEvent {
   readonly event: TrackEvent;
 }
 
-/** An event with where its skill and its item stand in the work's lists; -1: it has none. */
+/** An event with the indexes of its skill and item in the work's lists; -1: no item. */
 export interface PlannedEvent extends PlacedEvent {
   readonly skill: number;
   readonly item: number;
@@ -40,7 +40,7 @@ export interface PlannedEvent extends PlacedEvent {
   readonly id: Buffer | null;
 }
 
-/** The answers of one learner in a step, and the skills, event ids and items that they need, in order of first use. */
+/** The answers of a learner in a step, and their skills, event ids and items, in order of first use. */
 export interface LearnerWork extends LearnerQuery {
   readonly skillIds: string[];
   readonly eventIds: Buffer[];
@@ -52,9 +52,10 @@ export interface LearnerWork extends LearnerQuery {
 type ReadEvent = TrackEvent | ApiError;
 
 /**
- * Opens a place of the reply for each event and settles those not counted here. In steps: the faults of a
- * batch take up to 40 ms, the largest body 10 ms. @param events filled with those to count @returns the
- * number of events by body, or `unreadable`
+ * Opens a place in the reply for each event and sets the outcome of those not counted here. A generator, because the errors
+ * of a batch take up to 40 ms and the largest body 10 ms.
+ * @param events receives the events to count
+ * @returns the number of events per body, or `unreadable`
  */
 export function* readEvents(
   task: TrackTask,
@@ -92,7 +93,7 @@ export function* readEvents(
   return counts;
 }
 
-/** What is no event belongs to the first slot. */
+/** Invalid events belong to the first slot. */
 function isOfSlots(event: ReadEvent, { form, slots }: TrackTask, partitions: number): boolean {
   if (slots === allSlots || form === 'event' || form === 'import') return true;
   const partition = event instanceof ApiError ? 0 : partitionOf(event.tenant, event.userId, partitions);
@@ -110,7 +111,7 @@ function orError<Value>(read: () => Value): Value | ApiError {
 
 type Origin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotencyKey: string | null };
 
-/** @param i of the body. @param isText whether its bytes are known to be UTF-8. @throws ApiError INVALID_REQUEST */
+/** @param i index of the body @param isText whether its bytes are valid UTF-8 @throws ApiError INVALID_REQUEST */
 function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): Iterable<ReadEvent> {
   const { form } = task;
   const isLines = form === 'lines';
@@ -127,7 +128,7 @@ function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): I
     ? text.split('\n').filter((line) => line.trim() !== '')
     : checked(eventBatchCheck, parseText(text), 'batch').events;
   if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, isLines);
-  // Here and not in the schema: to describe the faults of half a million events takes seconds.
+  // Not in the schema: describing the errors of half a million events takes seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
   throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
 }
@@ -140,7 +141,6 @@ function* eachEvent(origin: Origin, items: readonly unknown[], isLines: boolean)
   }
 }
 
-/** @throws ApiError INVALID_REQUEST */
 function readLine(line: string, i: number): unknown {
   try {
     return JSON.parse(line);
@@ -179,7 +179,7 @@ function toTrackEvent(
   };
 }
 
-/** The header was checked, but a batch appends the event's number to it. @throws ApiError INVALID_REQUEST */
+/** The header is valid, but a batch appends the event's index to it. @throws ApiError INVALID_REQUEST */
 function checkedKey(idempotencyKey: string | null, path: string): string | null {
   const problem = idempotencyKey === null ? null : learningIdProblem(idempotencyKey);
   if (problem === null) return idempotencyKey;
@@ -228,7 +228,7 @@ function addEvent(work: LearnerWork, place: number, event: TrackEvent): void {
   work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
 }
 
-/** Where the text stands in the list, at its end if it is new. A learner's lists are short. */
+/** Index of the text, appended if it is new. A learner's lists are short. */
 function placeOf(texts: string[], text: string): number {
   const place = texts.indexOf(text);
   return place < 0 ? texts.push(text) - 1 : place;

@@ -28,27 +28,27 @@ type LoadedTenant = Pick<PlanContext, 'model' | 'wanted'>;
 interface TrackTools {
   /** @throws ApiError UNAVAILABLE */
   readonly redis: () => Promise<RedisClient>;
-  /** For this task alone. */
+  /** For this task only. */
   readonly hot: HotConnections;
   readonly isAlone: () => boolean;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
   readonly models: ServedModels;
-  /** Where it is not read with the learners. @throws ApiError UNAVAILABLE */
+  /** Used if the types are not read with the learners. @throws ApiError UNAVAILABLE */
   readonly askWanted: (tenant: string) => Promise<string>;
   readonly items: ItemTable;
   readonly outboxBound: () => number;
 }
 
-/** How often a learner's answers are computed where somebody else wrote a learner of the try first. */
+/** Maximum attempts to commit a learner when concurrent writes keep invalidating the WATCH. */
 const maxTries = 40;
 
-/** Most events per transaction, which blocks Redis. 512 saved nothing: an answer took a tenth more. */
+/** Maximum events per transaction, which blocks Redis. 512 saved nothing: an answer took a tenth more. */
 const maxTogether = 128;
-/** For a batch beside single answers, which run between steps (ADR 30). It costs a seventh more. */
+/** For a batch while single answers run between steps (ADR 30). It costs a seventh more. */
 const maxBeside = 32;
 
-/** Counts the answers of a task. Where it is refused as a whole, each of its events gets the error. */
+/** Counts the answers of a task. If the task is rejected as a whole, each event gets the error. */
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const [start, steps] = [unixMs(), task.isTimed ? [] : null];
   const reply = createReply();
@@ -64,7 +64,7 @@ export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<Tr
 }
 
 function stepOf({ isAlone }: TrackTools, { form, importId }: TrackTask, events: number): number {
-  // What an import sends is one step: the feeder builds on it (services/import/feeder.ts).
+  // An import's task is one step: the feeder depends on it (services/import/feeder.ts).
   if (importId !== null) return events;
   return form === 'event' || isAlone() ? maxTogether : maxBeside;
 }
@@ -86,7 +86,8 @@ class Batch {
     const works = groupByLearner(events, this.tools.settings.partitions);
     try {
       const client = await this.tools.redis();
-      // A transaction on a Cluster is one partition's. Each stands alone there, for its node may be unavailable.
+      // On a Cluster, a transaction covers one partition. Each group may fail alone, because its node may be
+      // unavailable.
       const groups = isCluster(client) ? [...byPartition(works).values()] : [works];
       await Promise.all(groups.map((group) => this.trackLearners(client, group, 0)));
     } catch (error) {
@@ -94,7 +95,7 @@ class Batch {
     }
   }
 
-  /** Where Redis does not serve, whether the works are committed is not known. @throws what is a defect */
+  /** If Redis fails, we cannot know whether the transaction was committed. @throws any other error */
   private refuse(works: readonly LearnerWork[], error: unknown): void {
     if (!(error instanceof ApiError)) throw error;
     this.settleAll(works, 'unavailable', error.message);
@@ -105,8 +106,8 @@ class Batch {
   }
 
   /**
-   * Counts answers in one step. After a conflict each half is retried alone, so that a busy learner holds up
-   * few others and is finally read and written within a millisecond. @param tries that were before
+   * Counts answers in one step. After a conflict each half is retried alone, so that a busy learner delays few others and is
+   * finally read and written within a millisecond. @param tries previous attempts
    */
   private async trackLearners(
     client: RedisClient,
@@ -127,7 +128,7 @@ class Batch {
       if (half.length > 0) await this.trackLearners(client, half, tries + 1);
   }
 
-  /** @returns those of a transaction that was refused, which have to be tried again. @throws UnwatchedError, ApiError */
+  /** @returns learners whose transaction was aborted and must be retried. @throws UnwatchedError, ApiError */
   private async tryLearners(client: RedisClient, works: readonly LearnerWork[]): Promise<LearnerWork[]> {
     const { hot, outboxBound, knownSkills } = this.tools;
     const connection = await hot.of((works[0] as LearnerWork).partition);
@@ -142,7 +143,7 @@ class Batch {
     const again: LearnerWork[] = [];
     let committed = 0;
     for (const plan of plans) {
-      // Of whom nothing was counted there is nothing to write.
+      // Without a counted event there is nothing to commit.
       const status = plan.commit === null ? 'committed' : (statuses[committed++] as CommitStatus);
       if (status === 'committed') this.settle(plan);
       else if (status === 'conflict') again.push(plan.work);
@@ -159,7 +160,7 @@ class Batch {
     });
   }
 
-  /** A learner whose record cannot be read fails alone: nothing is written yet, so all are planned again, one by one. */
+  /** An unreadable learner fails alone: nothing is written yet, so all learners are planned again one by one. */
   private async planEach(
     client: RedisClient,
     session: WatchedLearners,
@@ -184,7 +185,7 @@ class Batch {
   ): Promise<LearnerPlan[]> {
     const { items, knownSkills } = this.tools;
     const loading = timed(this.steps, 'load', () => session.load(works));
-    // On a Cluster what is known of the tenants is another node's: it is asked for beside the learners.
+    // On a Cluster, another node has the tenants' data: it is read in parallel with the learners.
     const read = session.readsTenants ? loading : Promise.resolve(null);
     const [{ learners: loaded }, tenants] = await Promise.all([loading, this.loadTenants(works, read)]);
     const all = await allSkills(
@@ -198,7 +199,7 @@ class Batch {
       if (tenant instanceof ApiError) this.refuse([work], tenant);
       else
         plans.push(
-          // Written out: a spread took as long here as all else of a plan.
+          // Without a spread, which took as long as the rest of a plan.
           planLearner(work, loaded[i] as LoadedLearner, {
             model: tenant.model,
             wanted: tenant.wanted,
@@ -211,7 +212,7 @@ class Batch {
     return plans;
   }
 
-  /** Models with their items, and wanted events, by tenant. One tenant's failure must not refuse others. */
+  /** Models with their items, and wanted events, by tenant. A tenant's failure must not reject others. */
   private async loadTenants(works: readonly LearnerWork[], read: Promise<LoadedBatch | null>) {
     const loading = [...groupedBy(works, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
       const itemIds = distinct(own.flatMap(({ itemTexts }) => itemTexts));
@@ -226,14 +227,14 @@ class Batch {
     return new Map(await Promise.all(loading));
   }
 
-  /** An import notifies nobody. */
+  /** An import sends no events. */
   private async wantedOf(tenant: string, read: Promise<LoadedBatch | null>): Promise<string> {
     if (this.importId !== null) return '';
     const batch = await read;
     return batch?.wanted?.get(tenant) ?? this.tools.askWanted(tenant);
   }
 
-  /** The items are loaded while the mark is. */
+  /** Loads the items in parallel with the mark of the model. */
   private async loadModel(
     tenant: string,
     itemIds: readonly string[],
@@ -249,7 +250,7 @@ class Batch {
   }
 }
 
-/** Of the learners who need them, seldom many: one read for all of them, one count for each tenant. */
+/** For the few learners who need them: one read for all, and one count per tenant. */
 async function allSkills(
   client: RedisClient,
   works: readonly LearnerWork[],
