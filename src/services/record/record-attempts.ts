@@ -25,9 +25,9 @@ export function createAttemptRecorder(
   tally: AnswerTally,
   now: () => number,
 ) {
-  const resultOf = (tracked: EventOutcome): EventResult => {
-    tally[tracked.outcome] = (tally[tracked.outcome] ?? 0) + 1;
-    return eventResult(tracked);
+  const resultOf = ({ outcome, data }: EventOutcome): EventResult => {
+    tally[outcome] = (tally[outcome] ?? 0) + 1;
+    return results[outcome](data);
   };
   return {
     full: lanes.full,
@@ -63,26 +63,15 @@ function refusedBatch(error: unknown): never {
 
 const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : notCounted(error));
 
-function eventResult({ outcome, data }: EventOutcome): EventResult {
-  switch (outcome) {
-    case 'counted':
-      return { data, replayed: false };
-    case 'replayed':
-      return { data, replayed: true };
-    case 'reused':
-      return new ApiError(
-        'IDEMPOTENCY_KEY_REUSED',
-        'This event_id was used for a different event of this learner',
-      );
-    case 'beyond':
-      return new ApiError('LIMIT_EXCEEDED', data);
-    case 'invalid':
-      return invalidEvent(data);
-    case 'unavailable':
-      return unavailable(data);
-    case 'skipped':
-    case 'elsewhere':
-    case 'failed':
-      return notCounted();
-  }
-}
+const results: Readonly<Record<TrackOutcome, (data: string) => EventResult>> = {
+  counted: (data) => ({ data, replayed: false }),
+  replayed: (data) => ({ data, replayed: true }),
+  reused: () =>
+    new ApiError('IDEMPOTENCY_KEY_REUSED', 'This event_id was used for a different event of this learner'),
+  beyond: (data) => new ApiError('LIMIT_EXCEEDED', data),
+  invalid: invalidEvent,
+  unavailable: (data) => unavailable(data),
+  skipped: () => notCounted(),
+  elsewhere: () => notCounted(),
+  failed: () => notCounted(),
+};
