@@ -18,11 +18,6 @@ await runProcess(logger, async (closers) => {
   const engine = await startEngine(redis, endpoints, config, logger, closers);
   await watchForOlderRedis(engine);
   const figures = createMetrics(`api-${number}`);
-  const { stalled, collectAll } = linkToParent(figures.collect);
-  const collect = async () => {
-    const all = await collectAll();
-    return all.length > 0 ? all : [await figures.collect()];
-  };
-  await startApi(engine, { config, sharePort: true, probesOnly: false, stalled, figures, collect });
+  await startApi(engine, { config, figures, ...linkToParent(figures.collect) });
   process.send?.(readyMessage);
 });

@@ -144,8 +144,8 @@ export function linkToParent(collect: () => Promise<CollectedFigures>) {
   return {
     /** Why the consumers of the parent are stalled, or null. */
     stalled: () => stalled,
-    /** Figures of all processes; empty on timeout. */
-    collectAll: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [],
+    /** Figures of all processes, or on timeout of this one. */
+    collect: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [await collect()],
   };
 }
 

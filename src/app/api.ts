@@ -43,10 +43,7 @@ import { addAnswerFigures, type CollectedFigures, metricsText } from './metrics.
 import { connectionBound } from './open-files.js';
 
 interface ApiOptions {
-  readonly config: Pick<Config, 'host' | 'port' | 'webhookAllowPrivate'>;
-  readonly sharePort: boolean;
-  /** Serve probes and health only. */
-  readonly probesOnly: boolean;
+  readonly config: Pick<Config, 'role' | 'apiProcesses' | 'host' | 'port' | 'webhookAllowPrivate'>;
   readonly stalled: () => string | null;
   readonly figures: Figures;
   readonly collect: () => Promise<readonly CollectedFigures[]>;
@@ -58,7 +55,9 @@ const inFlightMs = 4000;
 /** @returns the port. @throws StartError if it is taken */
 export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
   const { redis, logger, closers, spans } = engine;
-  const { config, sharePort, probesOnly, stalled, figures, collect } = options;
+  const { config, stalled, figures, collect } = options;
+  const { role, apiProcesses, host, port } = config;
+  const probesOnly = role === 'pipeline';
   startIdSweep(engine);
   let draining = false;
   const health = createHealth({ ...engine, stalled, draining: () => draining });
@@ -74,7 +73,8 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
     createQuotaGate(createQuotaCounter(redis), Date.now),
   );
   const server = await startServer({
-    ...{ host: config.host, port: config.port, sharePort, gate, figures, logger, spans },
+    ...{ host, port, gate, figures, logger, spans },
+    sharePort: apiProcesses > 1 && !probesOnly,
     routes: probesOnly
       ? routes.filter(({ scope, protocol }) => scope === null && !protocol)
       : [...withDescription(routes), ...pageRoutes()],

@@ -90,11 +90,9 @@ async function serve(
   metrics: Metrics,
   stalled: () => string | null,
 ): Promise<number> {
-  const probesOnly = config.role === 'pipeline';
-  if (config.apiProcesses === 1 || probesOnly) {
+  if (config.apiProcesses === 1 || config.role === 'pipeline') {
     const collect = async () => [await metrics.collect()];
-    const own = { config, sharePort: false, probesOnly, stalled, figures: metrics, collect };
-    return startApi(engine, own);
+    return startApi(engine, { config, stalled, figures: metrics, collect });
   }
   const port = await findPort(config.host, config.port).catch((error: unknown) => {
     throw portTaken(config, error);
