@@ -12,15 +12,7 @@ import { fitModel } from '../../domain/base/params.js';
 import { partTexts } from '../../domain/fit/prediction/parts.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
-import {
-  createNumberCursors,
-  cursorAfter,
-  idAfter,
-  listJson,
-  type PageQuery,
-  pageLimit,
-  pageOf,
-} from '../read/pages.js';
+import * as pages from '../read/pages.js';
 import { type ChangeParts, recordChanges } from './fit-models.js';
 
 export interface VersionPorts extends ChangeParts {
@@ -29,7 +21,7 @@ export interface VersionPorts extends ChangeParts {
 
 export async function listVersions(
   { models, changes }: VersionPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = pages.pageLimit, cursor } }: Call<pages.PageQuery>,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? lastChange;
   const [inForce, kept, found] = await Promise.all([
@@ -47,12 +39,12 @@ export async function listVersions(
       summary: summaryOf(stored),
     };
   };
-  const page = pageOf(found, limit, ({ change }) => cursors.encode(change));
-  return listJson({ in_force: inForce }, 'versions', page, describe);
+  const page = pages.pageOf(found, limit, ({ change }) => cursors.encode(change));
+  return pages.listJson({ in_force: inForce }, 'versions', page, describe);
 }
 
 const lastChange = 2 ** 32 - 1;
-const cursors = createNumberCursors('change:', lastChange);
+const cursors = pages.createNumberCursors('change:', lastChange);
 
 /** One-sentence summary of the change and why the guard accepted or rejected it. */
 function summaryOf(change: StoredChange): string {
@@ -82,18 +74,20 @@ function servedText({ served_reason, old_log_loss, new_log_loss, parts }: Stored
 /** Ordered by bytes of the skill ids. */
 export async function readVersion(
   { changes }: VersionPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = pages.pageLimit, cursor } }: Call<pages.PageQuery>,
   text: string,
 ): Promise<string> {
-  const after = idAfter(cursor);
+  const after = pages.idAfter(cursor);
   const version = /^\d{1,10}$/.test(text) ? Number(text) : lastChange;
   // Version 0 always exists and has no fitted skills.
   const none = version === 0 ? [] : null;
   const found = version > lastChange ? null : await changes.skills(tenant, version, after, limit + 1);
   const skills = found ?? none;
   if (skills === null) throw noVersion(text);
-  const page = pageOf(skills, limit, ({ skill_id }) => cursorAfter(skill_id));
-  return listJson({ version }, 'skills', page, (skill) => rounded({ ...skill, reason: reasonOf(skill) }));
+  const page = pages.pageOf(skills, limit, ({ skill_id }) => pages.cursorAfter(skill_id));
+  return pages.listJson({ version }, 'skills', page, (skill) =>
+    rounded({ ...skill, reason: reasonOf(skill) }),
+  );
 }
 
 /** A skill with too few answers gets the prior, which was judged over all skills. */

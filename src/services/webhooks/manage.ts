@@ -12,16 +12,7 @@ import {
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { ListedMessage, MessageStore } from '../../store/webhooks/messages.js';
-import {
-  createCursors,
-  cursorAfter,
-  idAfter,
-  listJson,
-  type PageQuery,
-  pageLimit,
-  pageOf,
-  sortedAfter,
-} from '../read/pages.js';
+import * as pages from '../read/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
@@ -48,12 +39,15 @@ export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call)
   return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
-export async function listWebhooks(ports: WebhookPorts, { tenant, query }: Call<PageQuery>): Promise<string> {
-  const after = idAfter(query.cursor);
+export async function listWebhooks(
+  ports: WebhookPorts,
+  { tenant, query }: Call<pages.PageQuery>,
+): Promise<string> {
+  const after = pages.idAfter(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
-  const left = sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
-  const page = pageOf(left, query.limit ?? pageLimit, ({ id }) => cursorAfter(id));
-  return listJson({}, 'webhooks', page, describe);
+  const left = pages.sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
+  const page = pages.pageOf(left, query.limit ?? pages.pageLimit, ({ id }) => pages.cursorAfter(id));
+  return pages.listJson({}, 'webhooks', page, describe);
 }
 
 export const readWebhook = async (ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> =>
@@ -128,12 +122,16 @@ export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: str
   throw new ApiError('CONFLICT', 'Too many messages wait for this webhook');
 }
 
-export async function listDeliveries(ports: WebhookPorts, { tenant, query }: Call<PageQuery>, id: string) {
+export async function listDeliveries(
+  ports: WebhookPorts,
+  { tenant, query }: Call<pages.PageQuery>,
+  id: string,
+) {
   const before = cursors.decode(query.cursor);
   const endpoint = present(await ports.endpoints.find(tenant, id));
-  const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pageLimit);
+  const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pages.pageLimit);
   const page = { items: messages, next_cursor: next === null ? null : cursors.encode(next) };
-  return listJson({ webhook_id: id }, 'deliveries', page, describeMessage);
+  return pages.listJson({ webhook_id: id }, 'deliveries', page, describeMessage);
 }
 
 export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
@@ -142,7 +140,7 @@ export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: strin
   throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');
 }
 
-const cursors = createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? mark : null));
+const cursors = pages.createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? mark : null));
 
 const timeOf = (ms: number): string => new Date(ms).toISOString();
 
