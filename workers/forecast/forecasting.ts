@@ -78,7 +78,7 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
     }
   }
   // Not awaited: an unrecorded forecast is still served, but never scored. Rows name their learner, so all of them
-  // can go to that of the first learner.
+  // can go to the first learner's partition.
   void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.forecastsBound, onLost);
   return { results };
 }
