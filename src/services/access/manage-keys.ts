@@ -97,7 +97,6 @@ export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<
 const standardQuota = (caller: Grant): number =>
   isOperator(caller) ? defaultQuota : Math.min(defaultQuota, caller.requestsPerMinute ?? defaultQuota);
 
-/** @throws ApiError FORBIDDEN if it exceeds the caller's quota */
 function refuseMore(caller: Grant, quota: Quota): void {
   const most = isOperator(caller) ? null : caller.requestsPerMinute;
   if (most !== null && (quota === null || quota > most))

@@ -22,7 +22,6 @@ interface Scope extends AuditParts {
 }
 
 export interface Finding {
-  /** Identifies the finding in the next look. */
   readonly name: string;
   /** What may explain the finding or hide others, so that the look proves nothing; null without one. */
   readonly obstacle: string | null;
@@ -30,11 +29,9 @@ export interface Finding {
   readonly mismatch: Mismatch | null;
 }
 
-/** A comparison, repeated until each finding is certain. */
 export interface Check {
   readonly title: string;
   look(): Promise<Finding[]>;
-  /** Comparisons that could not be decided, with reasons. */
   undecided(open: readonly Finding[]): string[];
 }
 
@@ -132,7 +129,6 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   };
 }
 
-/** @returns `obstacle`: why some sums are undecided */
 function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: DayRange) {
   const { partition, counts } = look;
   const storedOf = new Map(stored.map((row) => [tenantDay(row.tenant, row.day), row]));
@@ -226,7 +222,6 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
     title: 'rollups and stored answers',
     look,
     undecided: (open) => [`${open.length} daily sums of rollups: ${open[0]?.obstacle ?? inSomeLooks}`],
-    /** Stored answers of the days. */
     raw: () => stored,
   };
 }
@@ -238,7 +233,6 @@ const columns = ['attempts', 'correct'] as const;
 type Sums = Readonly<Record<(typeof columns)[number], number>>;
 const nothing: Sums = { attempts: 0, correct: 0 };
 
-/** Range of a rollup's sums for a day. */
 function createBounds(
   raw: readonly RawDay[],
   before: readonly PartitionLook[],

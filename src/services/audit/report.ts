@@ -27,7 +27,6 @@ export interface AuditReport {
   readonly notCompared: readonly string[];
 }
 
-/** The report with dates instead of days and names in snake_case. */
 export const describeReport = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport) => ({
   at: new Date(at).toISOString(),
   seconds: Number(seconds.toFixed(3)),

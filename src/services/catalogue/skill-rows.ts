@@ -35,7 +35,6 @@ const allowed: Readonly<Record<SkillField | 'source', string>> = {
   source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };
 
-/** @returns the row's settings, or its problems */
 export function checkSkillRow(read: RawSkill) {
   const raw = trimmed(read);
   const { skill_id: skillId } = raw;
@@ -97,5 +96,4 @@ function columnsOf(raw: RawSkill): object | null {
 
 const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 
-/** Leaves other values to the validation. */
 const numberIn = (value: unknown): unknown => numberOf(value) ?? orNull(value);

@@ -1,4 +1,3 @@
-/** Sets or removes a skill of the tenant's catalogue. */
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
 import type { Tagged } from '../../contracts/preconditions.js';
@@ -32,7 +31,6 @@ export async function putSkill(
   throw new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
 }
 
-/** A skill with this many answers cannot be deleted. */
 const keptAnswers = 20;
 
 /** Removes the settings. The skill is unknown until a learner first answers it. Answers stay. */

@@ -131,7 +131,6 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     return done;
   };
 
-  /** @returns the number of erasures without remaining rows */
   async function finish(some: readonly OpenErasure[]): Promise<number> {
     const rows = some.map((erasure) => erasure.rows);
     const marked = await store.removeMarks(rows);

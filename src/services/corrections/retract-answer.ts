@@ -1,4 +1,3 @@
-/** Retracts one answer that was reported by mistake. */
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/call.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
@@ -16,7 +15,6 @@ export interface RetractionPorts extends MasteryPorts {
   readonly limit: Limiter;
 }
 
-/** Attempts while new answers arrive. */
 const maxTries = 20;
 
 /** Replays the whole history and writes all later answers in one step: about half a second of Redis. */
@@ -47,7 +45,6 @@ export async function retractAnswer(
   };
 }
 
-/** @returns the skill of the retracted answer */
 async function rewriteWithout(
   ports: RetractionPorts,
   tenant: string,

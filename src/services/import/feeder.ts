@@ -45,7 +45,6 @@ const groupRows = 500;
 const maxHeldRows = 20_000;
 const minDelayMs = 50;
 const maxDelayMs = 1000;
-/** Milliseconds without progress after which the import ends. */
 const giveUpMs = 30_000;
 
 interface Shard {
@@ -82,7 +81,6 @@ export function createFeeder(options: FeederOptions) {
     }
   }
 
-  /** @returns the rejected rows. @throws StalledError, and errors of `checkOrder` */
   function settle(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): readonly TrackEvent[] {
     const refused = group.filter((_, i) => isRefused(outcomes[i] as EventOutcome));
     if (refused.length > 0) checkOrder(group, outcomes);
@@ -131,7 +129,6 @@ export function createFeeder(options: FeederOptions) {
       halt();
       await Promise.all(shards.map((shard) => shard.work));
     },
-    /** First line that may be uncounted, or null. */
     firstOpenLine: (): number | null => {
       const lines = shards.flatMap(({ group, waiting }) => (group[0] ?? waiting[0])?.importLine ?? []);
       return lines.length === 0 ? null : Math.min(...lines);
@@ -139,7 +136,6 @@ export function createFeeder(options: FeederOptions) {
   };
 }
 
-/** Never throws. */
 async function trackGroup(
   { tracker, importId }: FeederOptions,
   group: readonly TrackEvent[],

@@ -9,7 +9,6 @@ export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
 /** All other columns are ignored. */
 export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;
 
-/** Columns of answer files, for all readers. */
 export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_difficulty';
 
 /** Texts from CSV, values from NDJSON. Undefined, null and '' mean absent. */
@@ -32,7 +31,6 @@ export interface RowRules {
 const maxResponseSeconds = 86_400;
 const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
-/** Why a row is rejected. `readRow` catches it. */
 export class RowProblem extends Error {}
 
 /** @returns the value, or the message of a RowProblem */
@@ -117,7 +115,6 @@ function timeOf(value: unknown, rules: RowRules): number {
   return ms;
 }
 
-/** Null if it is not a finite number. */
 export function numberOf(value: unknown): number | null {
   const text = typeof value === 'number' ? `${value}` : typeof value === 'string' ? value.trim() : '';
   const number = decimal.test(text) ? Number(text) : Number.NaN;

@@ -10,7 +10,6 @@ import type { Logger } from '../../telemetry.js';
 import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
 
-/** Outcome of a tenant in a run. `src/cli/fit.ts` describes the outcomes. */
 export interface TenantFit {
   readonly tenant: string;
   readonly outcome: 'published' | 'not_better' | 'nothing_new' | 'too_few' | 'superseded' | 'dry_run';

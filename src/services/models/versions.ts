@@ -1,4 +1,3 @@
-/** Versions of a tenant's model: result of each fit, and rollback. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -46,7 +45,6 @@ export async function listVersions(
 const lastChange = 2 ** 32 - 1;
 const cursors = pages.createNumberCursors('change:', lastChange);
 
-/** One-sentence summary of the change and why the guard accepted or rejected it. */
 function summaryOf(change: StoredChange): string {
   const { action, version, based_on, skills, skills_published } = change;
   if (action === 'rollback')

@@ -1,4 +1,3 @@
-/** Completes a block that may be partly in ClickHouse. */
 import { createHash } from 'node:crypto';
 import type { FixedBatch } from '../../contracts/jobs.js';
 import type { Span } from '../../spans.js';
@@ -30,7 +29,6 @@ export interface DrainTask {
 
 export interface DrainResult {
   rows: number;
-  /** Rows that ClickHouse already had. */
   present: number;
 }
 
@@ -63,7 +61,6 @@ export async function completeBlock(
   }
 }
 
-/** @returns the number of rows already stored */
 export async function insertMissing(
   { outbox, warehouse }: DrainPlaces,
   read: OutboxBatch,

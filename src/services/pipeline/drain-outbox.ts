@@ -87,12 +87,10 @@ export function createDrain(options: DrainOptions): DrainShard {
 
 const noneRefused: ReadonlySet<string> = new Set();
 
-/** Fixes a block, inserts it and removes it from the outbox. */
 function createMove(places: DrainPlaces) {
   const { outbox, warehouse } = places;
   const watch = createEpochWatch();
 
-  /** Saves the ranges in the job's data, and whether their token can be trusted. */
   async function fix(
     task: DrainTask,
     { ranges, rows }: OutboxBatch,

@@ -22,12 +22,10 @@ import {
   tokenOfRows,
 } from './complete-block.js';
 
-/** A block to be drained in smaller blocks. */
 export class BlockRefused extends Error {
   constructor(
     readonly block: OutboxBatch,
     reason: string,
-    /** Whether ClickHouse has some of its rows. */
     readonly verify: boolean,
   ) {
     super(`ClickHouse refuses the content of a row: ${reason}`);
@@ -101,7 +99,6 @@ function asRefused(error: unknown): BlockRefused {
   throw error;
 }
 
-/** Reason for an entry without rows. */
 const noRow = 'NO_ROW';
 
 export function createIsolation(places: DrainPlaces) {

@@ -1,4 +1,3 @@
-/** Mastery of a class, from Redis only. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Limiter } from '../../concurrency.js';

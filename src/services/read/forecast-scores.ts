@@ -64,7 +64,6 @@ const classCheck = Compile(ClassRequest);
 
 export interface ClassResult {
   readonly userId: string;
-  /** JSON, or the reason why there is none. */
   readonly result: string | ApiError;
 }
 

@@ -8,7 +8,6 @@ import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './
 import type { MasteryPorts } from './read-mastery.js';
 import type { StoredPorts } from './stored.js';
 
-/** Histories that erasures have ended. */
 export type EndedHistories = Pick<ErasureStore, 'erasedAmong' | 'isOpen'>;
 
 export interface LearnerListPorts extends StoredPorts, Pick<MasteryPorts, 'learners'> {

@@ -49,7 +49,6 @@ const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => bool
 
 const total = (series: readonly Series[]): number => sumOf(series.map(({ value }) => value));
 
-/** Span of the latency figures. */
 const latencyMs = 10_000;
 /** Shorter spans give noisy rates. */
 const shortestMs = 500;

@@ -26,7 +26,6 @@ export interface LivePorts {
 /** Per process: each stream uses a connection. */
 const maxStreams = 20;
 const secondMs = 1000;
-/** Interval of checks whether the stream's key is still valid. */
 const keyCheckMs = 2000;
 
 export type Live = ReturnType<typeof createLive>;

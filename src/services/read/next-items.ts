@@ -1,4 +1,3 @@
-/** Chooses the next questions for a learner from the caller's list. */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Compute } from '../../compute/pool.js';

@@ -1,4 +1,3 @@
-/** A learner's mastery of skills, and its explanation. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { snakeCase } from '../../contracts/export-record.js';
@@ -186,7 +185,6 @@ const notes = {
   archived: 'Older answers are kept as daily sums only',
 };
 
-/** @param attempts on the skill, from Redis */
 async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
   const { lag, found } = await readHistory(ports, (history) => history.ofSkill(query));
   if (found === null)

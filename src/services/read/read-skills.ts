@@ -50,7 +50,6 @@ export const taggedSkill = (
 export const skillNotFound = () =>
   new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
 
-/** The tenant's model; null for an unknown skill. */
 export async function findSkill(
   { models, skills }: SkillPorts,
   tenant: string,

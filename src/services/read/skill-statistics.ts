@@ -1,4 +1,3 @@
-/** Statistics of a tenant's skills, over the stored answers of all learners. */
 import type { Call } from '../../contracts/call.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import { dateText, dayMs, rounded } from '../../domain/base/common.js';

@@ -24,7 +24,6 @@ export interface RebuildParts {
 export interface RebuildOptions {
   /** @throws Error if another process rebuilds, or the run must end */
   readonly check: () => void;
-  /** @param total answers to replay */
   readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
 

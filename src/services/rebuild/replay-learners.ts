@@ -14,7 +14,6 @@ const rewriteMs = 1000;
 /** If rows arrive from a process that had them in flight, everything is replayed again. */
 const maxPasses = 4;
 
-/** @param count partitions of the deployment */
 export async function restoreLearners(
   { source, store, openThreads }: RebuildParts,
   { check, onProgress }: RebuildOptions,

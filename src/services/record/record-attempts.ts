@@ -1,4 +1,3 @@
-/** Counts the answers of a request. */
 import type { Lanes } from '../../compute/lanes.js';
 import { invalidEvent, type SentEvents } from '../../compute/track-task.js';
 import type { EventOutcome, EventsForm, TrackOutcome } from '../../contracts/tasks.js';
@@ -6,7 +5,6 @@ import { ApiError, notCounted, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
 export interface Recorded {
-  /** JSON of the learning event result. */
   readonly data: string;
   readonly replayed: boolean;
 }

@@ -12,7 +12,6 @@ import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
-/** Tolerates clock differences. */
 const marginDays = 1;
 
 export interface RetentionParts {

@@ -44,7 +44,6 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
   return { failures: failures + 1, pauses: pauses + 1, until: now + pauseMs };
 }
 
-/** Messages per wave. */
 export const sentTogether = 16;
 const pageMessages = 64;
 /** Minimum time of a full page. 250 messages a second leave CPU time for requests. */

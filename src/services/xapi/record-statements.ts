@@ -55,7 +55,6 @@ export async function recordStatements(ports: StatementPorts, { tenant, span }: 
   return read.map(({ id }) => id);
 }
 
-/** Records one statement with the id of the URL. */
 export function putStatement(ports: StatementPorts, sender: Sender, id: string, body: unknown) {
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
