@@ -56,7 +56,6 @@ function signatureOf({ id, body }: SentMessage, keys: readonly Buffer[], seconds
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }
 
-/** @returns a reply per message, in their order */
 export default (task: DeliveryTask): Promise<DeliveryReply[]> => {
   const keys = task.secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
   return Promise.all(task.messages.map((message) => send(task, message, keys)));

@@ -48,7 +48,6 @@ export const auditOnce = (engine: Engine, signal: AbortSignal): Promise<unknown>
     auditAndRecord(parts, { days: null, signal }),
   );
 
-/** @param days minimum age of dropped answers */
 export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): Promise<unknown> =>
   withMaintenance(engine, engine.endpoints, engine.logger, async (parts) => {
     const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));

@@ -101,7 +101,6 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   );
 }
 
-/** By value of the label `consumer`. */
 export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
 
 export function addStallFigures(figures: Figures, consumers: Consumers): void {

@@ -1,4 +1,3 @@
-/** Assembles the parts of a process by its role. */
 import type { Config } from '../config.js';
 import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.js';
 import type { ClickhouseEnds } from '../embedded/servers.js';

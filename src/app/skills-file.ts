@@ -12,7 +12,6 @@ import { addKnownSkills } from '../store/catalogue/known-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
-/** Settings in the file, by tenant and skill. */
 export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSetting>>>;
 
 const maxShownProblems = 10;
@@ -88,7 +87,6 @@ function csvRows(text: string, refuse: Refuse): PlacedRow[] {
 
 type Tenants = Map<string, Map<string, Partial<SkillSetting>>>;
 
-/** @returns problems */
 function addRow(tenants: Tenants, raw: RawSkill | string): readonly string[] {
   const row = typeof raw === 'string' ? [raw] : checkSkillRow(raw);
   if (!('skillId' in row)) return row;

@@ -15,7 +15,6 @@ const stalledCheckMs = 5000;
 const sweepMs = 1000;
 /** Pause between pages of events, so that thousands at once leave CPU time for requests. */
 const pageRestMs = 250;
-/** Endpoints per check. */
 const maxArmed = 1000;
 /** Endpoints sent to concurrently. An endpoint that hangs keeps its slot for 15 s. */
 export const endpointsTogether = 100;

@@ -32,7 +32,6 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
         keepRecent(cached, keyOf(tenant, version, id), read, maxCached);
       }
     },
-    /** Null for an item without answers. */
     find: (tenant: string, version: number, itemId: string): ItemModel | null =>
       cached.get(keyOf(tenant, version, itemId))?.record ?? null,
     count: (tenant: string, version: number, added: ItemDelta): void => {

@@ -36,7 +36,6 @@ export interface PlacedEvent {
 export interface PlannedEvent extends PlacedEvent {
   readonly skill: number;
   readonly item: number;
-  /** Hash of its event id. */
   readonly id: Buffer | null;
 }
 
@@ -193,7 +192,6 @@ function invalidEvent(problems: readonly Problem[]): ApiError {
   return invalid(`Invalid learning event: ${where ?? 'not an event'}`, problems);
 }
 
-/** In the order of the learners' first events. */
 export function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
   const works = new Map<string, LearnerWork>();
   for (const { place, event } of events) {
