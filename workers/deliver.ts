@@ -1,6 +1,4 @@
-/**
- * Piscina entry: sends each message of an endpoint once. A dedicated thread, so that thousands of messages delay no request.
- */
+/** Piscina entry: sends each message once. A dedicated thread, so that thousands of messages delay no request. */
 import { createHmac } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';

@@ -1,6 +1,6 @@
 /**
- * Piscina loads this file into each thread. It loads the entries with `import()`: Piscina would try `require` first, and Node
- * 20 aborts the process if a thread ends during that ("IsGraphAsync must be used on an instantiated module").
+ * Loads entries with `import()`: Piscina would try `require` first, and Node 20 aborts the process if a thread ends during
+ * that ("IsGraphAsync must be used on an instantiated module").
  */
 const names = ['track', 'forecast', 'rebuild', 'retract', 'deliver', 'fit'];
 

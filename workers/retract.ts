@@ -47,8 +47,8 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
 }
 
 /**
- * @returns the snapshot that the rows follow, or null; all rows up to the learner's last; and rows `covered` by the snapshot,
- * because their commit began in a dropped month. Null if a row is missing
+ * @returns null if a row is missing; otherwise the rows and the snapshot before them, and rows `covered` by the snapshot:
+ * their commit began in a dropped month
  */
 function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
   const bySeq = new Map<number, AttemptRow>();

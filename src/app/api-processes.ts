@@ -94,8 +94,7 @@ export async function untilReady(
 }
 
 /**
- * The port for several processes; 0 becomes a free one. Listens exclusively first: with the sharing option, other programs
- * could listen on the port too. @throws if the port is taken
+ * The port; 0 becomes a free one. Listens exclusively: a shared port is open to other programs too. @throws if it is taken
  */
 export async function findPort(host: string, port: number): Promise<number> {
   const probe = createServer();

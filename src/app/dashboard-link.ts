@@ -9,8 +9,8 @@ export function localAddress(host: string, port: number): string {
 }
 
 /**
- * @param key development key, put into the fragment, which browsers do not send
- * @returns null if the address is not a loopback address: the key is rejected there
+ * The fragment with the key never leaves the browser. @returns null if the address is no loopback address: the key is
+ * rejected there
  */
 export const dashboardLink = (address: string, key: string): string | null =>
   isLoopbackAuthority(new URL(address).host) ? `${address}/dashboard#key=${key}` : null;

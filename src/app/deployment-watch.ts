@@ -77,10 +77,7 @@ function blockedReason(deployment: Deployment | null, partitions: number): strin
   return 'Redis was rebuilt with another number of partitions: start this process again';
 }
 
-/**
- * Call it before creating the schema, because the previous version rejects a newer schema and must still drain its rows.
- * @throws StartError for a deployment of another version; ApiError UNAVAILABLE
- */
+/** Call it before creating the schema, which the previous version would reject. @throws StartError; ApiError UNAVAILABLE */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {
   const other = await whileRedisServes(otherVersion(redis));
   if (other !== null) throw new StartError(unusableReason(other));

@@ -23,8 +23,7 @@ export interface KeyNote {
 export const noKeyNote: KeyNote = { text: null, developmentKey: null };
 
 /**
- * Adds the configured keys. Without an active key it makes a development key, if only this machine can reach the service.
- * Revoked keys stay revoked.
+ * Adds the configured keys. Makes a development key if no key is active and only this machine can reach the service.
  * @param redis must hold its keys: an empty Redis does not know revoked keys
  */
 export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {

@@ -8,10 +8,7 @@ import type { Engine } from './engine.js';
 const retryMs = 5000;
 const maxLooks = 10;
 
-/**
- * Checks Redis now and at each new connection, before this process adds rows. Retries until ClickHouse responds. Resolves
- * after the first check.
- */
+/** Checks Redis now and at each new connection, before this process adds rows. Resolves after the first check. */
 export async function watchForOlderRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;
   let asked: Promise<unknown> = Promise.resolve();

@@ -9,8 +9,7 @@ import { createSchema } from '../warehouse/schema/create-schema.js';
 const retryMs = 2000;
 
 /**
- * If ClickHouse is unavailable the service starts anyway, and inserts retry until the schema exists.
- * @throws StartError if a retry cannot help
+ * Retries while ClickHouse is unavailable; inserts retry until the schema exists. @throws StartError if a retry cannot help
  */
 export async function prepareSchema(
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,

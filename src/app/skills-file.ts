@@ -16,10 +16,7 @@ export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSe
 
 const maxShownProblems = 10;
 
-/**
- * Reads and validates the whole file: JSON if it starts with a bracket or brace, otherwise CSV with a header.
- * @throws StartError with a line for each of the first problems
- */
+/** JSON if it starts with a bracket or brace, otherwise CSV with a header. @throws StartError with the first problems */
 export function readSkillsFile(path: string): SkillsFile {
   const bytes = readFileSync(path);
   const refuse: Refuse = (problem, cause) => {

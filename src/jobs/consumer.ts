@@ -8,8 +8,8 @@ import { inTime, within } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 
 /**
- * BullMQ needs commands that wait for a reconnect, and its workers block for up to 10 s. A connection that is silent for
- * longer is replaced: the server may be gone, and a hanging Cluster node names no successor.
+ * BullMQ needs commands that wait for a reconnect, and blocks for up to 10 s. A connection that is silent for longer is
+ * replaced.
  */
 const connectionOptions = { maxRetriesPerRequest: null, socketTimeout: 15_000 };
 /** How long close() waits for jobs after their abort, for BullMQ to put them back, and for the connections. */
@@ -68,10 +68,7 @@ interface Handlers<Data, Result> {
   readonly completed?: (enqueue: () => unknown) => void;
   /** Called before a restarted worker runs: removes whatever blocks jobs. A paused queue is resumed before. */
   readonly free: () => Promise<unknown>;
-  /**
-   * Pending work as a text that changes with any progress; null if there is none. A rejection, or no result within 5 s, does
-   * not count as a stall.
-   */
+  /** Pending work as a text that changes with any progress; null if none. A rejection or a delay above 5 s counts as none. */
   readonly waiting: () => Promise<string | null>;
 }
 
@@ -160,10 +157,7 @@ function openConsumer<Data, Result>(
 
   return {
     waiting,
-    /**
-     * Lets running jobs finish within `finishMs`, then aborts and finally rejects them. They fail or lose their lock, and are
-     * repeated.
-     */
+    /** Lets running jobs finish within `finishMs`, then aborts and finally rejects them. They are repeated. */
     close: async (finishMs: number): Promise<void> => {
       stop.abort();
       clearInterval(timer);
@@ -182,8 +176,8 @@ function openConsumer<Data, Result>(
 }
 
 /**
- * Removes locks without expiry, and jobs in a state where no worker finds them (failed, far ahead, in no list): these would
- * block all later jobs with the same id. Keeps waiting and running jobs.
+ * Removes locks without expiry and jobs that no worker finds, which block later jobs with the same id. Keeps waiting and
+ * running jobs.
  */
 export async function freeJobs<Data>(
   { queue, connection }: Pick<QueueAccess<Data>, 'queue' | 'connection'>,
@@ -214,7 +208,6 @@ const replyMs = 5000;
 /**
  * Starts a consumer and restarts it with new connections when it makes no progress while work is pending. Checks are counted
  * instead of time, so that a suspended machine causes no stall.
- * @throws nothing while Redis is unavailable
  */
 export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer {
   const { name, logger, finishMs = 0, watchMs = 1000 } = options;

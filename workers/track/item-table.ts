@@ -13,8 +13,8 @@ const maxPending = 50_000;
 type Pending = { readonly tenant: string; readonly version: number; delta: ItemDelta };
 
 /**
- * Cached items, and their new answers, sent to Redis in batches. A thread that dies loses the answers of a second. This is
- * acceptable: difficulty is a statistic, and attempt rows contain the figures that were used.
+ * Cached items and their new answers, sent in batches. A thread that dies loses a second of answers: difficulty is a
+ * statistic, and attempt rows contain the figures that were used.
  */
 export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30_000) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();

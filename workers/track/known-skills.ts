@@ -25,10 +25,7 @@ export class KnownSkills {
 
   constructor(private readonly limits: SkillLimits) {}
 
-  /**
-   * Registers skills before their answers are committed: after a crash a skill may be registered without an answer, never the
-   * reverse.
-   */
+  /** Before the answers are committed: after a crash a skill may be registered without an answer, never the reverse. */
   async note(client: RedisClient, begun: readonly NewSkill[]): Promise<void> {
     this.forgetOld();
     const open = begun.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
@@ -41,9 +38,8 @@ export class KnownSkills {
   }
 
   /**
-   * Room for new skills by learner; a missing entry means enough. A learner's limit is exact; answers in flight may exceed
-   * the tenant's.
-   * @param loaded in the order of `works`
+   * Room for new skills by learner; missing means enough. Answers in flight may exceed a tenant's limit. @param loaded as
+   * `works`
    */
   async rooms(
     client: RedisClient,

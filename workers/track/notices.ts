@@ -41,8 +41,8 @@ function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillS
 }
 
 /**
- * Event types of a tenant's endpoints, on a Cluster. Returns the last known value while its node is unavailable.
- * @throws ApiError UNAVAILABLE from the returned function
+ * Event types of a tenant's endpoints, on a Cluster; the last known ones while its node is unavailable. @throws ApiError
+ * UNAVAILABLE
  */
 export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) {
   const known = new Map<string, string>();

@@ -1,6 +1,6 @@
 /**
- * The audit (ADR 23) compares accepted = stored + in the outbox + parked, and stored = rollups, by tenant and day, while
- * answers arrive. It reports certain mismatches only.
+ * The audit (ADR 23), while answers arrive: accepted = stored + in the outbox + parked, and stored = rollups, by tenant and
+ * day.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';

@@ -1,6 +1,5 @@
 /**
- * Applies erasures and retractions, called by the drain of their partitions: all earlier outbox rows are stored. Each step
- * applies many in one statement, and may be repeated after a kill.
+ * Applies erasures and retractions after the drain stored all earlier rows of their partitions. Each step may be repeated.
  */
 import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
@@ -12,10 +11,7 @@ import type {
 import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
-/**
- * Minimum age of a plan in milliseconds: a Redis that loses its last second (up to two with everysec and a busy disk) must
- * not forget a correction that ClickHouse has applied.
- */
+/** Minimum age of a plan: a Redis that loses up to two seconds must not forget a correction that ClickHouse has applied. */
 const settleMs = 2000;
 
 export interface ApplyOptions {

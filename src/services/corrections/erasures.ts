@@ -96,8 +96,7 @@ function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
 const forecastMs = 3000;
 
 /**
- * A suspended process may insert rows later. ClickHouse is searched after an hour and after seven days; then the learner is
- * forgotten. In milliseconds.
+ * Searches for rows that a suspended process inserted later. After the last search the learner is forgotten. In milliseconds.
  */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
@@ -112,9 +111,8 @@ interface FinishOptions {
 }
 
 /**
- * Finishes erasures after their correction: rows of the journal, import marks, webhook messages, and the proof. Runs after
- * the journal's drain, so that no page of it is in flight. Each step may be repeated; after an error the next run continues.
- * @returns the number of finished erasures
+ * Finishes applied erasures: rows of the journal, import marks, messages, and the proof. Runs after the journal's drain, so
+ * that no page of it is in flight. Each step may be repeated. @returns the number of finished erasures
  */
 export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {
   return async (signal?: AbortSignal): Promise<number> => {

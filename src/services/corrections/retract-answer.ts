@@ -21,8 +21,8 @@ const maxTries = 20;
 const maxAnswers = 50_000;
 
 /**
- * When it resolves, the learner's state is as if the answer had never arrived; rows in ClickHouse follow. The event id stays
- * used, so that a late repeat does not restore the answer.
+ * When it resolves, the state is as if the answer had never arrived. The event id stays used, so that a late repeat has no
+ * effect.
  */
 export async function retractAnswer(
   ports: RetractionPorts,

@@ -36,11 +36,7 @@ export interface RunOptions {
   readonly onStep?: (tenant: string, step: string) => void;
 }
 
-/**
- * A failed fit does not affect other tenants. Threads start with the first tenant that needs them, and stop when the run is
- * aborted.
- * @throws if Redis or ClickHouse is unavailable, after publishing earlier tenants; at the end, if a fit failed
- */
+/** A failed fit does not affect other tenants. @throws if Redis or ClickHouse is unavailable; at the end, if a fit failed */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
   const { signal } = options;
   await recordChanges(parts);

@@ -126,10 +126,7 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
 /** Maximum wait for ClickHouse to record the change, in milliseconds. The version is already active. */
 const recordMs = 5000;
 
-/**
- * Activates an earlier version and records it in ClickHouse; if that is unavailable, the next fit does.
- * @param inForce active version; if another one is active by now, the call changes nothing @throws ApiError UNAVAILABLE
- */
+/** @param inForce changes nothing if another version is active by now. @throws ApiError UNAVAILABLE */
 export async function useVersion(
   parts: ChangeParts,
   tenant: string,

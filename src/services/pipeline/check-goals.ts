@@ -28,8 +28,8 @@ export interface GoalCheckPorts {
 const together = 8;
 
 /**
- * Checks due goals until the signal aborts. A later run takes claimed checks that were not done.
- * @throws the first error as ApiError UNAVAILABLE, after all other checks
+ * A later run takes claimed checks that were not done. @throws the first error as ApiError UNAVAILABLE, after all other
+ * checks
  */
 export async function checkGoals(ports: GoalCheckPorts, partitions: number, signal: AbortSignal) {
   const checked: Promise<void>[] = [];

@@ -38,8 +38,7 @@ const maxRounds = 5;
 /**
  * Completes a block after an earlier attempt. ClickHouse records a token before it moves the part into place. If it is killed
  * in between, it rejects every repeat as a duplicate. So missing rows are inserted with new tokens, and rollups are repaired.
- * @param present number of rows stored before
- * @param refused rows not to store, each as `partition\tms\tseq`
+ * @param present number of rows stored before @param refused rows not to store, each as `partition\tms\tseq`
  */
 export async function completeBlock(
   places: DrainPlaces,

@@ -21,10 +21,7 @@ interface JournalDrainOptions {
   readonly logger: Logger;
 }
 
-/**
- * Drains until the journal is empty, or until the current page after an abort. Errors lose nothing: the next run repeats.
- * @returns the number of moved rows
- */
+/** Stops after the current page when aborted. Errors lose nothing: the next run repeats. @returns the number of moved rows */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
 

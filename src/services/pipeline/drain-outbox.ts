@@ -31,8 +31,8 @@ import { BlockRefused, createIsolation, drainRefused, ParkedFull } from './isola
 const tokenTrustMs = 60_000;
 
 /**
- * Delay of new blocks after Redis was replaced. Another process may be inserting a block after Redis lost its job, and a
- * lookup would not find its rows yet.
+ * Delay after Redis was replaced: another process may be inserting a block whose job is lost, and a lookup would miss its
+ * rows.
  */
 const settleMs = 3000;
 
@@ -148,8 +148,8 @@ function createMove(places: DrainPlaces) {
 }
 
 /**
- * Remembers since when the current epoch is known: rows added later cannot have come back. Read the epoch after the rows to
- * notice a restart in between. Times are on Redis' clock.
+ * Remembers since when the current epoch is known, on Redis' clock. Read the epoch after the rows to notice a restart in
+ * between.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let known: OutboxEpoch | null = null;

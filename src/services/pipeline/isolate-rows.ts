@@ -115,7 +115,7 @@ export function createIsolation(places: DrainPlaces) {
 
   /**
    * Inserts the rows of an entry one by one, each with a separate token, so that a process that was suspended repeats the
-   * same inserts as the next holder of the job. Removes the entry when all rows are stored or parked. @throws ParkedFull
+   * same inserts as the next holder of the job. @throws ParkedFull
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;

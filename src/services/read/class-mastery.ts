@@ -43,10 +43,7 @@ const tooMany = () =>
     `These are more than ${maxMasteries} masteries: name fewer learners, or skill_ids`,
   );
 
-/**
- * Up to 500 learners in the order of the request, each with a result or an error. With `skill_ids`, all figures cover these
- * skills only.
- */
+/** Each learner has a result or an error. With `skill_ids`, all figures cover these skills only. */
 export async function classMastery(
   { learners, models, now, limit }: ClassMasteryPorts,
   { tenant, body, stillWanted }: Call,

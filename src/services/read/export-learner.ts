@@ -1,6 +1,6 @@
 /**
- * NDJSON export of all data of a learner, one page in memory at a time. The last line confirms a complete export; after an
- * error it is missing and the connection is cut.
+ * NDJSON export of a learner, one page in memory at a time. After an error the last line is missing and the connection is
+ * cut.
  */
 import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';

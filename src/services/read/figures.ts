@@ -1,7 +1,4 @@
-/**
- * Figures of GET /metrics, read on demand. Label values must be few and known in advance: no learners, keys or other values
- * from callers.
- */
+/** Figures of GET /metrics. Label values must be few and known in advance: no learners, keys or other values from callers. */
 
 /** Without the prefix `skilltrace_`. Counters end in `_total`, times in `_seconds`. */
 export const figureHelps = {

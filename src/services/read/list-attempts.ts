@@ -22,8 +22,7 @@ export interface AttemptPorts extends MasteryPorts, StoredPorts {
 const maxTries = 5;
 
 /**
- * Redis determines which answers count. Each is listed, or counted as missing. UNAVAILABLE without ClickHouse, because a
- * partial list would look complete.
+ * Each counted answer is listed, or counted as missing. UNAVAILABLE without ClickHouse: a partial list would look complete.
  */
 export async function listAttempts(
   ports: AttemptPorts,
@@ -77,10 +76,7 @@ function describeSkillAnswer({ number, ...row }: NumberedRow): object {
   return { ...describeAttempt(row), ...range, ...unknown };
 }
 
-/**
- * Whether a state continues an earlier one. A commit adds 1 to the version and at least one answer; an erasure or a
- * correction does not. Every state continues an empty one.
- */
+/** Whether a state continues an earlier or empty one. Only a commit adds at least one answer with each version. */
 export const follows = (before: LearnerState, now: LearnerState): boolean =>
   before.version === newLearner.version ||
   (now.version >= before.version && now.attempts - before.attempts >= now.version - before.version);

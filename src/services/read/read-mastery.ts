@@ -140,10 +140,7 @@ export const ExplainQuery = Type.Object({
 
 export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
 
-/**
- * `explain=true` adds the explanation and the effect of the next answer. Only the steps, which are the last answers, come
- * from ClickHouse.
- */
+/** `explain=true` adds the explanation and the effect of the next answer. Only the last answers come from ClickHouse. */
 export async function readSkillMastery(
   ports: ExplainPorts,
   { tenant, query: { explain, steps } }: Call<Static<typeof ExplainQuery>>,

@@ -19,8 +19,8 @@ const waitMs = 15_000;
 const lookMs = 200;
 
 /**
- * Waits until all answers counted before the call are stored. Reads the clock before asking Redis: after a slow reply, an
- * earlier answer would seem newer than the call. @throws ApiError UNAVAILABLE
+ * Waits until all answers counted before the call are stored. Reads the clock before Redis: after a slow reply, an earlier
+ * answer would seem newer than the call. @throws ApiError UNAVAILABLE
  */
 export async function allStored({ oldestPendingSeconds, now }: StoringPorts): Promise<void> {
   const since = now();

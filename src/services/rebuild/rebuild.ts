@@ -140,10 +140,7 @@ async function restoreTenants(
   }
 }
 
-/**
- * Other state of partitions, webhooks and API keys. @returns the number of keys that are unreadable because another secret
- * sealed them
- */
+/** Other state of partitions, webhooks and API keys. @returns the number of keys that another secret sealed */
 async function restoreRest(
   { source, store }: RebuildParts,
   options: RebuildOptions,
@@ -173,9 +170,8 @@ async function restoreRest(
 }
 
 /**
- * Retires learners of an earlier version, so that a rebuild restores them in the current form. The next run continues after a
- * kill. The markers can be put back until `noteVersion`; after it, no process of the earlier version counts answers.
- * @param check throws if another process does the same, or the run must end
+ * Retires learners of an earlier version, so that a rebuild restores them in the current form. Until `noteVersion` the
+ * markers can be put back; after it, no process of the earlier version counts answers. The next run continues after a kill.
  * @throws StartError if data would be lost; then nothing has changed
  */
 export async function retireOlder(

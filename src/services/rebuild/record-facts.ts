@@ -1,6 +1,6 @@
 /**
- * Copies the deployment's facts and API keys from Redis to ClickHouse. Compares all of them with the recorded ones, so code
- * that changes a key need not record it.
+ * Copies the deployment and API keys from Redis to ClickHouse. Compares all facts, so code that changes a key need not record
+ * it.
  */
 import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
 import { mapInSlices } from '../../slices.js';

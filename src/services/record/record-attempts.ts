@@ -34,10 +34,7 @@ export function createAttemptRecorder(
       lanes.trackOne(sentEvents('event', request, now()), (tracked) =>
         settle(tracked instanceof Error ? errorOf(tracked) : resultOf(tracked)),
       ),
-    /**
-     * Counts up to 1000 independent events, in their order.
-     * @throws ApiError for an invalid body, or if no event was accepted
-     */
+    /** Independent events, in their order. @throws ApiError for an invalid body, or if no event was accepted */
     recordBatch: async (form: EventsForm, request: Request): Promise<EventResult[]> => {
       const tracked = await lanes.track(sentEvents(form, request, now()), null).catch(refusedBatch);
       // A thousand rejections take 14 ms.

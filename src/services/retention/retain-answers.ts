@@ -37,8 +37,8 @@ export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>
 });
 
 /**
- * Archives the planned months. A month that has to wait delays later ones.
- * @returns the dropped months @throws errors of Redis and ClickHouse: nothing is lost, the next run continues
+ * A month that has to wait delays later ones. @returns the dropped months @throws errors of Redis and ClickHouse; nothing is
+ * lost
  */
 export async function retainAnswers(
   parts: RetentionParts,
@@ -109,10 +109,7 @@ async function writeMonth(
   }
 }
 
-/**
- * The state after the last answer of the month and the rest of its commit; null if the stored snapshot already has it. With
- * missing rows (`broken`), it is the state that a rebuild would give.
- */
+/** State after the commit of the month's last answer; null if already stored. With missing rows, the state of a rebuild. */
 function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
   const last = rows.findLast(({ event }) => monthOf(event.receivedAt) <= month)?.figures;
   if (last === undefined) return null;

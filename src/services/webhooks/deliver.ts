@@ -1,6 +1,6 @@
 /**
- * Sends an endpoint's messages in waves. A wave is sent in parallel, settled as a whole, and has at most one message per
- * learner to keep their order. Retries follow standardwebhooks.com. Messages in flight when a process dies are sent again.
+ * Sends an endpoint's messages in waves, each with at most one message per learner to keep their order. Retries follow
+ * standardwebhooks.com. Messages in flight when a process dies are sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
@@ -69,10 +69,7 @@ export interface DeliveryParts {
   readonly logger: Logger;
 }
 
-/**
- * Sends due messages of an endpoint for a while. Calls `moved` after each wave. @throws errors of Redis; the next run
- * continues
- */
+/** Sends due messages for a while. Calls `moved` after each wave. @throws errors of Redis; the next run continues */
 export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
 
 export function createDeliverer(parts: DeliveryParts): Deliver {

@@ -15,9 +15,8 @@ export interface HandOutParts {
 }
 
 /**
- * Hands out a page of each stream.
- * @returns whether there may be more events
- * @throws the first error, after handing out all other tenants' events; the next run repeats
+ * Hands out a page of each stream. @returns whether there may be more @throws the first error, after all other tenants'
+ * events
  */
 export type HandOut = () => Promise<boolean>;
 

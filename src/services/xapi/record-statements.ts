@@ -31,7 +31,7 @@ export interface StatementPorts {
 type Sender = Pick<SentEvents, 'tenant' | 'span'>;
 
 /**
- * @param body a statement or a list @returns ids of the statements, including assigned ids
+ * @returns ids of the statements, including assigned ids
  * @throws ApiError INVALID_REQUEST: none was counted; other codes: some may be counted, and the request may be retried
  */
 export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
