@@ -79,11 +79,7 @@ export async function startApiProcesses(
 }
 
 /** @throws Error for any other message, or on timeout */
-export async function untilReady(
-  child: ChildProcess,
-  signal: AbortSignal,
-  limitMs = readyLimitMs,
-): Promise<void> {
+export async function untilReady(child: ChildProcess, signal: AbortSignal, limitMs = readyLimitMs) {
   const late = AbortSignal.timeout(limitMs);
   const heard = once(child, 'message', { signal: AbortSignal.any([signal, late]) });
   const [message] = await heard.catch((error: unknown) => {

@@ -71,11 +71,7 @@ async function samplesOf(read: ReadFigure) {
 export const byLabel = (label: string, values: Readonly<Record<string, number>>): Sample[] =>
   Object.entries(values).map(([name, value]) => ({ value, labels: { [label]: name } }));
 
-export function addAnswerFigures(
-  figures: Figures,
-  { compute }: Pick<Engine, 'compute'>,
-  tally: AnswerTally,
-): void {
+export function addAnswerFigures(figures: Figures, { compute }: Pick<Engine, 'compute'>, tally: AnswerTally) {
   figures.add('answers_total', () => byLabel('outcome', tally));
   figures.add('lanes_waiting', compute.waiting);
   figures.add('worker_threads', compute.threads);

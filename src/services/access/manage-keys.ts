@@ -58,10 +58,7 @@ export const KeyQuery = Type.Object({ ...PageQuery.properties, tenant: Type.Opti
 const placeOf = ({ createdAt, keyHash }: StoredKey): string => `${createdAt} ${shortHash(keyHash)}`;
 const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) ? text : null));
 
-export async function listKeys(
-  keys: KeyPorts,
-  { grant: caller, query }: Call<Static<typeof KeyQuery>>,
-): Promise<string> {
+export async function listKeys(keys: KeyPorts, { grant: caller, query }: Call<Static<typeof KeyQuery>>) {
   const { tenant, limit = pageLimit } = query;
   if (tenant !== undefined && !reaches(caller, tenant))
     throw forbidden('Only operators see keys of other tenants');

@@ -1,6 +1,5 @@
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
-import type { Tagged } from '../../contracts/preconditions.js';
 import { readSkillBody } from '../../contracts/skills.js';
 import { ApiError, orUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
@@ -15,11 +14,7 @@ export interface SkillWritePorts extends SkillPorts, StoringPorts {
   answers(tenant: string, skillId: string): Promise<number>;
 }
 
-export async function putSkill(
-  ports: SkillWritePorts,
-  { tenant, body, ifMatch }: Call,
-  skillId: string,
-): Promise<Tagged<object>> {
+export async function putSkill(ports: SkillWritePorts, { tenant, body, ifMatch }: Call, skillId: string) {
   const setting = readSkillBody(parseJson(body));
   // An unknown skill has no tag; a known skill always has one.
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
@@ -34,11 +29,7 @@ export async function putSkill(
 const keptAnswers = 20;
 
 /** Removes the settings. The skill is unknown until a learner first answers it. Answers stay. */
-export async function deleteSkill(
-  ports: SkillWritePorts,
-  { tenant, ifMatch }: Call,
-  skillId: string,
-): Promise<object> {
+export async function deleteSkill(ports: SkillWritePorts, { tenant, ifMatch }: Call, skillId: string) {
   if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
   await allStored(ports);
   const answers = await orUnavailable(ports.answers(tenant, skillId));

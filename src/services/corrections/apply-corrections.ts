@@ -40,10 +40,7 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
     for (const [i, one] of some.entries()) await store.plan(one, removals[i] as Removal);
   }
 
-  async function applySome(
-    some: readonly PlannedCorrection[],
-    signal: AbortSignal | undefined,
-  ): Promise<void> {
+  async function applySome(some: readonly PlannedCorrection[], signal: AbortSignal | undefined) {
     if (some.length === 0) return;
     const rows = some.map(rowsOf);
     await store.removeParked(rows);

@@ -25,11 +25,7 @@ export interface Erasures {
 }
 
 /** When it resolves, the learner is unknown; rows elsewhere follow. */
-export async function eraseLearner(
-  { erasures }: Erasures,
-  { tenant }: Call,
-  userId: string,
-): Promise<object> {
+export async function eraseLearner({ erasures }: Erasures, { tenant }: Call, userId: string) {
   const begun = await erasures.begin(tenant, userId);
   if ('id' in begun) return { erasure_id: begun.id, status_url: `/api/v1/erasures/${begun.id}` };
   if (begun.status === 'absent') throw nothingKnown();
@@ -37,11 +33,7 @@ export async function eraseLearner(
   throw unavailable('The state store came back empty and has to be rebuilt first');
 }
 
-export async function readErasure(
-  { erasures, receipts }: Erasures,
-  { tenant }: Call,
-  id: string,
-): Promise<object> {
+export async function readErasure({ erasures, receipts }: Erasures, { tenant }: Call, id: string) {
   const open = await erasures.find(id);
   if (open !== null && open.rows.tenant === tenant) return describeErasure(open, null);
   const receipt = await orUnavailable(receipts.find(tenant, id));

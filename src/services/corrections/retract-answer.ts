@@ -45,12 +45,7 @@ export async function retractAnswer(
   };
 }
 
-async function rewriteWithout(
-  ports: RetractionPorts,
-  tenant: string,
-  userId: string,
-  eventId: string,
-): Promise<string> {
+async function rewriteWithout(ports: RetractionPorts, tenant: string, userId: string, eventId: string) {
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const result = await ports.rewriter.retract(await readTask(ports, tenant, userId, eventId));
     if (result.status === 'done') return result.skillId;

@@ -1,7 +1,6 @@
 import type { Call } from '../../contracts/call.js';
 import { readGoalBody } from '../../contracts/goals.js';
 import { parseJson } from '../../contracts/json.js';
-import type { Tagged } from '../../contracts/preconditions.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
 import { ApiError } from '../../errors.js';
 import type { GoalStore, GoalWrite } from '../../store/learners/goals.js';
@@ -16,32 +15,20 @@ const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_i
 export const preconditionFailed = (): ApiError =>
   new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');
 
-export async function readGoal(
-  { goals }: GoalPorts,
-  { tenant }: Call,
-  userId: string,
-): Promise<Tagged<object>> {
+export async function readGoal({ goals }: GoalPorts, { tenant }: Call, userId: string) {
   const found = await goals.read(tenant, userId);
   if (found === null) throw goalNotFound();
   return { value: describeGoal(userId, found.value, found.value.updatedAt), tag: found.tag };
 }
 
-export async function putGoal(
-  ports: GoalPorts,
-  { tenant, body, ifMatch }: Call,
-  userId: string,
-): Promise<Tagged<object>> {
+export async function putGoal(ports: GoalPorts, { tenant, body, ifMatch }: Call, userId: string) {
   const now = ports.now();
   const setting = readGoalBody(parseJson(body), now);
   const { updatedAt, tag } = await write(ports, { tenant, userId, setting, ifMatch, now });
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }
 
-export async function deleteGoal(
-  ports: GoalPorts,
-  { tenant, ifMatch }: Call,
-  userId: string,
-): Promise<object> {
+export async function deleteGoal(ports: GoalPorts, { tenant, ifMatch }: Call, userId: string) {
   const { updatedAt } = await write(ports, { tenant, userId, setting: null, ifMatch, now: ports.now() });
   return describeGoal(userId, null, updatedAt);
 }

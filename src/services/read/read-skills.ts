@@ -27,11 +27,7 @@ export async function listSkills(
   return listJson({ model_version: model.version }, 'skills', pageOf(known, limit, cursorAfter), describe);
 }
 
-export async function readSkill(
-  ports: SkillPorts,
-  { tenant }: Call,
-  skillId: string,
-): Promise<Tagged<object>> {
+export async function readSkill(ports: SkillPorts, { tenant }: Call, skillId: string) {
   const model = await findSkill(ports, tenant, skillId);
   if (model === null) throw skillNotFound();
   return taggedSkill(model, skillId, model.catalogue.entries.get(skillId));

@@ -25,11 +25,7 @@ export async function listSkillStatistics(
 
 const cohortWeeks = 26;
 
-export async function readSkillStatistics(
-  ports: StatisticsPorts,
-  { tenant }: Call,
-  skillId: string,
-): Promise<object> {
+export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Call, skillId: string) {
   const { statistics, sourceLagSeconds, now } = ports;
   const lag = await sourceLagSeconds();
   const sums = await answeredSkill(ports, tenant, skillId);

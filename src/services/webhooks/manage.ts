@@ -39,10 +39,7 @@ export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call)
   return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
-export async function listWebhooks(
-  ports: WebhookPorts,
-  { tenant, query }: Call<pages.PageQuery>,
-): Promise<string> {
+export async function listWebhooks(ports: WebhookPorts, { tenant, query }: Call<pages.PageQuery>) {
   const after = pages.idAfter(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
   const left = pages.sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);

@@ -17,10 +17,7 @@ export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promi
   mappings.read(tenant);
 
 /** Replaces the mapping. The next statement uses it. After UNAVAILABLE it may be active but not yet in ClickHouse. */
-export async function putMapping(
-  { mappings, history, now }: MappingPorts,
-  { tenant, body, ifMatch }: Call,
-): Promise<Tagged<object>> {
+export async function putMapping({ mappings, history, now }: MappingPorts, { tenant, body, ifMatch }: Call) {
   const sent = await parseLarge(body, maxMappingValues);
   const written = await mappings.put(tenant, readBody(sent), ifMatch, now());
   if (written === null) throw preconditionFailed();
