@@ -1,14 +1,8 @@
 /**
- * Moves one block of attempts from the outbox to ClickHouse, exactly once (docs/counted-once.md).
- *
- * The block is fixed in the job's data before the insert, and leaves the outbox after it. A repeat inserts the same rows with
- * the same token, which ClickHouse counts once. The token is not enough, and rows are looked up first, for
- * - rows older than this process' view of Redis. A Redis that lost its last second may again hold rows that were inserted and
- *   removed, and has lost the job with their token. Only a restarted or replaced Redis loses data. This changes the epoch, so
- *   only rows added before the epoch was first seen can have come back;
- * - blocks older than the window of tokens;
- * - ranges with fewer rows than when they were fixed;
- * - rows that waited for long, if ClickHouse has some of them: the job that stored them no longer exists.
+ * Moves one block of attempts from the outbox to ClickHouse, exactly once (docs/counted-once.md): fixes it in the job's data,
+ * inserts it, and removes it from the outbox. A repeat inserts the same rows with the same token, which ClickHouse counts
+ * once. Rows are looked up first if the token is not enough: a Redis that lost its last second may hold rows again without
+ * their job.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';

@@ -1,11 +1,6 @@
 /**
- * Isolates the rows of a block that ClickHouse rejects, and parks them (ADR 22).
- *
- * Drains the block again by partition, in smaller blocks, until a single entry is rejected. Inserts its rows one by one and
- * parks the rejected ones. Each smaller block is fixed in the job's data before its insert, so it counts once even if the
- * process dies or is suspended.
- *
- * A rejected block left no row in the table, so it may be split differently. If an earlier attempt stored some rows,
+ * Isolates the rows of a block that ClickHouse rejects, and parks them (ADR 22): drains the block again by partition, in
+ * smaller blocks, until a single entry is rejected, and inserts its rows one by one. If an earlier attempt stored some rows,
  * ClickHouse is asked before each smaller block.
  */
 import { entryIdOf } from '../../contracts/outbox-ids.js';
