@@ -53,7 +53,9 @@ const journalStopShare = 2 / 3;
 
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
-  const fits = fitParts(engine, engine.endpoints, { beside: true }, engine.logger);
+  const { redis, partitions, endpoints, compute, logger } = engine;
+  const fits = fitParts(engine, endpoints, { beside: true }, logger);
+  const goals = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
   return {
     pipeline: startPipeline(engine),
     fit: startRuns(engine, schedules.fit, fitIntervalHours * hourMs, (signal) => runFits(fits, { signal })),
@@ -66,7 +68,7 @@ export function startConsumers(engine: Engine, config: Config, figures: Figures)
     journal: startJournal(engine),
     webhooks: startWebhooks(engine, config, figures),
     goals: startRuns(engine, schedules.goals, goalsMs, (signal) =>
-      checkAllGoals(engine, AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
+      checkGoals(goals, partitions, AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
     ),
   };
 }
@@ -116,11 +118,6 @@ function startRuns(
   const runs = startScheduledRuns(schedule, options);
   closers.add(`schedule of ${schedule.name}`, () => runs.close());
   return runs;
-}
-
-async function checkAllGoals({ redis, partitions, compute, logger }: Engine, signal: AbortSignal) {
-  const ports = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
-  await checkGoals(ports, partitions, signal);
 }
 
 export const fitParts = (
