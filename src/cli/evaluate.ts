@@ -48,15 +48,16 @@ share right rises or falls by .2 or more with it; docs/model.md ("Does mastery f
     await nextTurn();
     const since = performance.now();
     const { predictions, monotone, answers } = predictAll(split, trained.models);
-    const predictSeconds = (performance.now() - since) / 1000;
+    const predict = { seconds: (performance.now() - since) / 1000 };
+    const { fit, servedFit, parts } = trained.figures;
     return {
-      ...{ file: args.file, fold, leftOut, monotone },
-      split: originOf(table),
+      ...{ file: args.file, fold, split: originOf(table), leftOut },
       test: countsOf(split.test),
       train: countsOf(split.training),
-      fit: { ...trained.figures, predictSeconds, threads },
-      results: resultsOf(split, predictions, table.skills),
+      fit: { ...fit, threads },
+      ...{ servedFit, parts, predict, monotone },
       ...checkAnswers(answers),
+      results: resultsOf(split, predictions, table.skills),
     };
   },
   json: evaluationJson,

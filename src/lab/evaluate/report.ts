@@ -37,15 +37,18 @@ import {
 import type { Trained } from './train.js';
 import type { AnswerChecks } from './validity.js';
 
-export interface Evaluation extends AnswerChecks {
+type Figures = Trained['figures'];
+
+export interface Evaluation extends Figures, AnswerChecks {
   readonly file: string;
   readonly fold: number;
   readonly split: keyof typeof splits;
   readonly test: { readonly rows: number; readonly learners: number };
   readonly train: Evaluation['test'];
-  /** Rows of the file that do not fit. */
+  /** Rejected rows of the file. */
   readonly leftOut: number;
-  readonly fit: Trained['figures'] & { readonly predictSeconds: number; readonly threads: number };
+  readonly fit: Figures['fit'] & { readonly threads: number };
+  readonly predict: { readonly seconds: number };
   readonly monotone: MonotoneCheck;
   readonly results: Results;
 }
@@ -56,39 +59,24 @@ const splits = {
   mixed: 'folds of the file, by a hash of user_id where it has none',
 } as const;
 
-export function evaluationJson(
-  { test, train, fit, monotone, results, validity, movers, file, fold, split, leftOut }: Evaluation,
-  run: Run,
-): string {
-  const { seconds, iterations, observations, threads, peakBytes, skillPairs, itemPairs } = fit;
+export function evaluationJson(evaluation: Evaluation, run: Run): string {
+  const { test, fit, file, fold, split, train, leftOut, results, ...found } = evaluation;
   const byModel = (of: (model: ModelResult) => object) =>
     Object.fromEntries(results.models.map((model) => [model.name, of(model)]));
-  return jsonLine(
-    {
-      ...test,
-      models: byModel(({ metrics }) => metrics),
-      fit: { seconds, iterations, observations, threads },
-      ...{ file, fold, split, train, leftOut },
-      run,
-      servedFit: { seconds: fit.servedSeconds, peakBytes, skillPairs, itemPairs },
-      parts: fit.parts,
-      predict: { seconds: fit.predictSeconds },
-      monotone,
-      ...{ validity, movers },
-      reliability: byModel(({ reliability }) => reliability),
-    },
-    6,
-  );
+  const models = byModel(({ metrics }) => metrics);
+  const reliability = byModel((model) => model.reliability);
+  const input = { fit, file, fold, split, train, leftOut, run };
+  return jsonLine({ ...test, models, ...input, ...found, reliability }, 6);
 }
 
 export function evaluationText(evaluation: Evaluation, run: Run): string {
-  const { file, fold, split, test, train, fit, monotone, results } = evaluation;
+  const { file, fold, split, test, train, parts, monotone, results } = evaluation;
   const bins = results.models.find(({ name }) => name === 'served')?.reliability ?? [];
   return [
     runTitle(run),
     `${file}, fold ${fold} (${splits[split]})`,
     `${countsText(test)} predicted, trained on ${countsText(train)}`,
-    fitText(fit),
+    fitText(evaluation),
     '',
     textTable(figuresHead, figureRows(evaluation)),
     '',
@@ -97,7 +85,7 @@ export function evaluationText(evaluation: Evaluation, run: Run): string {
     validityText(evaluation),
     '',
     'Parts of the served model, by cross-fit on training answers:',
-    textTable(partHead, partRows(fit.parts)),
+    textTable(partHead, partRows(parts)),
     '',
     'Reliability of the served model:',
     textTable(['Predicted', 'Answers', 'Mean', 'Right', 'Gap'], bins.map(binRow)),
@@ -106,17 +94,20 @@ export function evaluationText(evaluation: Evaluation, run: Run): string {
 
 const threadsText = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
 
-const fitText = (fit: Evaluation['fit']): string =>
-  `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), everything in ${fit.servedSeconds.toFixed(2)} s, ${threadsText(fit.threads)}, ${grouped(Math.round(fit.peakBytes / 1e6))} MB of memory at most;\n${grouped(fit.skillPairs)} pairs of skills and ${grouped(fit.itemPairs)} of items have terms; predicted in ${fit.predictSeconds.toFixed(2)} s with the probes`;
+const fitText = ({ fit, servedFit, predict }: Evaluation): string =>
+  `BKT fitted in ${fit.seconds.toFixed(2)} s (${grouped(fit.iterations)} iterations), everything in ${servedFit.seconds.toFixed(2)} s, ${threadsText(fit.threads)}, ${grouped(Math.round(servedFit.peakBytes / 1e6))} MB of memory at most;\n${grouped(servedFit.skillPairs)} pairs of skills and ${grouped(servedFit.itemPairs)} of items have terms; predicted in ${predict.seconds.toFixed(2)} s with the probes`;
 
 function binRow({ low, high, answers, predicted, correct }: ModelResult['reliability'][number]): Row {
-  const look = lookOf(answers);
   const figures = predicted === null || correct === null ? [] : [predicted, correct, predicted - correct];
-  const cells = figures.map((value) => ({ text: figure(value), look }));
+  const cells = figures.map((value) => cellOf(figure(value), answers));
   return [`${low.toFixed(3)} to ${high.toFixed(3)}`, grouped(answers), ...cells];
 }
 
-const lookOf = (answers: number): Cell['look'] => (answers < fewObservations ? 'few' : undefined);
+/** @param isBest of its column */
+const cellOf = (text: string, answers: number, isBest = false): Cell => ({
+  text,
+  look: answers < fewObservations ? 'few' : isBest ? 'best' : undefined,
+});
 
 const countsText = ({ rows, learners }: Evaluation['test']): string =>
   `${grouped(rows)} answers of ${grouped(learners)} learners`;
@@ -140,16 +131,12 @@ const figureColumns: readonly ((model: ModelResult) => number)[] = [
 function figureRows({ test, results }: Evaluation, nameOf = (name: ModelName): string => name): Row[] {
   // The overall mean is calibrated by its nature, and predicts nothing.
   const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
-  const look = (model: ModelResult, of: (one: ModelResult) => number): Cell['look'] => {
-    if (lookOf(test.rows) === 'few') return 'few';
-    return rivals.includes(model) && of(model) === Math.max(...rivals.map(of)) ? 'best' : undefined;
-  };
   return results.models.map((model) => [
     nameOf(model.name),
-    ...figureColumns.map((of, i) => ({
-      text: i === 0 ? aucText(model.auc) : figure(Math.abs(of(model))),
-      look: look(model, of),
-    })),
+    ...figureColumns.map((of, i) => {
+      const isBest = rivals.includes(model) && of(model) === Math.max(...rivals.map(of));
+      return cellOf(i === 0 ? aucText(model.auc) : figure(Math.abs(of(model))), test.rows, isBest);
+    }),
     grouped(test.rows),
   ]);
 }
@@ -189,14 +176,14 @@ const settingsOf = ({ file, fold, split, leftOut, fit }: Evaluation): Readonly<R
   Fit: `${threadsText(fit.threads)}, ${grouped(fit.observations)} answers`,
 });
 
-function fitSection({ fit }: Evaluation): string {
+function fitSection(evaluation: Evaluation): string {
   const text =
     'Parts of the served model that are published only where they help learners whom a fit did not see: fits on some of the training learners predict the others. Each part is tried beside those before it that help.';
   return section(
     'Parts of the served model',
     text,
-    htmlTable(partHead, partRows(fit.parts)),
-    textTag('p', {}, `${fitText(fit)}.`),
+    htmlTable(partHead, partRows(evaluation.parts)),
+    textTag('p', {}, `${fitText(evaluation)}.`),
   );
 }
 
@@ -275,11 +262,7 @@ function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
   const range = to === 0 ? 'none' : rangeText(from, Number.isFinite(to) ? to : null);
   // A constant reaches a half.
   const best = Math.max(0.5, ...auc.map((one) => one.auc ?? 0));
-  const look = (value: number | null): Cell['look'] => {
-    if (lookOf(answers) === 'few') return 'few';
-    return value === best && best > 0.5 ? 'best' : undefined;
-  };
-  const areas = auc.map((one) => ({ text: aucText(one), look: look(one.auc) }));
+  const areas = auc.map((one) => cellOf(aucText(one), answers, one.auc === best && best > 0.5));
   return [range, grouped(skills), grouped(answers), ...areas];
 }
 
@@ -287,8 +270,7 @@ function worstSection({ worstSkills }: Results): string {
   if (worstSkills.length === 0) return '';
   const rows = worstSkills.map(({ skillId, answers, predicted, correct, gap }): Row => {
     const text = `${gap < 0 ? '\u2212' : '+'}${figure(Math.abs(gap), 3)}`;
-    const look = lookOf(answers);
-    const cells = [figure(predicted, 3), figure(correct, 3), text].map((shown) => ({ text: shown, look }));
+    const cells = [figure(predicted, 3), figure(correct, 3), text].map((shown) => cellOf(shown, answers));
     return [skillId, grouped(answers), ...cells];
   });
   return section(

@@ -23,7 +23,7 @@ export async function trainModels(
   const skillIds = Array.from({ length: log.skills }, (_, skill) => String(skill));
   const input = { log, skillIds, training, current: unfittedModel, version: 1, fittedAt: epoch };
   const fitted = await fitTenant(input, watch.stages, onStep);
-  const servedSeconds = (performance.now() - since) / 1000;
+  const seconds = (performance.now() - since) / 1000;
   const peakBytes = 1024 * process.resourceUsage().maxRSS;
   /** Parameters by skill. */
   const bkt = await plainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
@@ -32,15 +32,10 @@ export async function trainModels(
   return {
     models: { bkt, served },
     figures: {
-      /** Of the BKT fit with the preparation of its data; `servedSeconds` is of everything that is fitted. */
-      seconds: (to - from) / 1000,
-      servedSeconds,
-      /** EM iterations of all skills together. */
-      iterations,
-      observations: log.correct.length,
-      /** Most memory that the process had by the end of the fit, its threads and the log included. */
-      peakBytes,
-      ...pairsOf(fitted),
+      /** BKT alone, with the preparation of its data. `iterations`: EM iterations of all skills together. */
+      fit: { seconds: (to - from) / 1000, iterations, observations: log.correct.length },
+      /** `peakBytes`: peak memory of the process by the end of the fit, with its threads and the log. */
+      servedFit: { seconds, peakBytes, ...pairsOf(fitted) },
       parts: fitted.report.served.parts,
     },
   };
