@@ -41,29 +41,21 @@ export interface Backtest {
   readonly results: BacktestResults;
 }
 
-export const backtestJson = ({
-  file,
-  fold,
-  unit,
-  cutoffs,
-  seconds,
-  results: { all, bands },
-}: Backtest): string =>
-  jsonLine(
-    {
-      cases: all.cases,
-      learners: all.learners,
-      coverage: Object.fromEntries(levels.map((level, i) => [100 * level, all.coverage[i]?.mean])),
-      bands: bands.map(bandJson),
-      models: lossesJson(all.models),
-      ...{ file, fold, unit },
-      cutoffs: cutoffs.map((time) => new Date(time).toISOString()),
-      width80: all.width.mean,
-      bootstrap: { seed, resamples },
-      seconds,
-    },
-    6,
-  );
+export function backtestJson({ file, fold, unit, cutoffs, seconds, results }: Backtest): string {
+  const { cases, learners, coverage, models, width } = results.all;
+  const found = {
+    ...{ cases, learners },
+    coverage: Object.fromEntries(levels.map((level, i) => [100 * level, coverage[i]?.mean])),
+    bands: results.bands.map(bandJson),
+    models: lossesJson(models),
+    ...{ file, fold, unit },
+    cutoffs: cutoffs.map((time) => new Date(time).toISOString()),
+    width80: width.mean,
+    bootstrap: { seed, resamples },
+    seconds,
+  };
+  return jsonLine(found, 6);
+}
 
 function bandJson({ historyFrom, historyTo, horizon, cases, learners, ...band }: Band) {
   const [half, { mean, low, high }, nearlyAll] = band.coverage;
@@ -207,17 +199,16 @@ const leadStyle = `
 `;
 
 function leadTile({ all, bands }: BacktestResults, level: number, i: number): string {
-  const [mean, low, high] = Object.values(all.coverage[i] as Estimate).map((value) =>
-    (100 * value).toFixed(1),
-  );
+  const { mean, low, high } = all.coverage[i] as Estimate;
+  const points = (value: number): string => (100 * value).toFixed(1);
   const fault = faultOf(all, i);
-  const verdict = isFew(all) ? 'few forecasts, not judged' : `Fails: ${fault}`;
+  const passed = isFew(all) ? 'few forecasts, not judged' : 'Holds';
   const { text, look = '' } = failing(bands, i);
   const lines: readonly (readonly [text: string, look: string])[] = [
     [`The ${percent(level)} interval covers`, ''],
-    [`${mean} %`, fault === null ? 'figure' : 'figure off'],
-    [fault === null && !isFew(all) ? 'Holds' : verdict, fault === null ? '' : 'off'],
-    [`95 % interval over learners ${low} to ${high} %`, ''],
+    [`${points(mean)} %`, fault === null ? 'figure' : 'figure off'],
+    [fault === null ? passed : `Fails: ${fault}`, fault === null ? '' : 'off'],
+    [`95 % interval over learners ${points(low)} to ${points(high)} %`, ''],
     [`${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners`, ''],
     [`Bands that fail: ${text}`, look],
   ];

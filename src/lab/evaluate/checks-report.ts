@@ -43,31 +43,19 @@ export function validitySection(found: AnswerChecks): string {
   return section('Mastery and the answers', text, htmlTable(['Found', 'Figure'], rowsOf(found)));
 }
 
-export const monotoneText = ({
-  probes,
-  metItems,
-  rightLowers,
-  wrongRaises,
-  furthest,
-}: MonotoneCheck): string =>
-  `For another item of the skill, a right answer lowered the served probability ${grouped(rightLowers)} times\nand a wrong one raised it ${grouped(wrongRaises)} times, in ${grouped(probes)} probes, ${grouped(metItems)} of them of items that the learner knew.${rightLowers + wrongRaises > 0 ? ` It moved by ${furthest.toExponential(1)} at most.` : ''}`;
+export const monotoneText = (found: MonotoneCheck): string =>
+  `For another item of the skill, a right answer lowered the served probability ${grouped(found.rightLowers)} times\nand a wrong one raised it ${grouped(found.wrongRaises)} times, in ${grouped(found.probes)} probes, ${grouped(found.metItems)} of them of items that the learner knew.${found.furthest > 0 ? ` It moved by ${found.furthest.toExponential(1)} at most.` : ''}`;
 
-export function monotoneSection({
-  probes,
-  metItems,
-  rightLowers,
-  wrongRaises,
-  furthest,
-}: MonotoneCheck): string {
+export function monotoneSection(found: MonotoneCheck): string {
   const text =
     'For another item of the skill, a right answer must never lower the served probability, and a wrong one never raise it. Both outcomes of an answer are tried on the test learners as they were at that moment, and other items of its skill are looked at: questions without an item, items that the learner knew, and others of the log.';
   const violations = (count: number): Cell => ({ text: grouped(count), look: count > 0 ? 'off' : undefined });
   const rows: Row[] = [
-    ['Probes', grouped(probes)],
-    ['of them of items that the learner knew', grouped(metItems)],
-    ['A right answer lowered it', violations(rightLowers)],
-    ['A wrong answer raised it', violations(wrongRaises)],
-    ['Furthest move against an answer', furthest === 0 ? 'none' : furthest.toExponential(1)],
+    ['Probes', grouped(found.probes)],
+    ['of them of items that the learner knew', grouped(found.metItems)],
+    ['A right answer lowered it', violations(found.rightLowers)],
+    ['A wrong answer raised it', violations(found.wrongRaises)],
+    ['Furthest move against an answer', found.furthest === 0 ? 'none' : found.furthest.toExponential(1)],
   ];
   return section('Monotone as served', text, htmlTable(['Found', 'Count'], rows));
 }
