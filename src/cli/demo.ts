@@ -82,9 +82,7 @@ async function makeOrRemove(context: CommandContext, args: DemoArguments): Promi
   // An erasure that comes meanwhile leaves the marks of an import that runs.
   await takeProcessLock(redis, importLockKey(content), inUse, context);
   const store = createImportStore(redis, partitions, content);
-  const run = ((await store.find())?.run ?? 0) + 1;
-  const importId = `${content.slice(0, 32)}.${run}`;
-  await store.start({ id: importId, run, line: 0, startedAt: Date.now(), finishedAt: null });
+  const { id: importId } = await store.start(await store.find());
   const startAnother = () => startEngine(redis, endpoints, settings, logger, closers);
   const summary = await runDemo({ context, args, engine, startAnother, importId });
   if (summary === null) return void context.stderr.write('Stopped; --reset removes what is there\n');

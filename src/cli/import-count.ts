@@ -2,7 +2,6 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Engine } from '../app/engine.js';
 import { parseId } from '../contracts/outbox-ids.js';
 import { makeFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
@@ -11,12 +10,10 @@ import { StartError, within } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { answerOf, createBackwardsCounter, type RawRow, readRow } from '../services/import/rows.js';
-import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
 import type { CommandContext } from './command.js';
-import type { ImportArguments } from './import.js';
+import type { ImportArguments, StartedImport } from './import.js';
 import { type ImportFile, readPages } from './import-file.js';
-import type { ProcessLock } from './servers.js';
 
 const savePositionMs = 1000;
 /** Live answers share the outbox: an import pauses far below its limit. */
@@ -29,14 +26,10 @@ const inFlightShare = 1 / 4;
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
 
-interface ImportRun {
+interface ImportRun extends StartedImport {
   readonly context: CommandContext;
   readonly args: ImportArguments;
   readonly file: ImportFile;
-  readonly engine: Pick<Engine, 'compute' | 'outbox' | 'partitions'>;
-  readonly store: ImportStore;
-  readonly lock: ProcessLock;
-  readonly record: ImportRecord;
 }
 
 export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;

@@ -70,6 +70,8 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   if (summary !== null) context.print((args.json ? jsonLine : summaryText)(summary));
 }
 
+export type StartedImport = Awaited<ReturnType<typeof startImport>>;
+
 /**
  * Joins or starts the servers and finds out where to begin. The pipeline runs here too, for rows must reach
  * ClickHouse also where no service runs; beside one, both take their share of its jobs.
@@ -84,24 +86,20 @@ async function startImport(context: CommandContext, args: ImportArguments, conte
   // Two imports at once would still count nothing twice (feeder.ts), but the one that ends first forgets the marks.
   const inUse = 'This file is being imported by another process right now';
   const lock = await takeProcessLock(redis, importLockKey(content), inUse, context);
-  const record = await openRecord(store, content, args);
+  const record = await openRecord(store, args);
   await prepareSchema(endpoints, logger, closers);
   startPipeline(engine);
   return { engine, store, lock, record };
 }
 
-async function openRecord(store: ImportStore, content: string, { file, tenant, again }: ImportArguments) {
+async function openRecord(store: ImportStore, { file, tenant, again }: ImportArguments) {
   const found = await store.find();
   if (found?.finishedAt === null) return found;
   if (found !== null && !again) {
     const before = `${file} was imported for tenant ${tenant} before (${new Date(found.finishedAt).toISOString()})`;
     throw new StartError(`${before}; --again counts all its rows once more`);
   }
-  const run = (found?.run ?? 0) + 1;
-  const id = `${content.slice(0, 32)}.${run}`;
-  const record = { id, run, line: 0, startedAt: Date.now(), finishedAt: null };
-  await store.start(record);
-  return record;
+  return store.start(found);
 }
 
 function summaryText({ rows, file, tenant, ...summary }: ImportSummary): string {

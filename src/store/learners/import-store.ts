@@ -37,10 +37,14 @@ export function createImportStore(client: RedisClient, partitions: number, conte
       const numbers = { run: Number(run), line: Number(line), startedAt: Number(startedAt) };
       return { id, ...numbers, finishedAt: finishedAt ? Number(finishedAt) : null };
     },
-    start: async ({ id, run, line, startedAt }: ImportRecord): Promise<void> => {
+    /** @param previous run of this content, null: none */
+    start: async (previous: ImportRecord | null): Promise<ImportRecord> => {
+      const run = (previous?.run ?? 0) + 1;
+      const [id, startedAt] = [`${content.slice(0, 32)}.${run}`, Date.now()];
       // First: an erasure finds the marks of every import that has any.
       await whileRedisServes(client.hset(importsKey, id, content));
-      await set({ id, run, line, started_at: startedAt, finished_at: '' });
+      await set({ id, run, line: 0, started_at: startedAt, finished_at: '' });
+      return { id, run, line: 0, startedAt, finishedAt: null };
     },
     savePosition: (line: number) => set({ line }),
     /** Remembers the import as finished and forgets its marks. @param now Unix milliseconds */
