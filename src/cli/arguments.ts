@@ -51,16 +51,16 @@ export const choiceOption = <Choice extends string>(
     throw new Misuse(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
   });
 
-/** Unix milliseconds of YYYY-MM-DD, the beginning of that day in UTC, or of an RFC 3339 time; null: neither. */
-export const momentOf = (text: string): number | null =>
-  parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
-
-export const noMoment = 'must be a date (YYYY-MM-DD) or an RFC 3339 time';
-
-export const momentOption = (about: string): Option<number | null> =>
-  option('TIME', about, (text, name) => {
-    const ms = momentOf(text);
-    if (ms === null) throw new Misuse(`${name} ${JSON.stringify(text)} ${noMoment}`);
+/** Unix milliseconds of an RFC 3339 time, or of the beginning of a day in UTC. @param problemOf a time; null: none */
+export const momentOption = (
+  form: string,
+  about: string,
+  problemOf: (ms: number) => string | null = () => null,
+): Option<number | null> =>
+  option(form, about, (text, name) => {
+    const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+    const problem = ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : problemOf(ms);
+    if (ms === null || problem !== null) throw new Misuse(`${name} ${JSON.stringify(text)} ${problem}`);
     return ms;
   });
 

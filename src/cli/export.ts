@@ -16,17 +16,7 @@ import {
   type TenantTable,
   tenantTables,
 } from '../warehouse/reads/tenant-tables.js';
-import {
-  argumentsOf,
-  choiceOption,
-  integerOption,
-  jsonFlag,
-  Misuse,
-  momentOption,
-  onlyOptions,
-  option,
-  tenantOption,
-} from './arguments.js';
+import * as read from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
 import {
   type Manifest,
@@ -41,7 +31,7 @@ import { type Servers, updateSchema, withServers } from './servers.js';
 const formats = Object.keys(exportFormats) as (keyof typeof exportFormats)[];
 const tables = new Map(tenantTables.map((table) => [table.name, table]));
 
-const exportArguments = argumentsOf({
+const exportArguments = read.argumentsOf({
   form: 'npm run export -- --table NAME --format FORMAT --tenant T --out FOLDER [options]',
   about: `Writes the rows of one tenant to files of at most ${grouped(mostRows)} rows each, and a manifest.json that lists them with
 their rows, bytes, SHA-256 and first and last key. Memory does not grow with the rows.
@@ -49,17 +39,24 @@ their rows, bytes, SHA-256 and first and last key. Memory does not grow with the
 An export that was stopped or killed goes on behind its last whole file when the same command is given again, after
 it has looked at the files that are there. Nothing else in FOLDER is touched: the command is refused.`,
   options: {
-    table: choiceOption('NAME', 'attempts, or another table or view with a tenant', [...tables.keys()]),
-    format: choiceOption('FORMAT', formats.join(', '), formats),
-    tenant: tenantOption('whose rows'),
-    out: option('FOLDER', 'a new or an empty folder, or that of the same export', (path) => resolve(path)),
-    since: momentOption(
+    table: read.choiceOption('NAME', 'attempts, or another table or view with a tenant', [...tables.keys()]),
+    format: read.choiceOption('FORMAT', formats.join(', '), formats),
+    tenant: read.tenantOption('whose rows'),
+    out: read.option('FOLDER', 'a new or an empty folder, or that of the same export', (path) =>
+      resolve(path),
+    ),
+    since: read.momentOption(
+      'TIME',
       `YYYY-MM-DD or RFC 3339: only rows of this time and later. Of attempts that is the time of
 arrival, received_at: exports of period after period have every answer once, late ones too`,
     ),
-    until: momentOption('likewise: only rows before it (default: when the export starts)'),
-    'part-rows': integerOption(1, mostRows, `most rows of a file, 1 to ${mostRows} (default: ${mostRows})`),
-    json: jsonFlag,
+    until: read.momentOption('TIME', 'likewise: only rows before it (default: when the export starts)'),
+    'part-rows': read.integerOption(
+      1,
+      mostRows,
+      `most rows of a file, 1 to ${mostRows} (default: ${mostRows})`,
+    ),
+    json: read.jsonFlag,
   },
   notes: `Times are UTC, as ISO 8601 in CSV and NDJSON. In CSV an absent value is empty, and an empty text is "".
 It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
@@ -72,13 +69,13 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       json,
       'part-rows': most,
       ...period
-    } = onlyOptions(values, given);
+    } = read.onlyOptions(values, given);
     const table = tables.get(name ?? '');
     if (table === undefined || format === null || tenant === null || out === null)
-      throw new Misuse('--table, --format, --tenant and --out are needed');
+      throw new read.Misuse('--table, --format, --tenant and --out are needed');
     const [since, until] = [isoOf(period.since), isoOf(period.until)];
     if (table.time === null && (since ?? until) !== null)
-      throw new Misuse(`${name} has no time: leave --since and --until out`);
+      throw new read.Misuse(`${name} has no time: leave --since and --until out`);
     const part_rows = Math.min(most ?? mostRows, table.maxRows);
     return { table, out, json, wanted: { table: table.name, format, tenant, since, until, part_rows } };
   },

@@ -10,44 +10,35 @@ import { StartError } from '../lifecycle.js';
 import { type FitParts, runFits, type TenantFit } from '../services/models/fit-models.js';
 import { useVersion } from '../services/models/versions.js';
 import type { KeptVersion } from '../store/models/model-store.js';
-import {
-  argumentsOf,
-  defaultTenant,
-  flag,
-  integerOption,
-  jsonFlag,
-  Misuse,
-  onlyOptions,
-  tenantOption,
-} from './arguments.js';
+import * as read from './arguments.js';
 import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
 
 export const main = commandOf({
   name: 'fit',
-  ...argumentsOf({
+  ...read.argumentsOf({
     form: 'npm run fit [-- options]',
     about: `Fits the models on all answers in ClickHouse, tenant by tenant, and publishes what predicts the answers of
 learners that it did not see no worse than what is in force. Running services take a new version within
 seconds. A tenant without new answers since its last fit is skipped; answers that still wait for ClickHouse
 are not in the fit.`,
     options: {
-      tenant: tenantOption('only this tenant (default: all with answers)'),
-      'dry-run': flag('fit and judge, publish nothing'),
-      threads: integerOption(1, 64, 'worker threads, 1 to 64 (default: one for each core)'),
-      list: flag("the tenant's versions, without fitting"),
-      back: flag('go back to the version before the one in force'),
-      use: integerOption(0, 2 ** 32 - 1, 'use version N again; 0 is the state before the first fit'),
-      json: jsonFlag,
+      tenant: read.tenantOption('only this tenant (default: all with answers)'),
+      'dry-run': read.flag('fit and judge, publish nothing'),
+      threads: read.integerOption(1, 64, 'worker threads, 1 to 64 (default: one for each core)'),
+      list: read.flag("the tenant's versions, without fitting"),
+      back: read.flag('go back to the version before the one in force'),
+      use: read.integerOption(0, 2 ** 32 - 1, 'use version N again; 0 is the state before the first fit'),
+      json: read.jsonFlag,
     },
     notes: `--list, --back and --use mean tenant "default" unless --tenant names another. The last 10 versions can be
 used again; those whose items were forgotten (all but the last 3) learn the difficulty of items anew.
 The next fit that sees new answers may publish a newer version: FIT_INTERVAL_HOURS=0 stops the scheduled ones.
 It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     read: (values, given) => {
-      const { 'dry-run': dryRun, list, back, use, ...others } = onlyOptions(values, given);
+      const { 'dry-run': dryRun, list, back, use, ...others } = read.onlyOptions(values, given);
       if ([dryRun, list, back, use !== null].filter(Boolean).length > 1)
-        throw new Misuse('--dry-run, --list, --back and --use exclude one another');
+        throw new read.Misuse('--dry-run, --list, --back and --use exclude one another');
       return { ...others, dryRun, list, back, use };
     },
   }),
@@ -56,7 +47,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       const options = { threads: threads ?? undefined, beside: false };
       const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
       if (list || back || use !== null) {
-        const named = tenant ?? defaultTenant;
+        const named = tenant ?? read.defaultTenant;
         if (!list) await changeVersion(parts, named, use);
         const inForce = await parts.models.inForce(named);
         const versions = await parts.models.versions(named);

@@ -5,24 +5,13 @@ import { occurredAtProblem } from '../contracts/events.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
-import {
-  argumentsOf,
-  defaultTenant,
-  flag,
-  jsonFlag,
-  Misuse,
-  momentOf,
-  noMoment,
-  option,
-  tenantOption,
-  withFile,
-} from './arguments.js';
+import * as read from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
 import { countFile, type ImportSummary } from './import-count.js';
 import { checkContent, openFile } from './import-file.js';
 import { openEngine, takeProcessLock } from './servers.js';
 
-export const importArguments = argumentsOf({
+export const importArguments = read.argumentsOf({
   form: 'npm run import -- FILE [options]',
   about: `Counts every answer of FILE as if it had just come in, in the order of the file, learner by learner.
 
@@ -34,30 +23,23 @@ which may be empty in a row; others are ignored.
   order            only checked: the summary says how many rows go backwards within their learner
   response_time_s  0 to 86400, fractions allowed`,
   options: {
-    tenant: tenantOption(`whose answers these are (default: ${defaultTenant})`),
-    start: option(
+    tenant: read.tenantOption(`whose answers these are (default: ${read.defaultTenant})`),
+    start: read.momentOption(
       'DATE',
       'YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then',
-      readStart,
+      (ms) => occurredAtProblem(ms, Date.now()),
     ),
-    again: flag('import a file that was imported before once more, counting every row again'),
-    json: jsonFlag,
+    again: read.flag('import a file that was imported before once more, counting every row again'),
+    json: read.jsonFlag,
   },
   notes: `An import that was stopped or killed goes on where it was when the same command is given again, and counts
 no row twice. Rows that do not fit go with line number and reason to a file under DATA_DIR/imports; the
 import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   read: ({ tenant, start, ...values }, given) =>
-    withFile({ ...values, tenant: tenant ?? defaultTenant, startMs: start }, given),
+    read.withFile({ ...values, tenant: tenant ?? read.defaultTenant, startMs: start }, given),
 });
 
 export type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
-
-function readStart(text: string, name: string): number {
-  const ms = momentOf(text);
-  const problem = ms === null ? noMoment : occurredAtProblem(ms, Date.now());
-  if (ms === null || problem !== null) throw new Misuse(`${name} ${JSON.stringify(text)} ${problem}`);
-  return ms;
-}
 
 export const main = commandOf({ name: 'import', ...importArguments, work: importFile });
 

@@ -14,24 +14,19 @@ import { tableLines } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { addKey, makeKey } from '../services/access/manage-keys.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
-import {
-  argumentsOf,
-  defaultTenant,
-  flag,
-  integerOption,
-  Misuse,
-  option,
-  tenantOption,
-  type Values,
-} from './arguments.js';
+import * as read from './arguments.js';
 import { commandOf } from './command.js';
 import { openStore } from './servers.js';
 
 const options = {
-  tenant: tenantOption(`whose answers the key reaches (default: ${defaultTenant})`),
-  'requests-per-minute': integerOption(1, maxQuota, `quota, 1 to ${maxQuota} (default: ${defaultQuota})`),
-  unlimited: flag('no quota'),
-  scopes: option(
+  tenant: read.tenantOption(`whose answers the key reaches (default: ${read.defaultTenant})`),
+  'requests-per-minute': read.integerOption(
+    1,
+    maxQuota,
+    `quota, 1 to ${maxQuota} (default: ${defaultQuota})`,
+  ),
+  unlimited: read.flag('no quota'),
+  scopes: read.option(
     'LIST',
     `comma-separated of ${allScopes.join(', ')} (default: all but operator, which
 reaches beyond its tenant)`,
@@ -39,16 +34,16 @@ reaches beyond its tenant)`,
       const names = text.split(',').map((scope) => scope.trim());
       const unknown = names.find((scope) => !allScopes.some((known) => known === scope));
       if (unknown === undefined) return allScopes.filter((scope) => names.includes(scope));
-      throw new Misuse(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
+      throw new read.Misuse(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
     },
   ),
-  key: option(
+  key: read.option(
     'KEY',
     `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
 store takes the new quota, one that was revoked stays so`,
     (text, name) => {
       // The error does not repeat the key, which is secret.
-      if (!plainName.test(text)) throw new Misuse(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
+      if (!plainName.test(text)) throw new read.Misuse(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
       return text;
     },
   ),
@@ -59,7 +54,7 @@ type Action = (store: KeyStore) => Promise<string>;
 
 export const main = commandOf({
   name: 'keys',
-  ...argumentsOf({
+  ...read.argumentsOf({
     form: 'npm run keys -- create [options] | list | revoke KEY|HASH',
     about: `create prints the new key, which is stored as a hash only and cannot be shown again. The options are for create.
 list prints hash, tenant, quota, scopes and time of creation of each key.
@@ -70,11 +65,11 @@ refuses a revoked key within 2 s.`,
 are started for the moment.`,
     read: (values, { operands: [action, name, ...rest] }): Action => {
       const hasOptions = Object.values(values).some((value) => value !== null && value !== false);
-      if (action !== 'create' && hasOptions) throw new Misuse('only create takes options');
+      if (action !== 'create' && hasOptions) throw new read.Misuse('only create takes options');
       if (action === 'create' && name === undefined) return create(values);
       if (action === 'list' && name === undefined) return list;
       if (action === 'revoke' && name !== undefined && rest.length === 0) return revoke(name);
-      throw new Misuse(
+      throw new read.Misuse(
         action === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed',
       );
     },
@@ -87,14 +82,14 @@ are started for the moment.`,
   },
 });
 
-function create(values: Values<typeof options>): Action {
+function create(values: read.Values<typeof options>): Action {
   const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
   if (unlimited && quota !== null)
-    throw new Misuse('--unlimited and --requests-per-minute exclude each other');
+    throw new read.Misuse('--unlimited and --requests-per-minute exclude each other');
   const key = values.key ?? makeKey();
   const grant: Grant = {
     keyHash: hashKey(key),
-    tenant: tenant ?? defaultTenant,
+    tenant: tenant ?? read.defaultTenant,
     requestsPerMinute: unlimited ? null : (quota ?? defaultQuota),
     scopes: scopes ?? defaultScopes,
     development: false,
