@@ -3,6 +3,7 @@ import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { defaultQuota, maxQuota } from './contracts/access.js';
 import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
 import { plainName } from './contracts/ids.js';
 import { StartError } from './lifecycle.js';
@@ -192,11 +193,9 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   return [...keys.values()];
 }
 
-const maxQuota = 1_000_000_000;
-
 /** @returns what is wrong with the entry, or null */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
-  const [key = '', tenant = 'default', quota = '100', ...rest] = entry.split(':');
+  const [key = '', tenant = 'default', quota = `${defaultQuota}`, ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
   if (!plainName.test(key)) return 'bad key';
   if (!plainName.test(tenant)) return 'bad tenant';

@@ -91,11 +91,10 @@ async function exportTable(context: CommandContext, args: ExportArguments): Prom
   const begun = performance.now();
   const found = await takeExport(args.out, args.wanted, context.closers);
   const isDone = found !== null && found.finished_at !== null;
-  const {
-    rows,
-    parts,
-    waiting_answers: waitingAnswers,
-  } = isDone ? found : await withServers(context, (servers) => writeParts(context, args, found, servers));
+  const manifest = isDone
+    ? found
+    : await withServers(context, (servers) => writeParts(context, args, found, servers));
+  const { rows, parts, waiting_answers: waitingAnswers } = manifest;
   const bytes = sumOf(parts.map((part) => part.bytes));
   const seconds = (performance.now() - begun) / 1000;
   const resumedAfterPart = found?.parts.length ?? 0;

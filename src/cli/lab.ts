@@ -14,7 +14,7 @@ import {
 } from '../lab/evaluate/answers.js';
 import { type Trained, trainModels } from '../lab/evaluate/train.js';
 import { grouped } from '../lab/report/numbers.js';
-import { type Run, runOf } from '../lab/report/run.js';
+import { type Run, runOf, runTitle } from '../lab/report/run.js';
 import { StartError } from '../lifecycle.js';
 import { distinct } from '../lists.js';
 import { argumentsOf, flag, integerOption, option, withFile } from './arguments.js';
@@ -38,7 +38,7 @@ interface LabCommand<Result> {
   /** @returns null if a signal came */
   readonly work: (context: CommandContext, args: LabArguments, answers: Answers) => Promise<Result | null>;
   readonly json: (result: Result, run: Run) => string;
-  readonly text: (result: Result, run: Run) => string;
+  readonly text: (result: Result) => string;
   readonly page: (result: Result, run: Run) => string;
 }
 
@@ -73,7 +73,7 @@ export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }:
       const answers = await readAnswers(args.file, context);
       const result = answers && (await work(context, args, answers));
       if (result === null || context.closers.closing) return;
-      context.print((args.json ? shown.json : shown.text)(result, run));
+      context.print(args.json ? shown.json(result, run) : `${runTitle(run)}\n${shown.text(result)}`);
       const { report } = args;
       // The path was checked before the run, but a disk may be full by now. The figures are printed already.
       if (report !== null) reporting(report, () => writeFileSync(report, shown.page(result, run)));

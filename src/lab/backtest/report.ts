@@ -17,7 +17,7 @@ import {
   textTable,
   textTag,
 } from '../report/page.js';
-import { type Run, runList, runTitle } from '../report/run.js';
+import { type Run, runList } from '../report/run.js';
 import { levels, type ModelName, modelNames } from './forecasts.js';
 import {
   type BacktestResults,
@@ -75,26 +75,21 @@ const lossesJson = (models: Summary['models']) =>
     ]),
   );
 
-export function backtestText(backtest: Backtest, run: Run): string {
+export function backtestText(backtest: Backtest): string {
   const { file, fold, unit, seconds, results } = backtest;
   const { all, bands } = results;
   const whose = fold === null ? 'every fold by models trained on the others' : `fold ${fold}`;
+  const about = `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s
+Trained on ${trainedOn(backtest)}
+${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals in brackets are 95 %, by ${grouped(resamples)} bootstrap samples of learners, seed ${seed}`;
   return [
-    runTitle(run),
-    `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s`,
-    `Trained on ${trainedOn(backtest)}`,
-    `${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals in brackets are 95 %, by ${grouped(resamples)} bootstrap samples of learners, seed ${seed}`,
-    '',
+    about,
     textTable(coverageHead, coverageRows(all, bands)),
-    '',
     `Mean width of the 80 % interval: ${share(all.width.mean)}`,
-    '',
     textTable(lossHead, lossRows(all)),
-    '',
     textTable(bandHead(unit), bandRows(bands, [0.8])),
-    '',
     bandText,
-  ].join('\n');
+  ].join('\n\n');
 }
 
 const share = (value: number): string => value.toFixed(3);

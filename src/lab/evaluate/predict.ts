@@ -78,12 +78,8 @@ function serve(served: ServedModel, split: Split) {
     const view = viewSkill(skillIds[moment.skill] as string, skill, model, now);
     answers.push({
       ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
-      predicted: conditions.pCorrect,
-      ...{
-        before: masteryBefore,
-        after: skill.mastery,
-        isMastered: isMastered(view, { learner, model, now }),
-      },
+      ...{ predicted: conditions.pCorrect, before: masteryBefore, after: skill.mastery },
+      isMastered: isMastered(view, { learner, model, now }),
     });
     probes.visit(moment);
   });

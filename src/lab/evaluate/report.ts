@@ -15,7 +15,7 @@ import {
   textTag,
 } from '../report/page.js';
 import { partHead, partRows } from '../report/parts.js';
-import { type Run, runList, runTitle } from '../report/run.js';
+import { type Run, runList } from '../report/run.js';
 import {
   binChart,
   masteryChart,
@@ -69,27 +69,20 @@ export function evaluationJson(evaluation: Evaluation, run: Run): string {
   return jsonLine({ ...test, models, ...input, ...found, reliability }, 6);
 }
 
-export function evaluationText(evaluation: Evaluation, run: Run): string {
-  const { file, fold, split, test, train, parts, monotone, results } = evaluation;
+export function evaluationText(evaluation: Evaluation): string {
+  const { file, fold, split, test, train, results } = evaluation;
   const bins = results.models.find(({ name }) => name === 'served')?.reliability ?? [];
+  const about = `${file}, fold ${fold} (${splits[split]})
+${countsText(test)} predicted, trained on ${countsText(train)}`;
+  const binTable = textTable(['Predicted', 'Answers', 'Mean', 'Right', 'Gap'], bins.map(binRow));
   return [
-    runTitle(run),
-    `${file}, fold ${fold} (${splits[split]})`,
-    `${countsText(test)} predicted, trained on ${countsText(train)}`,
-    fitText(evaluation),
-    '',
+    `${about}\n${fitText(evaluation)}`,
     textTable(figuresHead, figureRows(evaluation)),
-    '',
-    monotoneText(monotone),
-    '',
+    monotoneText(evaluation.monotone),
     validityText(evaluation),
-    '',
-    'Parts of the served model, by cross-fit on training answers:',
-    textTable(partHead, partRows(parts)),
-    '',
-    'Reliability of the served model:',
-    textTable(['Predicted', 'Answers', 'Mean', 'Right', 'Gap'], bins.map(binRow)),
-  ].join('\n');
+    `Parts of the served model, by cross-fit on training answers:\n${textTable(partHead, partRows(evaluation.parts))}`,
+    `Reliability of the served model:\n${binTable}`,
+  ].join('\n\n');
 }
 
 const threadsText = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
