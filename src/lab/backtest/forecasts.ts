@@ -1,4 +1,4 @@
-/** Moments of a fold's learners forecast by models that were trained without them, and on what was answered before. */
+/** Forecasts for the learners of a fold, by models trained on earlier answers of other learners. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import {
@@ -18,17 +18,14 @@ export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** A forecast beside what came out. */
+/** A forecast and its outcome. */
 export type ScoredCase = ReturnType<typeof scoreCase> & {
   readonly fold: number;
   /** Expected share of right answers. */
   readonly expected: Readonly<Record<ModelName, number>>;
 };
 
-/**
- * The cases of the test log whose moments are in the window; in each, only what the learner had answered by then is
- * known.
- */
+/** Forecasts the cases of the window, each from the learner's answers until then. */
 export function forecastFold(
   { training, test }: Split,
   served: ServedModel,
@@ -61,11 +58,11 @@ function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: Acc
   return {
     ...one,
     observed,
-    /** Whether the interval holds what was observed, in the order of `levels`. */
+    /** Whether the observed share is in the interval, in the order of `levels`. */
     inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
     /** Of the 80 % interval. */
     width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,
-    /** Probability that the forecast gave to less than was observed, and to that or less. */
+    /** Forecast probability of a share below the observed one, and of at most it. */
     pit: { from: cdf(observed - half), to: cdf(observed + half) },
   };
 }
@@ -75,7 +72,7 @@ const placeIn =
   ({ learner, history }: AccuracyCase): number =>
     (starts[learner] as number) + history;
 
-/** Answers that the learner's latest share is taken of, and one of each kind: else a share of 0 or 1 would be certain. */
+/** Answers in the latest share. The smoothing avoids shares of 0 and 1. */
 const latest = 50;
 const smoothing = 1;
 

@@ -1,4 +1,3 @@
-/** The backtest as text, as JSON, and as a page. */
 import { dateText } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
@@ -32,10 +31,10 @@ import {
 
 export interface Backtest {
   readonly file: string;
-  /** null: all. */
+  /** Null: all. */
   readonly fold: number | null;
   readonly unit: HorizonUnit;
-  /** Unix milliseconds: moments from each on are forecast by what was answered before it; none without times. */
+  /** Start of each window, Unix milliseconds; empty without times. */
   readonly cutoffs: readonly number[];
   readonly seconds: number;
   readonly results: BacktestResults;
@@ -103,11 +102,11 @@ const trainedOn = ({ cutoffs }: Backtest): string =>
     ? 'all answers of other learners: the log has no times, or is too short to learn from its beginning'
     : `what other learners had answered before ${cutoffs.map(dateText).join(', ')}: the moments from each of these days to the next`;
 
-/** Coverage this far from the level is accepted, in bands of so many learners whatever chance may have done. */
+/** Accepted distance of coverage from its level. With fewer learners, chance also excuses a distance. */
 const tolerance = 0.03;
 const manyLearners = 500;
 
-/** What is wrong with a coverage, in words; null where nothing is, or forecasts are too few to tell. */
+/** Null if the coverage is acceptable, or there are too few forecasts to judge. */
 function faultOf({ cases, learners, coverage }: Summary, i: number): string | null {
   const [{ mean, low, high }, level] = [coverage[i] as Estimate, levels[i] as number];
   const mayBeChance = learners < manyLearners && low <= level && level <= high;
@@ -137,7 +136,6 @@ const coverageRows = (all: Summary, bands: readonly Band[]): Row[] =>
     ];
   });
 
-/** @param i of a level */
 function failing(bands: readonly Band[], i: number): Cell {
   const judged = bands.filter((band) => !isFew(band));
   const failed = judged.filter((band) => faultOf(band, i) !== null).length;
@@ -165,7 +163,7 @@ const bandHead = (unit: HorizonUnit): string[] => [
   ...['50 %', '80 %', '95 %', 'Width', 'Log loss', 'No change', 'Population'],
 ];
 
-/** @param boundsOf levels whose coverage is shown with its bounds */
+/** @param boundsOf levels whose coverage has bounds in its cell */
 const bandRows = (bands: readonly Band[], boundsOf: readonly number[]): Row[] =>
   bands.map((band) => [
     rangeText(band.historyFrom, band.historyTo),
@@ -184,7 +182,6 @@ const titles: Readonly<Record<ModelName, string>> = {
   population: 'Population',
 };
 
-/** What holds and what fails comes before everything else, and large. */
 const leadStyle = `
 .lead { display: grid; gap: 1.25rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); margin: 1.4rem 0; }
 .lead > div { padding: .9rem 1rem; background: var(--panel); border: 1px solid var(--line); border-radius: .6rem; }
@@ -221,7 +218,6 @@ const settingsOf = (backtest: Backtest): Readonly<Record<string, string>> => ({
   Bootstrap: `${grouped(resamples)} samples of learners, seed ${seed}`,
 });
 
-/** @returns a whole HTML document */
 export function backtestPage(backtest: Backtest, run: Run): string {
   const { file, fold, unit, results } = backtest;
   const { all, bands } = results;
@@ -248,11 +244,11 @@ export function backtestPage(backtest: Backtest, run: Run): string {
   );
 }
 
-/** @param values of the names in their order, again from the first where they are fewer */
+/** Repeats the values if there are fewer than names. */
 const named = <Value>(names: readonly string[], values: readonly Value[]): Record<string, Value> =>
   Object.fromEntries(names.map((name, i) => [name, values[i % values.length] as Value]));
 
-/** Estimates of bands by answers so far. @param estimatesOf a band, by the name of their series */
+/** @param estimatesOf a band, by series */
 function bandChart(
   bands: readonly Band[],
   estimatesOf: (band: Band) => Readonly<Record<string, Estimate>>,
@@ -263,7 +259,7 @@ function bandChart(
   const points = bands.flatMap((band) =>
     Object.entries(estimatesOf(band)).map(([series, estimate]) => ({
       ...{ series, x: band.historyMiddle, y: estimate.mean },
-      // Bounds of losses overlap, for all models are measured on the same answers.
+      // Losses have no bounds: they overlap, because all models predict the same answers.
       ...(shown === share && { low: estimate.low, high: estimate.high }),
       note: `${withBounds(estimate, shown)} after ${rangeText(band.historyFrom, band.historyTo)} answers, ${grouped(band.cases)} forecasts for ${grouped(band.learners)} learners`,
     })),

@@ -1,4 +1,3 @@
-/** What a backtest finds, as it is printed and drawn. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { shareLogLoss } from '../../domain/base/metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
@@ -6,7 +5,7 @@ import { distinct, indices } from '../../lists.js';
 import { seeded } from '../../seeded.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 
-/** A mean over cases, with its 95 % interval over learners. */
+/** Mean over cases with a 95 % interval over learners. */
 export interface Estimate {
   readonly mean: number;
   readonly low: number;
@@ -14,11 +13,11 @@ export interface Estimate {
 }
 
 export type Summary = Awaited<ReturnType<typeof summaryOf>>;
-/** The cases of one horizon of learners with so many answers. */
+/** Cases by horizon and answers so far. */
 export type Band = Awaited<ReturnType<typeof bandsOf>>[number];
 export type BacktestResults = Awaited<ReturnType<typeof resultsOf>>;
 
-/** Long where cases are many, but the event loop has its turns. @param scored at least one */
+/** Yields to the event loop between samples. @param scored at least one */
 export const resultsOf = async (scored: readonly ScoredCase[]) => ({
   all: await summaryOf(scored),
   bands: await bandsOf(scored),
@@ -34,9 +33,8 @@ async function bandsOf(scored: readonly ScoredCase[]) {
       if (own.length === 0) continue;
       bands.push({
         historyFrom: history.from,
-        /** Included; null: without end. */
+        /** Inclusive; null: no end. */
         historyTo: Number.isFinite(history.to) ? history.to - 1 : null,
-        /** Where the band stands among others, see `HistoryBand`. */
         historyMiddle: history.middle,
         horizon,
         ...(await summaryOf(own)),
@@ -49,7 +47,7 @@ async function bandsOf(scored: readonly ScoredCase[]) {
 export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[] =>
   distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
-/** Of single answers: Brier score and log loss; of the share: its distance from the expected one. */
+/** Brier score and log loss of single answers; distance of the share from the expected one. */
 const lossOf = {
   brier: (observed: number, expected: number) =>
     observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
@@ -59,7 +57,7 @@ const lossOf = {
 type LossName = keyof typeof lossOf;
 const lossNames = Object.keys(lossOf) as LossName[];
 
-/** What means are taken of, behind the number of cases. */
+/** The number of cases, then the values to average. */
 const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] => [
   1,
   width,
@@ -79,7 +77,7 @@ async function summaryOf(scored: readonly ScoredCase[]) {
   return {
     cases: scored.length,
     learners: sums.length,
-    /** Share of cases inside the interval, and below it, in the order of `levels`. */
+    /** Share of cases inside and below the interval, in the order of `levels`. */
     coverage: [half, most, nearlyAll] as const,
     below: levels.map((_, i) => shareBelow(scored, i)),
     width,
@@ -93,7 +91,7 @@ const shareBelow = (scored: readonly ScoredCase[], level: number): number =>
   scored.filter(({ inside, observed, expected }) => !inside[level] && observed < expected.served).length /
   scored.length;
 
-/** Some tenths of a second's work. */
+/** Takes a few tenths of a second. */
 const casesPerTurn = 100_000;
 
 async function sumsByLearner(scored: readonly ScoredCase[]): Promise<Float64Array[]> {
@@ -119,10 +117,9 @@ export const seed = 20_260_101;
 const tail = 0.025;
 
 /**
- * 95 % intervals of the means of all columns (sum of the column by sum of the first one) over learners drawn with
- * replacement, as many as there are; the same in every run. A learner's moments are alike: only learners count as
- * independent. Between samples the event loop has its turn, so that signals are served.
- * @param learners at least one, each with the sums of its cases, of which the first is their number
+ * Bootstrap over learners, because the cases of one learner are not independent: 95 % intervals of the mean of each column.
+ * Yields to the event loop between samples, so that signals are handled.
+ * @param learners at least one: sums of the columns, the first of them the number of cases
  */
 export async function bootstrapMeans(learners: readonly Float64Array[]) {
   const width = (learners[0] as Float64Array).length;
@@ -163,8 +160,8 @@ function reliabilityOf(scored: readonly ScoredCase[]) {
 export const pitBins = 20;
 
 /**
- * Share of cases by twentieths of the probability integral transform; all alike where forecasts are calibrated. A share
- * of few answers is no single place of the distribution: it counts evenly over its part (Czado et al. 2009).
+ * Probability integral transform in equal bins; uniform if forecasts are calibrated. Shares of few answers are discrete: each
+ * counts evenly over its part of the distribution (Czado et al. 2009).
  */
 const pitHistogram = (scored: readonly ScoredCase[]): number[] =>
   indices(pitBins).map((bin) => {

@@ -1,13 +1,10 @@
-/**
- * In a log with times, forecasts are made as a service makes them: by models of what was answered before. Its time is
- * divided into windows; the moments of each are forecast by what other learners had answered when it began.
- */
+/** Windows of a log with times: a model trained on the answers before a window forecasts its moments. */
 import { type AnswerLog, everyone, logOfPlaces, placesByLearner } from '../../domain/base/answer-log.js';
 import { leastPast, unitOf } from '../../domain/fit/accuracy/cases.js';
 import { indices } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 
-/** From `from` to before `to`, Unix milliseconds; without bounds in a log without times, or too short for the first window. */
+/** Unix milliseconds, `to` excluded; infinite if the log has no times or is too short. */
 export interface Window {
   readonly from: number;
   readonly to: number;
@@ -15,12 +12,12 @@ export interface Window {
 
 export const always: Window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** Stretches of as many answers each, of which the first only trains. */
+/** Parts with equal numbers of answers. The first is for training only. */
 const stretches = 4;
 
 export function windowsOf({ training, test }: Split): readonly Window[] {
   if (unitOf(training) === 'answers') return [always];
-  // Learners without any time are at 0.
+  // Learners without times have 0.
   const times = Float64Array.from([...training.at, ...test.at].filter((time) => time > 0)).sort();
   const cutoffs = indices(stretches - 1).map(
     (i) => times[Math.floor(((i + 1) * times.length) / stretches)] as number,
@@ -32,7 +29,7 @@ export function windowsOf({ training, test }: Split): readonly Window[] {
     .filter(({ from, to }) => from < to);
 }
 
-/** The log as it was at the time, with the learners who had answered: nothing later can reach what is trained on it. */
+/** Answers before the window, and only learners who have any. */
 export function answersBefore(log: AnswerLog, { from }: Window): AnswerLog {
   if (from === always.from) return log;
   const kept = [...placesByLearner(log, everyone(log))]

@@ -1,6 +1,6 @@
 /**
- * What the demo's learners answer: knowledge that is gained by practice and forgotten in idle weeks, and what shows of it.
- * It is no BKT model: questions differ, ability shines through, and some skills go their own way.
+ * Simulated answers: learners gain knowledge by practice and forget it in idle weeks. Deliberately not a BKT model: items differ
+ * in difficulty, ability matters, and some skills behave oddly.
  */
 import { type Answer, clamp, dayMs, logit, sections, sigmoid } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
@@ -11,16 +11,16 @@ export interface DemoAnswer extends Answer {
   readonly skillId: string;
   readonly itemId: string | null;
   readonly eventId: string | null;
-  /** When it reached the platform, Unix milliseconds. */
+  /** Arrival at the platform, Unix milliseconds. */
   readonly sentAt: number;
 }
 
 const hourMs = 3_600_000;
 
-/** Every ninth week ends with a test of the school, whatever the demo's last day is. */
+/** Every ninth week, counted from the epoch, ends with a school test. */
 export const isTestWeek = (monday: number): boolean => Math.floor(monday / (7 * dayMs) + 0.5) % 9 === 4;
 
-/** How much of the usual is done in a week: there are holidays, and weeks before a test. */
+/** Activity relative to a normal week: holidays, and weeks before a test. */
 function weekFactor(monday: number): number {
   const day = new Date(monday + 3 * dayMs).toISOString().slice(5, 10);
   if (day >= '12-21' || day <= '01-04') return 0.15;
@@ -29,7 +29,6 @@ function weekFactor(monday: number): number {
   return isTestWeek(monday) ? 1.4 : 1;
 }
 
-/** All answers of a learner, in the order in which they were given. */
 export function answersOf(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws): DemoAnswer[] {
   const work = createStudent(learner, skills, draws);
   const all: DemoAnswer[] = [];
@@ -46,7 +45,7 @@ function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
   const factor = weekFactor(monday);
   const comes = monday === learner.from || draws.chance(learner.weeks * Math.min(1, 2 * factor));
   const count = comes ? Math.max(1, Math.round(learner.sessions * factor * draws.between(0.5, 1.5))) : 0;
-  // From eight to six, so that nobody works into the next day, or past the forecasts of a Sunday evening.
+  // From 8:00 to 18:00, so that sessions end before midnight and before the forecasts of Sunday evening.
   const on = (day: number, answers: number) => ({
     at: monday + day * dayMs + Math.round(draws.between(8, 18) * hourMs),
     answers: Math.max(3, Math.round(answers)),
@@ -56,7 +55,7 @@ function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
   return [...usual, ...cram].sort((a, b) => a.at - b.at);
 }
 
-/** @returns what comes next in a section: mostly a new skill, then those of before, now and then a long time before */
+/** @returns the next skill of a section: mostly the current one, else an earlier one */
 function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
   const places = sections.map((section) => {
     const own = skills.filter((skill) => skill.section === section);
@@ -75,7 +74,7 @@ function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draw
   };
 }
 
-/** Knowledge of each half of a skill's questions, which are one skill unless it is an odd one. */
+/** Knowledge of both halves of a skill's items. They differ only for a `double` skill. */
 function begin(
   { ability, stuck }: DemoLearner,
   { easiness, oddity }: DemoSkill,
@@ -87,7 +86,7 @@ function begin(
   return { knows, stuck: oddity === 'unteachable' || (stuck && draws.chance(0.6)), answers: 0, lastAt };
 }
 
-/** Of a right answer that is not guessed. @param answers on the skill until then */
+/** Probability of a right answer without guessing. @param answers so far on the skill */
 function chanceOf(
   { ability }: DemoLearner,
   skill: DemoSkill,
@@ -108,7 +107,7 @@ const secondsOf = (mean: number, draws: Draws): number =>
     ? draws.whole(3700, 9000)
     : Math.round(clamp(Math.exp(draws.normal(mean, 0.45)), 5, 900));
 
-/** @returns a session's answers, by its time, their number, and after how many milliseconds they are sent */
+/** @returns makes a session: start, number of answers, delay of their arrival in milliseconds */
 function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
   const knowledge = new Map<DemoSkill, ReturnType<typeof begin>>();
   const nextSkill = createPath(learner, skills, draws);
@@ -134,7 +133,7 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     state.lastAt = occurredAt;
     const isAsked = learner.sure !== null && draws.chance(0.85);
     const sure = draws.normal(2.9 + 0.5 * logit(p) + (learner.sure ?? 0), 0.9);
-    // Plain fields: spread ones took a second of all answers.
+    // No spreads: they took one second for all answers.
     return {
       userId: learner.userId,
       skillId: skill.id,

@@ -1,4 +1,4 @@
-/** The demo as a whole: everything that happened in a school, in the order in which it reached the platform. */
+/** All events of the demo's school, in the order of arrival. */
 import { dateText, dayMs } from '../../domain/base/common.js';
 import { distinct, groupedBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
@@ -18,23 +18,23 @@ export interface DemoOptions {
   /** The last day, YYYY-MM-DD. */
   readonly until: string;
   readonly seed: number;
-  /** 1 to 1000, beside those with a name. */
+  /** 1 to 1000, without the named learners. */
   readonly learners: number;
 }
 
-/** What happened until a Sunday evening (`end`, as all times in Unix milliseconds), and whose forecasts were looked at then. */
+/** Events up to a Sunday evening (`end`, Unix milliseconds), and the forecasts requested then. */
 export type DemoWeek = ReturnType<typeof weeksOf>[number];
 
 const months = 8;
 const weekMs = 7 * dayMs;
-/** From a Monday to the forecasts of its Sunday. */
+/** From Monday 0:00 to the forecasts on Sunday. */
 const eveningMs = 6 * dayMs + 20 * 3_600_000;
-/** Every learner draws from a seed of their own: more learners leave the others as they are. */
+/** Each learner has a separate seed: adding learners does not change the others. */
 const learnerSeeds = 100_000;
 
 const mondayFrom = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
 
-/** The same options give the same. */
+/** Deterministic. */
 export function makeDemo({ until, seed, learners }: DemoOptions) {
   const lastDay = Date.parse(until);
   const [start, end] = [new Date(lastDay), lastDay + dayMs];
@@ -55,12 +55,12 @@ export function makeDemo({ until, seed, learners }: DemoOptions) {
   const made = [...drawn, ...named];
   const answers = made.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
   const goals = made.flatMap((one) => one.goals).filter(({ at }) => at < end);
-  // Stable, so that a learner's answers of one moment stay in their order.
+  // Stable: simultaneous answers of a learner keep their order.
   answers.sort((a, b) => a.sentAt - b.sentAt);
   return { skills, weeks: weeksOf(answers, goals, from + eveningMs, end) };
 }
 
-/** @param firstEnd, end of the first Sunday evening, and of all */
+/** @param firstEnd the first Sunday evening */
 function weeksOf(
   answers: readonly DemoAnswer[],
   goals: ReturnType<typeof goalsOf>,
@@ -85,7 +85,6 @@ function weeksOf(
   }));
 }
 
-/** Set after two weeks, and given up three months later. */
 function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastDay: number) {
   if (goal === null) return [];
   const { score: targetScore, inDays, givenUp } = goal;
@@ -94,7 +93,7 @@ function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastD
   return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
 
-/** Two of three set a goal in their first weeks, by a test of the school or a day to come; some raise it, or give it up. */
+/** Two of three learners set a goal, for a school test or a future day. Some raise it or give it up later. */
 function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws) {
   if (!draws.chance(0.65)) return [];
   const at = from + Math.round(draws.between(3, 30) * dayMs);

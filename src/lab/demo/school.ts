@@ -1,4 +1,4 @@
-/** The demo's school: skills, questions and learners, drawn from a seed. What they answer is in `answers.ts`. */
+/** Skills, items and learners of the demo, drawn from a seed. */
 import { clamp, dayMs, sections } from '../../domain/base/common.js';
 import { normalQuantile } from '../../domain/base/normal.js';
 import { indices } from '../../lists.js';
@@ -14,7 +14,7 @@ Purpose, Paired texts, Transitions, Rhetorical synthesis, Sentence boundaries, C
 Subject and verb, Pronouns, Verb tenses, Modifiers, Parallel structure, Apostrophes`,
 };
 
-/** Skills that fit no BKT model: nobody learns them, they are two in one, or learners get worse before they get better. */
+/** Skills that no BKT model fits: unteachable, two skills in one, or worse before better. */
 const oddities: Readonly<Record<string, 'unteachable' | 'double' | 'dip'>> = {
   'quantitative-evidence': 'unteachable',
   'data-and-scatterplots': 'double',
@@ -38,7 +38,7 @@ export function drawsOf(seed: number) {
 export type DemoSkill = ReturnType<typeof drawSkills>[number];
 export type DemoItem = DemoSkill['items'][number];
 
-/** Their ids are the same whatever the seed. */
+/** Ids do not depend on the seed. */
 export function drawSkills(seed: number) {
   const draws = drawsOf(seed);
   return sections.flatMap((section) =>
@@ -46,7 +46,7 @@ export function drawSkills(seed: number) {
       const id = name.toLowerCase().replaceAll(' ', '-');
       return {
         ...{ id, name, section, oddity: oddities[id] },
-        /** Log-odds: of being known before the first answer, of a right answer without and with knowledge. */
+        /** Log-odds: known before the first answer, right answer without (`guess`) and with knowledge (`known`). */
         easiness: draws.normal(-0.5, 0.5),
         guess: draws.normal(-1, 0.3),
         known: draws.normal(1.9, 0.3),
@@ -58,12 +58,12 @@ export function drawSkills(seed: number) {
   );
 }
 
-/** @param misleads whether a wrong option of one of them attracts those who know */
+/** @param misleads one item has a wrong option that attracts learners who know the skill */
 function drawItems(draws: Draws, skillId: string, misleads: boolean) {
   const misleading = misleads ? draws.whole(0, 14) : null;
   return indices(15).map((i) => {
     const difficulty = draws.normal(0, 0.7);
-    /** As their authors rated it, in halves of a logit. */
+    /** The author's rating, in steps of half a logit. */
     const rated = clamp(Math.round(2 * draws.normal(difficulty, 0.4)) / 2, -3, 3);
     const id = `${skillId}-${`${i + 1}`.padStart(2, '0')}`;
     return { id, difficulty, rated: draws.chance(0.7) ? rated : null, misleading: i === misleading };
@@ -71,16 +71,16 @@ function drawItems(draws: Draws, skillId: string, misleads: boolean) {
 }
 
 const usual = {
-  /** Share of weeks in which they come, sessions of such a week, answers of a session. */
+  /** Share of active weeks, sessions per week, answers per session. */
   ...{ weeks: 0.85, sessions: 2.1, answers: 8 },
-  /** Share of answers that are guessed in a second or two; how fast they learn; log-odds of a right answer. */
+  /** Share of rapid guesses, learning rate, ability in logits. */
   ...{ rapid: 0.01, learning: 1, ability: 0 },
-  /** Whether some of their skills never move; whether they come to cram before the school's tests. */
+  /** Whether some skills never improve, and whether they cram before tests. */
   ...{ stuck: false, crams: false },
   atMostAnswers: Number.POSITIVE_INFINITY,
 };
 
-/** Other kinds, up to a share of the school. */
+/** Other kinds, by cumulative share. */
 const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
   { upTo: 0.12, weeks: 0.95, sessions: 3.4, learning: 1.4, ability: 0.5 },
   { upTo: 0.3, weeks: 0.5, sessions: 1.8 },
@@ -89,10 +89,10 @@ const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
   { upTo: 0.57, stuck: true, learning: 0.6, ability: -0.4 },
 ];
 
-/** Week in which a twentieth of the learners begins, each. */
+/** First week of each twentieth of the learners. */
 const cohorts = [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 5, 5, 5, 10, 10, 16, 16, 22];
 
-/** A goal of a learner with a name: its day from the last day on, null for none, and whether it is given up. */
+/** `inDays`: counted from the last day, null: no date. */
 export interface NamedGoal {
   readonly score: number;
   readonly inDays: number | null;
@@ -106,8 +106,8 @@ type Named = Partial<typeof usual> & {
 };
 
 /**
- * Learners with a name, each for what a page has to show, whatever the seed and the number of the others. They begin with
- * the school and stay, or for the days that are given before its end.
+ * One learner for each case that pages must show, independent of the seed. `begins` and `leaves`: days before the end; by
+ * default they stay for the whole time.
  */
 const named: Readonly<Record<string, Named>> = {
   'on-track': { weeks: 1, sessions: 3, learning: 1.4, ability: 0.8, goal: { score: 1200, inDays: 60 } },
@@ -122,7 +122,7 @@ const named: Readonly<Record<string, Named>> = {
     goal: { score: 1050, inDays: null },
   },
   'goal-given-up': { weeks: 0.5, ability: -0.3, goal: { score: 1300, inDays: null, givenUp: true } },
-  // An identifier may hold any text: no page may take it for markup, or lose its direction.
+  // Ids may be any text: pages must escape markup and isolate right-to-left text.
   ليلى: { learning: 1.2, ability: 0.3, goal: { score: 1200, inDays: 90 } },
   '<script>alert(1)</script>': { stuck: true, goal: null },
 };
@@ -130,7 +130,6 @@ const named: Readonly<Record<string, Named>> = {
 const namedIdOf = (name: string): string => `demo-${name}`;
 export const namedIds = Object.keys(named).map(namedIdOf);
 
-/** @param from, to as in `drawLearner` */
 export function drawNamed(draws: Draws, place: number, from: number, to: number) {
   const [name, { begins, leaves = 0, goal, ...kind }] = Object.entries(named)[place] as [string, Named];
   const stay = { from: begins === undefined ? from : to - begins * dayMs, to: to - leaves * dayMs };
@@ -138,14 +137,14 @@ export function drawNamed(draws: Draws, place: number, from: number, to: number)
   return { ...drawn, ...kind, ...stay, userId: namedIdOf(name), sure: 0, device: 'web', goal };
 }
 
-/** Of those without a name. */
+/** Without the named learners. */
 export const maxLearners = 1000;
 
 export const demoLearnerId = (number: number): string => `demo-${`${number}`.padStart(3, '0')}`;
 
 export type DemoLearner = ReturnType<typeof drawLearner>;
 
-/** @param number from 1. @param from, to Unix milliseconds of the school's first Monday and of its end */
+/** @param number from 1 @param from, to the first Monday and the end, Unix milliseconds */
 export function drawLearner(draws: Draws, number: number, from: number, to: number) {
   const place = draws.between(0, 1);
   const kind = { ...usual, ...kinds.find(({ upTo }) => place < upTo) };
@@ -157,11 +156,11 @@ export function drawLearner(draws: Draws, number: number, from: number, to: numb
     ...{ userId: demoLearnerId(number), from: begins, to: Math.min(to, leaves) },
     ...{ ...kind, sessions: about(kind.sessions), answers: about(kind.answers) },
     ...{ rapid: about(kind.rapid), learning: about(kind.learning), ability: draws.normal(kind.ability, 0.8) },
-    /** How much surer they feel than others, 1 to 5; null: they are not asked. */
+    /** Offset of the confidence; null: not asked. */
     sure: draws.chance(0.65) ? draws.normal(draws.chance(0.2) ? 1.2 : 0, 0.2) : null,
-    /** Chance of forgetting a skill on each idle day. */
+    /** Probability of forgetting a skill, per idle day. */
     forgets: draws.between(0.004, 0.02),
-    /** One without network sends sessions days later; an old app sends no event ids, and some answers twice. */
+    /** `offline` sends sessions days later; `old` sends no event ids, and some answers twice. */
     device: device < 0.05 ? 'offline' : device < 0.1 ? 'old' : 'web',
   };
 }

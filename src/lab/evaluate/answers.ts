@@ -1,4 +1,4 @@
-/** The answers of a file in columns, ids as numbers: 64 bytes an answer beside the ids; and their division by folds. */
+/** Answers of a file in columns (64 bytes per answer), and their split into folds. */
 import { createHash } from 'node:crypto';
 import { type AnswerLog, shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
@@ -14,7 +14,6 @@ import {
   shown,
 } from '../../services/import/rows.js';
 
-/** A row of an import, with the fold of its learner and the difficulty beside it. */
 export const evaluateColumns: readonly FileColumn[] = [...importColumns, 'fold', 'question_difficulty'];
 export const maxFold = 65_534;
 
@@ -24,11 +23,11 @@ export function createAnswerTable() {
   const [learners, skills, items] = [createInterner([]), createInterner([]), createInterner([''])];
   let foldConflicts = 0;
   const folds = new Map<number, number>();
-  /** In the order of the file; NaN for what was not reported. */
+  /** In file order; NaN: not reported. */
   const columns = {
     learner: [] as number[],
     skill: [] as number[],
-    /** From 1; 0 where none was reported. */
+    /** From 1; 0: not reported. */
     item: [] as number[],
     correct: [] as number[],
     order: [] as number[],
@@ -44,7 +43,7 @@ export function createAnswerTable() {
     if (before !== fold) foldConflicts++;
   }
 
-  /** @param now Unix milliseconds, against which times are checked @returns what is wrong with the row: it is left out */
+  /** @param now Unix milliseconds @returns why the row is rejected, or null */
   function add(raw: RawRow, now: number): string | null {
     const read = readRow(raw, (fields) => ({
       ...answerOf(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
@@ -72,9 +71,9 @@ export function createAnswerTable() {
     learners: learners.ids,
     skills: skills.ids,
     itemCount: () => items.ids.length - 1,
-    /** The fold of each learner that has one, by the first row that has it. */
+    /** By learner, from the first row that has a fold. */
     folds: folds as ReadonlyMap<number, number>,
-    /** Rows with another fold than an earlier row of the learner. */
+    /** Number of rows whose fold differs from the learner's first one. */
     foldConflicts: () => foldConflicts,
     add,
   };
@@ -86,16 +85,13 @@ function foldIn(value: unknown): number | null {
   throw new RowProblem(`fold ${shown(value)} must be an integer`);
 }
 
-/** Two logs without a common learner; skills and items have the same numbers in both. */
+/** Two logs without common learners. Both number skills and items alike. */
 export interface Split {
   readonly training: AnswerLog;
   readonly test: AnswerLog;
 }
 
-/**
- * Divides the answers by the fold of their learner. Training gets a log of its own, so that nothing it does could
- * reach an answer of a test learner. @param folds of the learners, by their number
- */
+/** Separate logs, so that training cannot read answers of test learners. @param folds by learner */
 export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: number): Split {
   const rowsOf = table.learners.map((): number[] => []);
   for (const [row, learner] of table.columns.learner.entries()) rowsOf[learner]?.push(row);
@@ -110,20 +106,20 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
 
 const hashFolds = 5;
 
-/** The fold of each learner: as in the file, else 1 to 5 by SHA-256 of the id, the same on every machine. */
+/** The fold of each learner: from the file, else 1 to 5 by a hash of the id. */
 export const foldsOf = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'folds'>): Uint16Array =>
   Uint16Array.from(learners, (userId, learner) => folds.get(learner) ?? hashFold(userId));
 
 const hashFold = (userId: string): number =>
   1 + (createHash('sha256').update(`fold:${userId}`).digest().readUInt32BE(0) % hashFolds);
 
-/** By `order` where all the learner's rows have one, else by time, else as they are in the file. */
+/** By `order` if all rows of the learner have one, else by time if all have one, else in file order. */
 function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): void {
   const key = [order, at].find((column) => rows.every((row) => !Number.isNaN(column[row])));
   if (key !== undefined) rows.sort((a, b) => (key[a] as number) - (key[b] as number));
 }
 
-/** The answers of some learners as a log. @param rowsOf each learner's rows in their order */
+/** @param rowsOf each learner, in order */
 function gather(
   { columns, skills, itemCount }: AnswerTable,
   rowsOf: readonly (readonly number[])[],
@@ -156,7 +152,7 @@ function gather(
   };
 }
 
-/** An answer without a time is taken for simultaneous with the one before it. */
+/** An answer without a time gets the time of the previous one. */
 function timesOf(at: readonly number[], rows: readonly number[]): number[] {
   const times = rows.map((row) => at[row] as number);
   let last = times.find((time) => !Number.isNaN(time)) ?? 0;

@@ -1,4 +1,3 @@
-/** The checks of an evaluation as text and as sections of the page: whether mastery and predictions follow the answers. */
 import { chartFigure } from '../report/chart.js';
 import { type ChartPoint, diagonalMark, type Series, shareAxis } from '../report/marks.js';
 import { aligned, grouped } from '../report/numbers.js';
@@ -63,7 +62,7 @@ export function monotoneSection(found: MonotoneCheck): string {
 export const masteryChart = ({ byMastery }: AnswerChecks['validity']): string =>
   binChart('Next answer by mastery', 'mastery before the answer', { 'Served mastery': 'a' }, byMastery);
 
-/** The share of right answers in each bin, against the mean of what makes the bins. @param shown one series */
+/** Share of right answers against the mean of each bin. @param shown one series */
 export function binChart(title: string, x: string, shown: Series, bins: ModelResult['reliability']): string {
   const [series = ''] = Object.keys(shown);
   return chartFigure({

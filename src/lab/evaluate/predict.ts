@@ -1,4 +1,3 @@
-/** Predictions of all models for the test learners, from the training log and earlier answers only. */
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { isMastered } from '../../domain/learner/expected.js';
@@ -9,10 +8,10 @@ import { openProbes } from './probe.js';
 import { replayServed, type ServedModel } from './serve.js';
 import type { ServedAnswer } from './validity.js';
 
-/** Probability of a right answer for every answer of the test log, by model. */
+/** Probability of a right answer by model, for every answer of the test log. */
 export type Predictions = ReturnType<typeof predictAll>['predictions'];
 
-/** Every answer of the test log from the models and the learner's answers before it. @param bkt parameters by skill */
+/** Predicts each test answer from the models and the learner's earlier answers. @param bkt parameters by skill */
 export function predictAll(
   split: Split,
   { bkt, served }: { readonly bkt: readonly BktParameters[]; readonly served: ServedModel },
@@ -34,7 +33,7 @@ export function predictAll(
 export const shareRight = ({ correct }: AnswerLog): number =>
   correct.reduce((sum, value) => sum + value, 0) / correct.length;
 
-/** Sums by key. @param keys from 0 to below `size` @param values of each; without them keys are counted */
+/** @param keys 0 to size - 1 @param values to add up by key; default: 1 each */
 export function sumBy(keys: Uint32Array, size: number, values?: ArrayLike<number>): Float64Array {
   const sums = new Float64Array(size);
   for (const [i, key] of keys.entries())
@@ -42,7 +41,7 @@ export function sumBy(keys: Uint32Array, size: number, values?: ArrayLike<number
   return sums;
 }
 
-/** The share of right answers on the skill; the overall share for a skill that training did not see. */
+/** Skills without training answers get the overall share. */
 function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number): Float64Array {
   const answers = sumBy(training.skill, training.skills);
   const right = sumBy(training.skill, training.skills, training.correct);
@@ -51,7 +50,7 @@ function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number)
   );
 }
 
-/** Plain Bayesian Knowledge Tracing, skill by skill: without difficulty, forgetting or anything of other skills. */
+/** Plain Bayesian Knowledge Tracing: no difficulty, no forgetting, no other skills. */
 function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Float64Array {
   const predictions = new Float64Array(test.correct.length);
   for (const { start, end } of placesByLearner(test, everyone(test))) {
@@ -67,7 +66,7 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
   return predictions;
 }
 
-/** The answers in the order of the log, and what probes at them found. */
+/** Answers in the order of the log, with the result of the probes. */
 function serve(served: ServedModel, split: Split) {
   const answers: ServedAnswer[] = [];
   const probes = openProbes(served, split);

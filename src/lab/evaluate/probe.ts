@@ -1,4 +1,4 @@
-/** Whether the served probability ever moves against an answer: for other items of its skill it must not. */
+/** Checks that a right answer never lowers, and a wrong one never raises, the probability for other items of the skill. */
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AnswerStates, recallItem } from '../../domain/tracing/states.js';
@@ -6,19 +6,17 @@ import { distinct } from '../../lists.js';
 import type { Split } from './answers.js';
 import { type Asked, askedAt, type Moment, type ServedModel } from './serve.js';
 
-/** How often, of probes tried, a right answer lowered the probability for another item of the skill, or a wrong one raised it. */
 export type MonotoneCheck = ReturnType<typeof openProbes>['check'];
 
-/** Probes of a log, evenly spread over its answers, and the most of them at one answer. */
+/** Probes per log, evenly spread over its answers, and the maximum per answer. */
 const wanted = 51_000;
 const mostAtOnce = 20;
-/** Smaller differences come from the last bits of sums. */
+/** Smaller differences are rounding errors. */
 const rounding = 1e-12;
 
 /**
- * Probes are due as the answers of a replay pass. Each tries both outcomes of an answer and looks at another item of its
- * skill: a question without an item, those that the learner met last, and all of the log in turn. Where the skill has
- * too few of them, answers on other skills are tried that nobody gave.
+ * Each probe applies both outcomes of an answer and compares the probability of another item of the skill. If the skill has too
+ * few items, hypothetical answers on other skills are probed.
  */
 export function openProbes(served: ServedModel, { training, test }: Split) {
   const itemsOf = itemsBySkill([training, test]);
@@ -27,7 +25,7 @@ export function openProbes(served: ServedModel, { training, test }: Split) {
   let due = 0;
   let turn = 0;
 
-  /** @returns probes done, at most `most` */
+  /** @returns number of probes, at most `most` */
   function probe(asked: Asked, known: readonly number[], most: number): number {
     const others = othersOf(known, itemsOf[asked.skill] as readonly number[], asked.item, most, turn++);
     const before = check.probes;
@@ -64,7 +62,6 @@ export function openProbes(served: ServedModel, { training, test }: Split) {
   return { check, visit };
 }
 
-/** The items of each skill, in the order of their numbers. */
 function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
   const found = Array.from({ length: logs[0]?.skills ?? 0 }, () => new Set<number>());
   for (const { skill, item } of logs)
@@ -73,7 +70,7 @@ function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
   return found.map((items) => [...items].sort((a, b) => a - b));
 }
 
-/** The items that a learner met on each skill, the last one last; another learner's history begins anew. */
+/** Items that the current learner has answered, by skill, the latest last. */
 function newMetItems() {
   let [current, met] = [null as Moment['history'] | null, new Map<number, number[]>()];
   return {
@@ -89,8 +86,8 @@ function newMetItems() {
 }
 
 /**
- * Items by the piece of each kind: a question without one (0), those that the learner met, the newest first, and all in
- * turn. @param met the last one last @param turn which kind comes first, and where to begin among all
+ * Alternates three kinds: no item (0), items the learner has answered (latest first), and all items of the skill.
+ * @param turn first kind, and start among all items
  */
 function othersOf(
   met: readonly number[],
@@ -114,10 +111,7 @@ function othersOf(
 const outcomeOf = ({ answer, states, conditions }: Asked, isCorrect: boolean) =>
   applyAnswer(states, { ...answer, isCorrect }, conditions);
 
-/**
- * How far the probability for another item moves with either outcome. Null for an item that drops out of the learner's
- * window with the answer: it becomes unknown after either.
- */
+/** Change of the other item's probability by outcome. Null if the answer evicts that item from the learner's window. */
 function movesOf(
   { statesOn, conditionsOn }: Asked,
   { right, wrong }: Readonly<Record<'right' | 'wrong', ReturnType<typeof outcomeOf>>>,

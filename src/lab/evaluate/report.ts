@@ -1,4 +1,3 @@
-/** The evaluation as text, as JSON, and as a page. */
 import { basename } from 'node:path';
 import { type Chart, chartFigure } from '../report/chart.js';
 import { type ChartPoint, domainAround, ratioAxis, shareAxis } from '../report/marks.js';
@@ -112,7 +111,7 @@ const aucText = ({ auc, margin }: AucEstimate): string =>
 
 const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
-/** The higher the better: losses have a sign that is not shown. */
+/** Higher is better: losses are negated, and shown without the sign. */
 const figureColumns: readonly ((model: ModelResult) => number)[] = [
   ({ auc }) => auc.auc ?? 0,
   ({ metrics }) => -metrics.rmse,
@@ -122,7 +121,7 @@ const figureColumns: readonly ((model: ModelResult) => number)[] = [
 ];
 
 function figureRows({ test, results }: Evaluation, nameOf = (name: ModelName): string => name): Row[] {
-  // The overall mean is calibrated by its nature, and predicts nothing.
+  // The overall mean is always calibrated, so it must not count as best.
   const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
   return results.models.map((model) => [
     nameOf(model.name),
@@ -142,7 +141,6 @@ const looks: Readonly<Record<ModelName, { readonly title: string; readonly color
 };
 const titleOf = (name: ModelName): string => looks[name].title;
 
-/** @returns a whole HTML document */
 export function evaluationPage(evaluation: Evaluation, run: Run): string {
   const { fold, results } = evaluation;
   return htmlPage(`Evaluation of ${basename(evaluation.file)}, fold ${fold}`, [
@@ -205,7 +203,7 @@ function curvesSection({ byAttempt, byAnswer }: Results): string {
   return section('Learning curves', text, chartGrid(charts));
 }
 
-/** Bars of neighbouring numbers leave a gap; below 1 the first one stays above 0 on a logarithmic axis. */
+/** Below .5, so that bars have gaps and the first one starts above 0 on the logarithmic axis. */
 const halfBar = 0.4;
 const observed = 'What was answered';
 const curveColors = {
@@ -218,7 +216,7 @@ function curveChart(title: string, points: readonly CurvePoint[], x: Chart['x'])
   const line = (series: string, of: (point: CurvePoint) => number): ChartPoint[] =>
     points.map((point) => ({
       series,
-      // The geometric mean of the numbers.
+      // Geometric mean.
       x: Math.sqrt(point.from * point.to),
       y: of(point),
       isFew: point.answers < fewObservations,
@@ -253,7 +251,7 @@ function sizesSection({ bySize }: Results): string {
 
 function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
   const range = to === 0 ? 'none' : rangeText(from, Number.isFinite(to) ? to : null);
-  // A constant reaches a half.
+  // A constant prediction has .5.
   const best = Math.max(0.5, ...auc.map((one) => one.auc ?? 0));
   const areas = auc.map((one) => cellOf(aucText(one), answers, one.auc === best && best > 0.5));
   return [range, grouped(skills), grouped(answers), ...areas];

@@ -1,4 +1,3 @@
-/** What an evaluation finds, as it is printed and drawn. */
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
 import { measure, reliabilityOf } from '../../domain/base/metrics.js';
 import { indices } from '../../lists.js';
@@ -12,7 +11,7 @@ export type ModelResult = Results['models'][number];
 export type CurvePoint = Results['byAttempt'][number];
 export type SizeBand = Results['bySize'][number];
 
-/** @param skillIds of the file, by the number of the skill */
+/** @param skillIds by number of the skill */
 export function resultsOf(split: Split, predictions: Predictions, skillIds: readonly string[]) {
   const { test } = split;
   const { learner, answer, attempt } = numbersOf(test);
@@ -31,7 +30,7 @@ export function resultsOf(split: Split, predictions: Predictions, skillIds: read
   };
 }
 
-/** Of each answer: its learner, its number among all of the learner, and among those on its skill, from 1. */
+/** For each answer: the learner, and its number (from 1) among the learner's answers and among those on the skill. */
 function numbersOf(log: AnswerLog) {
   const [learner, answer, attempt] = [log.skill.slice(), log.skill.slice(), log.skill.slice()];
   for (const { learner: own, start, end } of placesByLearner(log, everyone(log))) {
@@ -48,19 +47,16 @@ function numbersOf(log: AnswerLog) {
   return { learner, answer, attempt };
 }
 
-/** Attempts on a skill, each with a point of its own; those after the 30th are few. */
+/** One point per attempt. Later attempts are rare. */
 const attemptEnds = indices(30).map((i) => i + 1);
 
-/** 1, 2, 3, 4, 6, 8, 11, 16 and so on to 65,536: powers of the square root of two. */
+/** Powers of the square root of two, rounded: 1, 2, 3, 4, 6, 8, 11, 16 up to 65,536. */
 const ratioEnds = [...new Set(indices(33).map((i) => Math.round(2 ** (i / 2))))];
 
-/** A point with fewer answers than this share of the fullest one is left out: it would only show noise. */
+/** Points with fewer answers, relative to the largest one, are noise and left out. */
 const minShare = 0.005;
 
-/**
- * Answers by their number, from `from` to `to` in each point, with the mean prediction of each model.
- * @param ends last number of each point, ascending; answers beyond the last are left out
- */
+/** @param ends last number of each point, ascending; later answers are left out */
 function curve(
   { correct }: AnswerLog,
   predictions: readonly Float64Array[],
@@ -89,10 +85,10 @@ function curve(
 export type AucEstimate = ReturnType<typeof estimateAuc>;
 
 /**
- * Area under the ROC curve with its standard error over learners, whose answers are not independent of one another
- * (Obuchowski 1997, Biometrics 53: 567, in the linear form with one term a learner). `margin` is half the width of the
- * 95 % interval, null for a single learner; both are null where all answers are alike.
- * @param learner of each answer, numbers from 0, ascending
+ * Area under the ROC curve, with the standard error for clustered data: answers of a learner are not independent (Obuchowski
+ * 1997, Biometrics 53: 567, linear form). `margin`: half the 95 % interval, null for one learner. Both are null if all answers
+ * are right, or all wrong.
+ * @param learner of each answer, ascending
  */
 function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array) {
   const right = predictions.filter((_, i) => correct[i] === 1).sort();
@@ -109,11 +105,11 @@ function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Ui
   return { auc, margin: learners < 2 ? null : 1.96 * Math.sqrt((learners / (learners - 1)) * squares) };
 }
 
-/** Share of the sorted values below `value`, ties counted half. */
+/** Ties count half. */
 const shareBelow = (sorted: Float64Array, value: number): number =>
   (firstIndex(sorted, (one) => one >= value) + firstIndex(sorted, (one) => one > value)) / 2 / sorted.length;
 
-/** Index of the first value for which `holds`; it holds for all after it. */
+/** Binary search for the first value that `holds`; all later values must hold. */
 function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -126,7 +122,7 @@ function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): nu
 
 const bandStarts = [0, 1, 100, 1000, 10_000];
 
-/** Test answers on skills of about the same number of training answers, `from` to `to`; `auc` in the order of `modelNames`. */
+/** Test answers by number of training answers of their skill; `auc` in the order of `modelNames`. */
 function bandsOf({ training, test }: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
   const sizes = sumBy(training.skill, training.skills);
   return bandStarts.flatMap((from, i) => {
@@ -145,10 +141,10 @@ function bandsOf({ training, test }: Split, predictions: readonly Float64Array[]
 }
 
 const shownSkills = 10;
-/** Below this the gap is mostly chance: its standard error is about .05. */
+/** With fewer answers the gap is mostly chance: at 100 its standard error is about .05. */
 const minAnswers = 100;
 
-/** The skills with the widest gap between the mean prediction and the share of right answers. */
+/** Skills with the largest gap between mean prediction and share of right answers. */
 function worstOf({ skill, skills, correct }: AnswerLog, served: Float64Array, skillIds: readonly string[]) {
   const predicted = sumBy(skill, skills, served);
   const right = sumBy(skill, skills, correct);

@@ -1,4 +1,4 @@
-/** Serves a log: each learner is counted answer by answer by the very code that serves. */
+/** Replays a log with the code that serves answers. */
 import { type AnswerEffect, applyAnswer } from '../../domain/answer/apply-answer.js';
 import { conditionsFor } from '../../domain/answer/conditions.js';
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
@@ -14,16 +14,15 @@ import {
   type SkillState,
 } from '../../domain/tracing/states.js';
 
-/** A fitted model for logs whose skills and items have the same numbers as in the one that it was fitted on. */
+/** For logs that number skills and items like the training log. */
 export interface ServedModel {
   readonly model: TenantModel;
-  /** Names of the skills in the model, by their number. */
+  /** Ids in the model, by number. */
   readonly skillIds: readonly string[];
-  /** What is known of an item by its number, from 1; null for one that no training learner answered. */
+  /** @returns null for an item without training answers. @param item number, from 1 */
   itemOf(item: number): ItemModel | null;
 }
 
-/** An item's key is that of its number in the file. */
 export const itemKey = (item: number): number => (item === 0 ? 0 : keyOf(String(item)));
 
 interface History {
@@ -35,7 +34,7 @@ interface History {
 export type Moment = ReturnType<typeof momentAt>;
 export type Asked = ReturnType<typeof askedAt>;
 
-/** Counts a log's answers as they would have been served. @param visit each answer, before the history changes */
+/** @param visit each answer, before the history changes */
 export function replayServed(
   served: ServedModel,
   log: AnswerLog,
@@ -66,7 +65,7 @@ function momentAt(served: ServedModel, log: AnswerLog, history: History, place: 
   return { history, place, ...askedAt(served, history, skill, item, answer) };
 }
 
-/** An answer with the states before it and what is served then, and the same for another item of its skill. */
+/** An answer with the states and conditions before it, for its own item and for others of the skill. */
 export function askedAt(
   { model, skillIds, itemOf }: ServedModel,
   history: History,

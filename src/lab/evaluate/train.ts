@@ -1,4 +1,4 @@
-/** Learns everything from the training log, by the fit that the service publishes with. */
+/** Trains all models on the training log, with the fit of the service. */
 import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
@@ -18,7 +18,7 @@ export async function trainModels(
 ) {
   const since = performance.now();
   const watch = watchBkt(stages);
-  // The fit of a service judges by learners whom it leaves out; here the test learners are those.
+  // No learner is held out: the test learners judge the fit.
   const training = everyone(log);
   const skillIds = Array.from({ length: log.skills }, (_, skill) => String(skill));
   const input = { log, skillIds, training, current: unfittedModel, version: 1, fittedAt: epoch };
@@ -41,7 +41,7 @@ export async function trainModels(
   };
 }
 
-/** Pairs of skills, and of items, that have terms. */
+/** Number of pairs that have terms. */
 const pairsOf = ({ model, items }: FittedModel) => ({
   skillPairs: [...model.skills.values()].reduce((sum, { related }) => sum + related.keys.length, 0),
   itemPairs: items?.pairs.terms.filter((term) => term !== 0).length ?? 0,
@@ -54,7 +54,7 @@ function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
 
 const epoch = new Date(0).toISOString();
 
-/** Watches the stages of a fit for its BKT part: from the beginning of the trees to the end of the last skill. */
+/** Observes the BKT part of a fit: from the trees to the last skill. */
 function watchBkt(stages: StageRunner) {
   const seen = { chosen: null as FitOptions | null, iterations: 0, from: 0, to: 0 };
   const run: StageRunner['run'] = async (name, ...args) => {
@@ -70,7 +70,7 @@ function watchBkt(stages: StageRunner) {
   return { seen, stages: { threads: stages.threads, run } };
 }
 
-/** Plain BKT knows no difficulty: where the served model uses it, plain parameters are fitted apart. */
+/** Plain BKT has no difficulty. If the served model uses it, plain parameters need a separate fit. */
 async function plainBkt(
   log: AnswerLog,
   training: Learners,

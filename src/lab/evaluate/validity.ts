@@ -1,4 +1,4 @@
-/** Whether mastery and predictions follow what the learners answer. */
+/** Checks whether mastery and predictions follow the answers. */
 import { clamp } from '../../domain/base/common.js';
 import { reliabilityOf } from '../../domain/base/metrics.js';
 import { masteredAt } from '../../domain/base/params.js';
@@ -6,13 +6,13 @@ import { groupedBy, sumOf } from '../../lists.js';
 
 /** One answer as it was served. */
 export interface ServedAnswer {
-  /** The same for all answers of a learner. */
+  /** Identifies the learner. */
   readonly learner: unknown;
   readonly skill: number;
-  /** 1 if the answer is right, else 0. */
+  /** 1 or 0. */
   readonly right: number;
   readonly predicted: number;
-  /** Mastery before and after the answer, and whether the skill then counts as mastered. */
+  /** Mastery before and after the answer. */
   readonly before: number;
   readonly after: number;
   readonly isMastered: boolean;
@@ -21,13 +21,13 @@ export interface ServedAnswer {
 export type AnswerChecks = ReturnType<typeof checkAnswers>;
 type Answers = readonly ServedAnswer[];
 
-/** @param all in the order of each learner */
+/** @param all each learner's answers in order */
 export function checkAnswers(all: Answers) {
   const learners = [...groupedBy(all, ({ learner }) => learner).values()];
   return { validity: validityOf(learners), movers: moverBias(learners) };
 }
 
-/** Number of the first answer on a skill that is judged by itself: before it, mastery moves away from the prior. */
+/** Earlier answers on a skill are not judged: mastery still moves away from the prior. */
 const settledFrom = 6;
 
 function validityOf(learners: readonly Answers[]) {
@@ -45,7 +45,7 @@ function validityOf(learners: readonly Answers[]) {
     settledAnswers: settled.length,
     ...masteredThen(learners.map((own) => pairsOf(own).flatMap(nextFive))),
     unmasteredThenAccuracy: meanOf(unmastered.map(({ right }) => right)),
-    /** All answers by mastery before them: `predicted` is its mean in the bin. */
+    /** Bins by mastery before the answer; `predicted` is its mean. */
     byMastery: reliabilityOf(
       Uint8Array.from(all, ({ right }) => right),
       Float64Array.from(all, ({ before }) => before),
@@ -59,7 +59,6 @@ const rightIn = (answers: Answers): number => sumOf(answers.map(({ right }) => r
 const meanOf = (values: readonly number[]): number | null =>
   values.length === 0 ? null : sumOf(values) / values.length;
 
-/** Whether mastery after the last answer of a pair is far from its last answers. */
 function contradicts(pair: Answers): boolean {
   const mastery = pair.at(-1)?.after ?? 0;
   const ofTen = rightIn(pair.slice(-10));
@@ -77,7 +76,7 @@ function nextFive(pair: Answers): Answers {
   return pair.slice(first, first + 5);
 }
 
-/** Share right with a 95 % interval over learners, as a ratio estimate. */
+/** Share right with a 95 % interval over learners (ratio estimate). */
 function masteredThen(answersOf: readonly Answers[]) {
   const learners = answersOf.filter(({ length }) => length > 0);
   const answers = learners.flat();
@@ -95,7 +94,7 @@ function masteredThen(answersOf: readonly Answers[]) {
 
 const edge = 50;
 
-/** Mean prediction less share right over the last 50 answers, for learners whose share right rose or fell by .2 or more. */
+/** Mean prediction minus share right over the last 50 answers, of learners whose share right rose or fell by at least .2. */
 function moverBias(all: readonly Answers[]) {
   const learners = all
     .filter(({ length }) => length >= 2 * edge)

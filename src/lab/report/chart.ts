@@ -1,4 +1,4 @@
-/** Charts as SVG text, drawn by Observable Plot: the marks of marks.ts serve the dashboard as well (docs/adr/0008-libraries.md). */
+/** Charts as SVG text by Observable Plot (docs/adr/0008-libraries.md). */
 import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
 import { barMark, type ChartBar, type ChartPoint, colorsOf, type Series, seriesMarks } from './marks.js';
@@ -9,19 +9,18 @@ const { document } = parseHTML('<html><body></body></html>');
 
 export interface Chart extends Plot.PlotOptions {
   readonly title: string;
-  /** What the chart shows, for those who do not see it. */
+  /** Description for screen readers. */
   readonly about?: string;
   readonly x: Plot.ScaleOptions;
-  /** Colours and legend of `points`, which are drawn over `marks`: lines, dots and intervals. */
+  /** Colours and legend of `points`, which are drawn over `marks`. */
   readonly series?: Series;
   readonly points?: readonly ChartPoint[];
-  /** A strip below the plot that counts the answers behind ranges of x. */
+  /** A strip below the plot: answers by ranges of x. */
   readonly counts?: readonly ChartBar[];
 }
 
 const layout = { width: 520, height: 330, marginLeft: 56, marginRight: 20, marginTop: 28, marginBottom: 40 };
 
-/** A figure with title, legend (of `series`, or of `color` with `legend`), drawing, and the strip of counts. */
 export function chartFigure({ title, about, series, points, marks = [], counts, ...options }: Chart): string {
   const drawing = svgOf({
     ...{ ariaLabel: title, ...(about && { ariaDescription: about }) },
@@ -40,7 +39,7 @@ export function chartFigure({ title, about, series, points, marks = [], counts, 
 
 function svgOf(options: Plot.PlotOptions): string {
   const drawing = Plot.plot({ document, ...layout, ...options });
-  // With a legend the drawing stands in a figure beside it.
+  // With a legend, Plot returns a figure around the drawing.
   const svg = drawing.querySelector('svg[aria-label]') ?? drawing;
   svg.setAttribute('role', 'img');
   return drawing.outerHTML;

@@ -1,22 +1,22 @@
-/** Series, marks and axes of charts by Observable Plot, for reports and for the dashboard. */
+/** Series, marks and axes for Observable Plot, in reports and in the dashboard. */
 import * as Plot from '@observablehq/plot';
 import { grouped } from './numbers.js';
 
-/** Names of series in the order of the legend, with their colours: a to e, or text, as the style of page.ts defines them. */
+/** Name to colour in the order of the legend. Colours: a to e, or text (page.ts). */
 export type Series = Readonly<Record<string, string>>;
 
 export interface ChartPoint {
   readonly series: string;
   readonly x: number;
   readonly y: number;
-  /** Shown when the pointer rests on the dot. */
+  /** Tooltip. */
   readonly note: string;
-  /** Interval of y, drawn as a line through the dot. */
+  /** Interval of y. */
   readonly low?: number;
   readonly high?: number;
-  /** Observations behind the dot; its area grows with them. */
+  /** Number of observations: the area of the dot. */
   readonly weight?: number;
-  /** Rests on few observations: the dot is hollow. */
+  /** Few observations: the dot is hollow. */
   readonly isFew?: boolean;
 }
 
@@ -53,7 +53,7 @@ export const seriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
   ),
 ];
 
-/** The scale of colours of some series, with a legend where they are several. */
+/** With a legend if there are several series. */
 export const colorsOf = (series: Series): Plot.ScaleOptions => ({
   domain: Object.keys(series),
   range: Object.values(series).map((color) => `var(--${color})`),
@@ -64,7 +64,7 @@ const dashed = { stroke: 'var(--soft)', strokeDasharray: '3 4' };
 
 export const levelMark = (levels: readonly number[]): Plot.Markish => Plot.ruleY(levels, dashed);
 
-/** A dashed line on which x and y are equal, from 0 to 1. */
+/** A dashed line from (0, 0) to (1, 1). */
 export const diagonalMark: Plot.Markish = Plot.line([0, 1], {
   x: Plot.identity,
   y: Plot.identity,
@@ -75,13 +75,13 @@ export const shareAxis = (label: string, domain: readonly [number, number] = [0,
   ...{ domain, label, grid: true, tickFormat: '.0%' },
 });
 
-/** An axis of counts on which equal ratios are equally far apart, with labels at 1, 2 and 5 times powers of ten. */
+/** Logarithmic, with labels at 1, 2 and 5 times powers of ten. */
 export const ratioAxis = (label: string, domain: readonly [number, number]): Plot.ScaleOptions => ({
   ...{ type: 'log', domain, label },
   tickFormat: (value: number) => (/^[125]0*$/.test(String(value)) ? grouped(value) : ''),
 });
 
-/** The range of the values, at least `minWidth` wide so that noise does not look like news, and within `bounds`. */
+/** The range of the values within `bounds`, at least `minWidth` wide, so that noise does not look like a change. */
 export function domainAround(
   values: readonly number[],
   bounds: readonly [low: number, high: number],

@@ -1,18 +1,17 @@
-/** Numbers, tables and JSON as commands and reports print them. */
+/** Numbers, tables and JSON of commands and reports. */
 
-/** With commas between thousands. */
 export const grouped = (value: number): string => value.toLocaleString('en-US');
 
 const compactFormat = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** As short as an axis needs it: 12K, 3.4M. */
+/** For axes: 12K, 3.4M. */
 export const compact = (value: number): string => compactFormat.format(value);
 
 /** @param to null: no end */
 export const rangeText = (from: number, to: number | null): string =>
   to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;
 
-/** Lines of a table whose first column holds names, aligned left. @param others how the other columns are aligned */
+/** The first column is aligned left. @param others alignment of the other columns */
 export function tableLines(
   rows: readonly (readonly string[])[],
   others: 'padStart' | 'padEnd' = 'padStart',
@@ -27,10 +26,7 @@ export const aligned = (rows: readonly (readonly string[])[]): string =>
     .map((line) => `  ${line}`)
     .join('\n');
 
-/**
- * One line of JSON, keys in snake_case: oldCoverage80 as old_coverage_80.
- * @param decimals most decimals of each number; without them `seconds` has three, and others have all
- */
+/** One line of JSON, keys in snake_case: old_coverage_80. @param decimals of all numbers; default: 3 of `seconds` */
 export const jsonLine = (result: object, decimals?: number): string =>
   JSON.stringify(result, (key, value: unknown) => {
     const digits = decimals ?? (key === 'seconds' ? 3 : undefined);

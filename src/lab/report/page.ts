@@ -1,4 +1,4 @@
-/** Reports as HTML files that need nothing else: styles inside, no scripts, nothing fetched. Every text is escaped. */
+/** Reports as self-contained HTML files without scripts. All texts are escaped. */
 import { aligned } from './numbers.js';
 
 const entities: Readonly<Record<string, string>> = {
@@ -9,14 +9,14 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** The text as content or attribute value. Control characters, which no page may hold, become U+FFFD. */
+/** For content and attribute values. Control characters are not allowed in HTML and become U+FFFD. */
 const escapeText = (text: string): string =>
   text
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces them
     .replace(/[\u0000-\u0008\u000B\u000C\u000E-\u001F]/g, '\uFFFD')
     .replace(/[&<>"']/g, (character) => entities[character] ?? character);
 
-/** An element around markup. */
+/** @param content markup */
 export function tag(
   name: string,
   attributes: Readonly<Record<string, string>>,
@@ -29,7 +29,7 @@ export function tag(
 export const textTag = (name: string, attributes: Readonly<Record<string, string>>, text: string): string =>
   tag(name, attributes, escapeText(text));
 
-/** Okabe and Ito's colours, which colour-blind readers can distinguish, lightened for a dark page. */
+/** Colours by Okabe and Ito, safe for colour-blind readers; lighter on dark pages. */
 const style = `
 :root { color-scheme: light dark; --page: #ffffff; --text: #1c2430; --soft: #5b6676; --line: #d9dee5;
   --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e;
@@ -70,7 +70,7 @@ figure div svg { width: 14px; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 `;
 
-/** @param sections markup, as the functions below make it @param ownStyle rules that only this page needs */
+/** @param sections markup @param ownStyle further rules */
 export function htmlPage(title: string, sections: readonly string[], ownStyle = ''): string {
   return `<!DOCTYPE html>
 <html lang="en">
@@ -88,13 +88,12 @@ ${sections.join('\n')}
 `;
 }
 
-/** A heading, a paragraph under it, and what it is about. */
 export const section = (heading: string, text: string, ...content: readonly string[]): string =>
   tag('section', {}, textTag('h2', {}, heading), textTag('p', {}, text), ...content);
 
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
-/** Looks: `best` of its column, `off` what it should be, resting on `few` observations. */
+/** Looks: `best` of its column, `off` the target, `few` observations. */
 export interface Cell {
   readonly text: string;
   readonly look?: 'best' | 'off' | 'few' | undefined;
@@ -104,7 +103,7 @@ export type Row = readonly (Cell | string)[];
 
 const cellOf = (cell: Cell | string): Cell => (typeof cell === 'string' ? { text: cell } : cell);
 
-/** The first column holds names, the others numbers. @param wide: so many columns that their texts may wrap */
+/** The first column holds names, the others numbers. @param wide allows texts to wrap */
 export function htmlTable(head: readonly string[], rows: readonly Row[], wide = false): string {
   const headRow = tag('tr', {}, ...head.map((text) => textTag('th', { scope: 'col' }, text)));
   const bodyRow = (row: Row): string =>
@@ -117,7 +116,7 @@ export function htmlTable(head: readonly string[], rows: readonly Row[], wide = 
   return tag('div', { class: 'scroll' }, tag('table', wide ? { class: 'wide' } : {}, ...parts));
 }
 
-/** The same table for a terminal, where a star stands for the look of few observations. */
+/** The same table for a terminal: a star marks few observations. */
 export function textTable(head: readonly string[], rows: readonly Row[]): string {
   const cells = rows.map((row) => row.map(cellOf));
   const isFew = ({ look }: Cell): boolean => look === 'few';
@@ -133,5 +132,5 @@ export function textTable(head: readonly string[], rows: readonly Row[]): string
   ].join('\n');
 }
 
-/** Below this many observations a figure is mostly chance; pages mark it. */
+/** With fewer observations a figure is mostly chance. */
 export const fewObservations = 200;

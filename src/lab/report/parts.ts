@@ -1,4 +1,3 @@
-/** Which parts of the served probability a fit published, for reports and commands. */
 import { partTexts } from '../../domain/fit/prediction/parts.js';
 import type { TriedPart } from '../../domain/fit/tenant.js';
 import { grouped } from './numbers.js';
@@ -8,7 +7,7 @@ export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Answers'
 
 const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** The losses are those of learners whom the fits of the cross-fit did not see. */
+/** Losses on learners that the fits of the cross-fit did not see. */
 export const partRows = (tried: readonly TriedPart[]): Row[] =>
   tried.map(({ part, answers, without, with: loss, published }) => [
     capitalized(partTexts[part]),
