@@ -1,14 +1,14 @@
-/** The arguments of a command: one table of options gives what --help lists, what is read, and its types. */
+/** Arguments of a command: a table of options defines the --help text, the parsing and the types. */
 import { parseArgs } from 'node:util';
 import { parseTime } from '../contracts/events.js';
 import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
-/** Wrong arguments: a hint at --help is printed behind the message. */
+/** Wrong arguments. A hint at --help follows the message. */
 export class Misuse extends StartError {}
 
 interface Option<Value> {
-  /** What stands for the value in --help; '' for a flag. */
+  /** Placeholder of the value in --help; '': a flag. */
   readonly form: string;
   readonly about: string;
   /** @param name with its dashes @throws StartError */
@@ -21,7 +21,7 @@ export const flag = (about: string): Option<boolean> => ({
   read: (given) => given === true,
 });
 
-/** An option with a value; null where it is not given. */
+/** An option with a value; null: not given. */
 export const option = <Value>(
   form: string,
   about: string,
@@ -39,7 +39,6 @@ export const integerOption = (low: number, high: number, about: string): Option<
     throw new Misuse(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
   });
 
-/** One of a list. */
 export const choiceOption = <Choice extends string>(
   form: string,
   about: string,
@@ -86,17 +85,17 @@ interface Given {
 }
 
 interface Specification<Options extends OptionTable, Arguments> {
-  /** One line: the command with its arguments. */
+  /** The command line in one line. */
   readonly form: string;
   /** Texts of --help before and after the options. */
   readonly about: string;
   readonly notes: string;
   readonly options: Options;
-  /** @throws StartError for values that do not go together */
+  /** @throws StartError for values that exclude each other */
   readonly read: (values: Values<Options>, given: Given) => Arguments;
 }
 
-/** @returns the text of --help, and what reads the arguments: null where help is asked for */
+/** @returns the --help text, and `read`, which returns null for --help */
 export function argumentsOf<Options extends OptionTable, Arguments>(
   specification: Specification<Options, Arguments>,
 ) {
@@ -117,7 +116,7 @@ export function argumentsOf<Options extends OptionTable, Arguments>(
         if (values.help) return null;
         const found = table.map(([name, option]) => [name, option.read(values[name], `--${name}`)]);
         const { help: _, ...own } = Object.fromEntries(found);
-        // Each value has the type that its own option reads.
+        // Each option returned the type of its value.
         return read(own as Values<Options>, { operands: positionals, argv });
       } catch (error) {
         if (!(error instanceof Misuse)) throw error;

@@ -1,4 +1,4 @@
-/** Compares what was accepted with what is stored, and the rollups with the table. */
+/** Compares accepted with stored answers, and the rollups with the table. */
 import { withMaintenance } from '../app/maintenance.js';
 import { aligned, grouped, jsonLine } from '../lab/report/numbers.js';
 import { runAudit } from '../services/audit/audit.js';
@@ -71,7 +71,7 @@ function auditText({ days, seconds, totals, mismatches, notCompared }: AuditRepo
 
 const maxShown = 40;
 
-/** A table, then of each kind what it means, and a query for its first case. */
+/** A table, then for each kind its meaning and a query for its first case. */
 function mismatchesText(mismatches: readonly Mismatch[]): string {
   const shown = mismatches.slice(0, maxShown).map(describe);
   const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => {

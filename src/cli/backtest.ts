@@ -1,4 +1,4 @@
-/** Measures how far forecasts of the share of right answers can be relied on, on a file of answers. */
+/** Measures the reliability of forecasts on a file of answers. */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip } from '../domain/base/metrics.js';
@@ -54,7 +54,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
         context.showProgress(`forecasting fold ${fold}, window ${i + 1}`);
         await nextTurn();
         if (context.closers.closing) return null;
-        // One by one: arguments of a call lie on the stack, and there may be millions.
+        // Not push(...all): millions of arguments overflow the stack.
         for (const one of forecastFold({ ...split, training }, trained.models.served, fold, window))
           scored.push(one);
       }
@@ -72,7 +72,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
   page: backtestPage,
 });
 
-/** Folds to forecast in turn: those of the file, unless it has all learners in one. */
+/** Folds of the file, or by hash if the file has all learners in one fold. */
 function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
   const ofFile = foldsOf(table);
   const byHash = foldsOf({ ...table, folds: new Map() });

@@ -1,4 +1,4 @@
-/** The life of a command: settings, signals, what it prints, and how it ends. */
+/** Runs a command: settings, signals, output and exit code. */
 import { type Config, loadConfig } from '../config.js';
 import { ApiError } from '../errors.js';
 import {
@@ -15,7 +15,7 @@ interface Output {
   write(text: string, written?: () => void): unknown;
 }
 
-/** What a command has of its process: `process` itself, except in tests, which keep what is written. */
+/** `process`, except in tests. */
 export type CommandHost = Host & {
   exitCode?: number | string | null | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -27,28 +27,27 @@ export interface CommandContext extends Pick<CommandHost, 'env' | 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
-  /** Whether somebody reads what is printed, and no file or program. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** Shows a text on the terminal until the next one; '' clears the line. */
+  /** Replaces the progress line on the terminal; '' clears it. */
   readonly showProgress: (text: string) => void;
-  /** Clears the progress and writes the result to standard output. */
+  /** Clears the progress line and writes to standard output. */
   readonly print: (result: string) => void;
-  /** The exit code once the work is done, 0 by default. */
+  /** Sets the exit code, 0 by default. */
   readonly endWith: (exitCode: number) => void;
 }
 
 interface Command<Arguments> {
   readonly name: string;
   readonly help: string;
-  /** @returns null where help is asked for. @throws StartError */
+  /** @returns null for --help @throws StartError */
   readonly read: (argv: readonly string[]) => Arguments | null;
-  /** A StartError is printed as one line, everything else is a defect. */
+  /** The message of a StartError is printed; other errors are defects. */
   readonly work: (context: CommandContext, args: Arguments) => Promise<void>;
-  /** Exit code of a command that could not do its work, 1 by default. */
+  /** Exit code after an error, 1 by default. */
   readonly failure?: number;
 }
 
-/** @returns the command's `main`, which takes the arguments after its name */
 export const commandOf =
   <Arguments>(command: Command<Arguments>) =>
   async (argv: readonly string[], host: CommandHost = process): Promise<void> => {
@@ -63,10 +62,10 @@ export const commandOf =
     }
   };
 
-/** A shell calls the end by a signal 128 and its number; an unfinished command has not succeeded. */
+/** 128 plus the number of the signal, as in a shell. */
 const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/** Runs a command to its end, or until a signal stops it, and closes what it opened. Never rejects. */
+/** Runs a command until it ends or a signal stops it, and closes its resources. Never rejects. */
 async function runCommand<Arguments>(
   { work, failure = 1 }: Command<Arguments>,
   args: Arguments,
@@ -96,7 +95,7 @@ async function runCommand<Arguments>(
   };
   try {
     const config = loadConfig(host.env);
-    // The service's everyday lines would stand between the command's own.
+    // Level info would mix log lines of the service with the output.
     if (config.logLevel !== 'info') logger.level = config.logLevel;
     const isTerminal = stdout.isTTY === true;
     const shown = { showProgress, print, endWith, stderr, isTerminal };
@@ -104,20 +103,20 @@ async function runCommand<Arguments>(
     await flush(stdout);
     await shutdown(result);
   } catch (error) {
-    // A stop ends connections whose failure is then no news.
+    // During a shutdown, failing connections are expected.
     if (!closers.closing) {
       showProgress('');
-      // What callers of the service see is fit for the user of a command, too.
+      // Messages for callers of the API suit the user of a command.
       const known = error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
       reportStartFailure(known, logger, stderr);
-      // Where Redis is unavailable, closers run into their limits; the user has read why.
+      // If Redis is unavailable, closers time out; the reason is printed already.
       logger.level = 'silent';
     }
     await shutdown(failure);
   }
 }
 
-/** An exit drops what a pipe has not taken yet. Resolves also if the reader has closed the pipe. */
+/** An exit loses output that a pipe has not accepted. Resolves also if the reader closed the pipe. */
 const flush = (stdout: CommandHost['stdout']): Promise<void> =>
   new Promise((resolve) => {
     stdout.once('error', () => resolve());

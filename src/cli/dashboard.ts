@@ -1,4 +1,4 @@
-/** Shows the dashboard of a tenant's demo: its link, and on a desktop the page itself. */
+/** Prints the link to the dashboard of a demo, and opens it on a desktop. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dashboardLink, localAddress } from '../app/dashboard-link.js';
@@ -9,7 +9,7 @@ import type { CommandContext } from './command.js';
 
 export type Dashboard = Awaited<ReturnType<typeof findDashboard>>;
 
-/** @returns the link with a key of the tenant, null where such a key is refused; and whether a service answers there now */
+/** @returns `link`: with a key, null if that key would be rejected; `runs`: whether the service responds */
 export async function findDashboard({ config }: CommandContext, redis: RedisClient, tenant: string) {
   const address = readApiUrl(config.dataDir) ?? localAddress(config.host, config.port);
   const key = await prepareDemoKey(config, redis, tenant);
@@ -19,7 +19,7 @@ export async function findDashboard({ config }: CommandContext, redis: RedisClie
 
 const askMs = 3000;
 
-/** Another service may listen there, or nobody: a file of one that was killed stays. */
+/** The published address may be stale after a kill, or in use by another service. */
 async function knowsKey(address: string, key: string): Promise<boolean> {
   const options = { headers: { 'X-API-Key': key }, signal: AbortSignal.timeout(askMs) };
   const response = await fetch(`${address}/api/v1/skills?limit=1`, options).catch(() => null);
@@ -34,18 +34,17 @@ export function dashboardText({ tenant, page, link, runs }: Dashboard): string {
 
 type Surroundings = Pick<CommandContext, 'env' | 'isTerminal'> & { readonly platform: NodeJS.Platform };
 
-/** @returns the program that opens a page where somebody looks at a screen, or null */
+/** @returns the program that opens a page, null without a desktop */
 export function openerOf({ env, isTerminal, platform }: Surroundings): string | null {
   if (!isTerminal || env.CI || env.SSH_CONNECTION) return null;
   if (platform === 'darwin') return 'open';
   return env.DISPLAY || env.WAYLAND_DISPLAY ? 'xdg-open' : null;
 }
 
-/** Opens the dashboard in a browser where there is one. */
 export async function openDashboard(context: CommandContext, { link, runs }: Dashboard): Promise<void> {
   const opener = openerOf({ ...context, platform: process.platform });
   if (opener === null || link === null || !runs) return;
-  // All users of a machine see the arguments of a program, and so the key: it stays in a file of this one.
+  // All users of the machine can read program arguments, so the key is passed in a private file.
   const page = writeDemoPage(context.config.dataDir, link);
   const child = spawn(opener, [page], { detached: true, stdio: 'ignore', env: { ...context.env } });
   try {

@@ -1,4 +1,4 @@
-/** What a tenant has of the demo, and taking it away again. */
+/** Finds and removes the demo of a tenant. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { learnerHash } from '../contracts/learner-name.js';
@@ -22,10 +22,7 @@ const selectOther = `SELECT user_id AS other FROM (
   UNION ALL SELECT tenant, user_id FROM archived_learner_skill
 ) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
 
-/**
- * Whether the tenant has anything of the demo: its skills are set first and taken off last.
- * @throws StartError where it has anything else
- */
+/** The demo's skills are set first and removed last, so they show it. @throws StartError if the tenant has other data */
 export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
   const own = drawSkills(0).map(({ id }) => id);
   const known = await skills.list(tenant, null, own.length + 1);
@@ -38,8 +35,8 @@ export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string):
 }
 
 /**
- * Removes a demo, whole or not. May be repeated after any of its steps. Receipts of the erasures stay: they name nobody.
- * @returns how many learners were erased; null if a signal stopped it
+ * Removes a complete or partial demo; each step can be repeated. Receipts of the erasures stay: they contain no ids.
+ * @returns number of erased learners; null after a signal
  */
 export async function removeDemo(context: CommandContext, engine: Engine, tenant: string) {
   const { redis, clickhouse, partitions, endpoints } = engine;
@@ -47,7 +44,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   const begun = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
   if (begun.some(({ status }) => status === 'full' || status === 'lost'))
     throw new StartError('Redis takes no erasure now; run the command again later');
-  /** Rows are deleted, then a learner is proved to be gone. */
+  /** Two per learner: delete the rows, then verify. */
   const steps = async (): Promise<number> => {
     const open = (await store.open()).filter(({ rows }) => rows.tenant === tenant);
     return open.length + open.filter(({ before }) => before === null).length;
@@ -55,7 +52,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   const waiting = async () => (await engine.journal.facts()).journalLength;
   if (!(await untilNone(context, 'steps of erasures are left', steps))) return null;
   if (!(await untilNone(context, 'changes wait for ClickHouse', waiting))) return null;
-  // Goals and forecasts of the next demo have times of before: they would be taken for late ones of the erased learners.
+  // Otherwise goals and forecasts of a next demo, with past times, would be removed as late rows of erased learners.
   const hashes = new Set(allLearners.map((userId) => learnerHash(tenant, userId)));
   for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
   await removeModels(redis, tenant);
@@ -67,10 +64,10 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
 }
 
 const pollMs = 200;
-/** Deletions take their time on a busy machine. */
+/** Deletions are slow on a busy machine. */
 const maxStandstillMs = 180_000;
 
-/** @returns false if a signal came. @throws StartError where the number stays the same for minutes */
+/** @returns false after a signal @throws StartError if the count stops changing */
 export async function untilNone(
   { closers, showProgress }: CommandContext,
   what: string,

@@ -1,4 +1,4 @@
-/** Imports the demo week by week, as if each had just passed, with fits in between. */
+/** Imports the demo week by week, with fits in between. */
 import { fitParts } from '../app/consumers.js';
 import type { Engine } from '../app/engine.js';
 import type { DemoAnswer } from '../lab/demo/answers.js';
@@ -17,15 +17,15 @@ interface DemoRun {
   readonly context: CommandContext;
   readonly args: DemoOptions & { readonly tenant: string };
   readonly engine: Engine;
-  /** An engine whose threads know no model of the tenant yet: they begin with the one in force. */
+  /** A new engine, whose threads load the current model. */
   readonly startAnother: () => Promise<Engine>;
   readonly importId: string;
 }
 
-/** Shares of the weeks before each fit: a model page has two versions to compare. */
+/** Shares of the weeks before each fit. Two fits give the model page two versions to compare. */
 const fitsAfter = [1 / 2, 3 / 4];
 
-/** @returns what there is now; null if a signal stopped it. @throws StartError */
+/** @returns null after a signal @throws StartError */
 export async function runDemo(run: DemoRun) {
   const { context, args, engine, startAnother } = run;
   const { tenant } = args;
@@ -59,7 +59,7 @@ export async function runDemo(run: DemoRun) {
   };
 }
 
-/** As `npm run fit`. @returns the version in force now */
+/** @returns the current version */
 async function fit({ context, args: { tenant }, engine }: DemoRun): Promise<number> {
   const abort = new AbortController();
   context.closers.add('fit', () => abort.abort());
@@ -104,7 +104,7 @@ const eventOf = ({ sentAt: _, ...sent }: DemoAnswer, tenant: string, importLine:
 
 const learnersOfOrder = 8;
 
-/** Forecasts as they would have been served that evening: only answers of before are counted yet. @returns how many */
+/** Forecasts as of that evening: later answers are not imported yet. @returns number of forecasts */
 async function forecastWeek({ forecast }: Engine['compute'], tenant: string, { forecasts, end }: DemoWeek) {
   const orders = forecasts.flatMap(({ days, userIds }) =>
     inParts(userIds, learnersOfOrder).map((some) => ({ tenant, userIds: some, days, at: end })),
@@ -115,7 +115,7 @@ async function forecastWeek({ forecast }: Engine['compute'], tenant: string, { f
   return all.flat().filter((result) => result !== null).length;
 }
 
-/** Waits until ClickHouse has as many rows as were counted. @returns false if a signal came */
+/** Waits until ClickHouse has all counted rows. @returns false after a signal */
 async function untilStored({ context, args: { tenant }, engine }: DemoRun, counts: Counts): Promise<boolean> {
   const missing = Object.entries(counts).map(([table, n]) => `greatest(0, ${n} - (${countOf(table)}))`);
   const query = `SELECT ${missing.join(' + ')}`;

@@ -1,4 +1,4 @@
-/** Fills a tenant with a made-up school, or empties it again. */
+/** Fills a tenant with a simulated school, or removes it. */
 import { createHash } from 'node:crypto';
 import { startJournal, startPipeline } from '../app/consumers.js';
 import { type Engine, startEngine } from '../app/engine.js';
@@ -61,7 +61,7 @@ export const main = commandOf({ name: 'demo', ...demoArguments, work: makeOrRemo
 async function makeOrRemove(context: CommandContext, args: DemoArguments): Promise<void> {
   const { config, logger, closers } = context;
   const { tenant } = args;
-  // One thread that counts, and items as they are when it first sees them: the same figures at any speed.
+  // One lane and no refresh of items make the figures independent of the machine's speed.
   const settings = { ...config, lanes: 1, itemsFreshMs: Number.POSITIVE_INFINITY };
   const engine = await openEngine(context, settings);
   const { redis, endpoints, partitions } = engine;
@@ -79,7 +79,7 @@ async function makeOrRemove(context: CommandContext, args: DemoArguments): Promi
     throw new StartError(`Tenant ${tenant} has a demo${seen}, or part of one: --reset removes it`);
   }
   const content = createHash('sha256').update(`demo\n${tenant}`).digest('hex');
-  // An erasure that comes meanwhile leaves the marks of an import that runs.
+  // Concurrent erasures keep the marks of a running import.
   await takeProcessLock(redis, importLockKey(content), inUse, context);
   const store = createImportStore(redis, partitions, content);
   const { id: importId } = await store.start(await store.find());

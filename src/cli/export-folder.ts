@@ -1,4 +1,4 @@
-/** The folder of an export: whole files, the manifest that lists them, a lock; nothing else. */
+/** The folder of an export: complete files, their manifest and a lock. */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
@@ -7,7 +7,7 @@ import { lockDir } from '../dir-lock.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { ExportFormat } from '../warehouse/reads/tenant-tables.js';
 
-/** What makes an export this one and no other. */
+/** Identifies an export. */
 export interface Wanted {
   readonly table: string;
   readonly format: ExportFormat;
@@ -27,42 +27,42 @@ interface Part extends Content {
   readonly rows: number;
   readonly first_key: readonly string[];
   readonly last_key: readonly string[];
-  /** What was erased or taken back since is in it. */
+  /** Later erasures and retractions are not applied. */
   readonly read_at: string;
 }
 
 export interface Manifest extends Wanted {
   readonly version: 1;
   readonly time_column: string | null;
-  /** Rows of this time and later are not in it, also where a later run goes on. */
+  /** Exclusive limit, also for resumed runs. */
   readonly rows_before: string;
   readonly started_at: string;
-  /** Answers that were accepted and did not stand in ClickHouse yet when it started. */
+  /** Accepted answers that were not in ClickHouse at the start. */
   readonly waiting_answers: number;
   readonly key: readonly string[];
   readonly parts: readonly Part[];
   readonly rows: number;
-  /** Null: more parts follow. */
+  /** Null: incomplete. */
   readonly finished_at: string | null;
 }
 
 const manifestName = 'manifest.json';
-/** What a killed run leaves, and the files of the lock. */
+/** Files that a killed run leaves, and lock files. */
 const passing = /^(part|manifest)\.tmp$|^lock[.-]/;
 
-/** Of the part that follows those of the manifest. */
+/** Name of the next part. */
 export const nextFile = ({ table, format, parts }: Manifest): string =>
   `${table}-${String(parts.length + 1).padStart(5, '0')}.${format}`;
 
 /**
- * Makes the last folder of the path where it is missing, and locks it.
- * @returns the manifest of this very export, whose files are as it says; null: nothing is there yet
- * @throws StartError where there is anything else
+ * Locks the folder, and creates it if only its last part is missing.
+ * @returns the manifest of the same export after a check of its files; null: an empty folder
+ * @throws StartError if the folder has other content
  */
 export async function takeExport(folder: string, wanted: Wanted, closers: Closers): Promise<Manifest | null> {
   try {
     if (!existsSync(folder)) mkdirSync(folder);
-    // Before a lock is written to a folder of something else.
+    // First, so that no lock file is written to a foreign folder.
     readManifest(folder, wanted);
     const lock = lockDir(folder);
     if ('heldBy' in lock) throw new Error(`is being written to by process ${lock.heldBy.pid}`);
@@ -86,7 +86,7 @@ function readManifest(folder: string, wanted: Wanted): Manifest | null {
   for (const name of Object.keys(wanted) as (keyof Wanted)[])
     if (manifest[name] !== wanted[name])
       throw new Error(`holds another export: ${name} is ${manifest[name]} there, not ${wanted[name]}`);
-  // A killed run may have named a file that it did not list yet.
+  // A killed run may have renamed a part before it listed it.
   const known = [manifestName, nextFile(manifest), ...manifest.parts.map(({ file }) => file)];
   const strange = names.find((name) => !known.includes(name));
   if (strange !== undefined) throw new Error(`holds ${strange}, which its manifest does not list`);
@@ -113,7 +113,7 @@ async function contentOf(chunks: Chunks, use: (chunk: Buffer) => Promise<unknown
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Under its name a file is whole, and on the disk. */
+/** Atomic: a file appears under its name when it is complete and synced to disk. */
 export async function writeWhole(folder: string, name: string, chunks: Chunks): Promise<Content> {
   const temporary = join(folder, name === manifestName ? 'manifest.tmp' : 'part.tmp');
   const [file, directory] = [await open(temporary, 'w'), await open(folder)];

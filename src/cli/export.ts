@@ -135,10 +135,10 @@ async function begin(table: TenantTable, wanted: Wanted, { redis }: Servers): Pr
   };
 }
 
-/** An answer is in the outbox within this of its arrival, and in ClickHouse within this where a service runs. */
+/** Maximum time from arrival to the outbox, and to ClickHouse while a service runs. */
 const [committedMs, storedMs] = [1000, 10_000];
 
-/** @returns how many answers that came before then are not in ClickHouse, though they were given time. */
+/** @returns number of answers from before that time that did not reach ClickHouse in time */
 async function answersOnTheirWay(redis: RedisClient, before: number): Promise<number> {
   await sleep(before + committedMs - Date.now());
   const outbox = createOutbox(redis, (await readDeployment(redis))?.partitions ?? defaultPartitions);
@@ -149,10 +149,10 @@ async function answersOnTheirWay(redis: RedisClient, before: number): Promise<nu
   }
 }
 
-/** How often a part is read again where its rows change meanwhile. */
+/** Reads of a part whose rows change during the read. */
 const maxTries = 10;
 
-/** @returns null where nothing follows. @throws StartError */
+/** @returns null at the end @throws StartError */
 async function writePart(reader: TenantReader, out: string, wanted: Wanted, manifest: Manifest) {
   const after = manifest.parts.at(-1)?.last_key ?? null;
   const file = nextFile(manifest);
@@ -160,13 +160,13 @@ async function writePart(reader: TenantReader, out: string, wanted: Wanted, mani
     const range = { after, last: await reader.lastKey(after, wanted.part_rows) };
     const { rows, first, last, digest } = await reader.facts(range);
     if (rows === 0 && range.last === null) {
-      // What was written of rows that were erased meanwhile.
+      // Remove a file whose rows were erased during the export.
       await rm(join(out, file), { force: true });
       return null;
     }
     const read_at = new Date().toISOString();
     const content = await writeWhole(out, file, await reader.stream(range, wanted.format));
-    // The rows of a Parquet file are counted by nobody here.
+    // Compares facts before and after: the rows of a written Parquet file are not counted here.
     if (rows > 0 && rows <= wanted.part_rows && (await reader.facts(range)).digest === digest)
       return { file, rows, ...content, first_key: first, last_key: last, read_at };
   }
