@@ -1,4 +1,4 @@
-/** One run over the file: from its position to the end, or until it is stopped. */
+/** One run over the file: from the saved position to the end, or until a signal. */
 import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,13 +16,13 @@ import type { ImportArguments, StartedImport } from './import.js';
 import { type ImportFile, readPages } from './import-file.js';
 
 const savePositionMs = 1000;
-/** Live answers share the outbox: an import pauses far below its limit. */
+/** Far below the limit of the outbox, which live answers share. */
 const maxBacklog = 200_000;
 const backlogPauseMs = 200;
 const lookMs = 500;
-/** Of the time that a stop gives; whatever closes after the import needs its own. */
+/** Share of the shutdown time for rows in flight. Later closers need the rest. */
 const inFlightShare = 1 / 4;
-/** After this long without a move the rows are left to the service's pipeline: ClickHouse may be unavailable. */
+/** Without progress for this long, the rows are left to the pipeline of the service: ClickHouse may be unavailable. */
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
 
@@ -35,10 +35,10 @@ interface ImportRun extends StartedImport {
 export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
 
 /**
- * Sends all rows through the feeder. A resumed run also checks the rows before its position, so that rejects and figures are
- * those of the whole file, and sends only the rows after it.
- * @returns null if a signal stopped the run; `stored`: every row is in ClickHouse
- * @throws StartError if it has to be resumed
+ * Sends all rows through the feeder. A resumed run sends only the rows after its position, but checks all: rejects and figures
+ * cover the whole file.
+ * @returns null after a signal; `stored`: all rows are in ClickHouse
+ * @throws StartError if the run must be resumed
  */
 export async function countFile(run: ImportRun) {
   const { context, args, file, engine, store, lock, record } = run;
@@ -62,7 +62,7 @@ export async function countFile(run: ImportRun) {
   const watch = watchRun(run, figures);
   const reached = pace(run, watch.isFull);
   let last = 0;
-  /** The line up to which everything is counted or rejected. */
+  /** All lines up to it are counted or rejected. */
   const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
   const pages = readPages(file, (chunk) => {
     figures.bytes += chunk.length;
@@ -100,7 +100,7 @@ export async function countFile(run: ImportRun) {
   }
 }
 
-/** Rows read, counted by this or an earlier run, rejected, and with an `order` below that of their learner's row before. */
+/** `skipped`: counted by an earlier run. `backwards`: the `order` is below that of the learner's previous row. */
 type Figures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
 
 interface Rejected {
@@ -136,10 +136,7 @@ function pageChecker(
   };
 }
 
-/**
- * Saves the position once a second, and waits while ClickHouse is far behind. Without a saved position resuming takes
- * longer.
- */
+/** Saves the position once a second, and pauses while the backlog is too large. A missing position only slows a resume. */
 function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
   let savedAt = performance.now();
   return async (line: number): Promise<void> => {
@@ -152,7 +149,7 @@ function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: 
   };
 }
 
-/** @throws StartError that says what to do, for whatever can be mended by running the command again */
+/** @throws StartError for errors that a repeated command can recover from */
 async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -165,8 +162,8 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
 type Stage = 'counting' | 'storing' | 'done';
 
 /**
- * On a signal, stops sending. Rows in flight get a moment; the next run finds out about those without an outcome.
- * @returns to be called with each stage of the run
+ * On a signal, stops sending and waits briefly for rows in flight. The next run resolves unknown outcomes.
+ * @returns call it with each stage of the run
  */
 export function stopWithSignal(
   { closers, stderr, showProgress }: Pick<CommandContext, 'closers' | 'stderr' | 'showProgress'>,
@@ -185,14 +182,14 @@ export function stopWithSignal(
   };
 }
 
-/** Twice a second shows how far the run is, and looks how many rows are not in ClickHouse yet. */
+/** Twice a second shows the progress and reads the backlog. */
 function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
   const since = performance.now();
   const speed = () => {
     const seconds = (performance.now() - since) / 1000;
     return { seconds, rowsPerSecond: Math.round(figures.counted / Math.max(seconds, 0.001)) };
   };
-  /** Null where Redis does not say. */
+  /** Null: unknown. */
   let backlog: number | null = null;
   const timer = setInterval(async () => {
     const parts = [
@@ -212,8 +209,8 @@ function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
 }
 
 /**
- * Waits until everything that is committed now has left the outbox for ClickHouse. Outbox ids begin with Redis' time, so that
- * is when no partition's oldest row is as old as now. @returns false if nothing moved for a minute
+ * Waits until ClickHouse has all rows that are committed now. Outbox ids start with the time of Redis: done when the oldest row of
+ * each partition is newer than the start of the wait. @returns false without progress for a minute
  */
 async function untilStored({ engine, context: { closers, logger } }: ImportRun): Promise<boolean> {
   const { outbox, partitions } = engine;
@@ -242,11 +239,11 @@ const notesOf = (stored: boolean, restarted: boolean): string[] => [
   ...(restarted ? [restartNote] : []),
 ];
 
-/** Rejected rows as lines of JSON in a file under the data folder, which is made for the first one. */
+/** Rejected rows as NDJSON in DATA_DIR/imports, created with the first one. */
 function openRejects(dataDir: string, inputPath: string, importId: string) {
   const folder = join(dataDir, 'imports');
   const path = join(folder, `${basename(inputPath)}.${importId.slice(-12)}.rejects.ndjson`);
-  // A resumed run finds those before its position again.
+  // A resumed run finds earlier rejects again.
   rmSync(path, { force: true });
   const add = (rows: readonly Rejected[]): void => {
     if (rows.length === 0) return;

@@ -1,4 +1,4 @@
-/** Reading a file of answers, page by page at constant memory, whatever its size. */
+/** Reads a file of answers page by page, with constant memory. */
 import { createHash } from 'node:crypto';
 import { createReadStream, statSync } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
@@ -19,12 +19,12 @@ export type ImportFile = ReturnType<typeof openFile>;
 
 const readBytes = 256 * 1024;
 const pageRows = 1000;
-/** Longest CSV record in bytes: a quote that is never closed must not gather the file in memory. */
+/** Maximum CSV record in bytes: an unclosed quote must not read the whole file into memory. */
 const maxRecordBytes = 1024 * 1024;
-/** Longest line of NDJSON in bytes. */
+/** Maximum NDJSON line in bytes. */
 export const maxLineBytes = 64 * 1024;
 
-/** A file that can be read several times. @throws StartError for what is no readable file */
+/** @throws StartError if it is no readable file */
 export function openFile(path: string) {
   try {
     const stat = statSync(path);
@@ -36,10 +36,10 @@ export function openFile(path: string) {
 }
 
 /**
- * Reads the whole file once before anything is counted, so that a damaged file counts nothing: repaired, it would be another
- * file, and its first rows would count again.
- * @param meaning whatever else makes it another import
- * @returns hash of the file's bytes and of the meaning, hexadecimal
+ * Reads the whole file before anything is counted. A damaged file must count nothing: after a repair its hash differs, and its
+ * first rows would count again.
+ * @param meaning options that make it another import
+ * @returns hash of bytes and meaning, hexadecimal
  */
 export async function checkContent(
   file: ImportFile,
@@ -57,9 +57,8 @@ export async function checkContent(
 }
 
 /**
- * The rows of the file. Its first bytes, not its name, decide the format: gzip or text, and NDJSON if the text starts with a
- * brace, else CSV with a header.
- * @throws StartError for a damaged gzip, a CSV without its columns, or a record that does not end
+ * The first bytes decide the format: gzip or text, and NDJSON if the text starts with a brace, else CSV with a header.
+ * @throws StartError for a damaged gzip, missing columns, or a record without end
  */
 export async function* readPages(
   file: ImportFile,
@@ -94,7 +93,7 @@ async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): As
   }
 }
 
-/** What the last stream gives; its reader gets the error, if any. */
+/** Errors reach the reader of the last stream. */
 async function* through<Item>(
   chunks: AsyncIterable<Buffer>,
   stream: NodeJS.ReadWriteStream,
@@ -102,7 +101,7 @@ async function* through<Item>(
   yield* pipeline(Readable.from(chunks), stream, () => undefined) as AsyncIterable<Item>;
 }
 
-/** @returns the first chunk, null if there is none, and all of them */
+/** @returns the first chunk, null if there is none, and all chunks */
 async function peek(chunks: AsyncGenerator<Buffer>) {
   const { value, done } = await chunks.next();
   const first: Buffer | null = done ? null : value;
@@ -115,7 +114,7 @@ async function peek(chunks: AsyncGenerator<Buffer>) {
 
 const lineFeed = 0x0a;
 
-/** Of a line only so much is kept as shows that it is too long. */
+/** Keeps at most one byte more than the limit of a line. */
 async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
   let line = 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -148,8 +147,8 @@ function parseObject(text: string): RawFields | string {
 }
 
 /**
- * Quotes inside a field stand for themselves (`relax_quotes`): the parser's own handling of a bad record skips good ones after
- * it. A record that spans lines has the number of its last one.
+ * `relax_quotes` keeps quotes inside a field: the parser's own recovery from a bad record would skip good ones. A record over
+ * several lines has the number of its last line.
  */
 async function* csvRows(
   path: string,

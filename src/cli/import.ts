@@ -55,17 +55,16 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
 export type StartedImport = Awaited<ReturnType<typeof startImport>>;
 
 /**
- * Joins or starts the servers and finds out where to begin. The pipeline runs here too, for rows must reach
- * ClickHouse also where no service runs; beside one, both take their share of its jobs.
- *
- * @throws StartError for a file that was imported before, or is being imported now
+ * Connects to or starts the servers and finds the position. The pipeline runs in this process too, because no service may run;
+ * a running service shares its jobs.
+ * @throws StartError for a file that is imported already, or by another process now
  */
 async function startImport(context: CommandContext, args: ImportArguments, content: string) {
   const { config, logger, closers } = context;
   const engine = await openEngine(context, config);
   const { redis, endpoints } = engine;
   const store = createImportStore(redis, engine.partitions, content);
-  // Two imports at once would still count nothing twice (feeder.ts), but the one that ends first forgets the marks.
+  // Concurrent imports count nothing twice (feeder.ts), but the first one to end would remove the marks of the other.
   const inUse = 'This file is being imported by another process right now';
   const lock = await takeProcessLock(redis, importLockKey(content), inUse, context);
   const record = await openRecord(store, args);

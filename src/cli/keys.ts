@@ -49,7 +49,7 @@ store takes the new quota, one that was revoked stays so`,
   ),
 };
 
-/** Does the work. @returns what is printed */
+/** @returns the output */
 type Action = (store: KeyStore) => Promise<string>;
 
 export const main = commandOf({
@@ -102,7 +102,7 @@ function create(values: read.Values<typeof options>): Action {
   };
 }
 
-/** A stored key keeps its tenant and scopes, so others must not seem to be given to it. */
+/** A stored key keeps its tenant and scopes: reject others. */
 function checkSame(stored: Grant, wanted: Grant): void {
   if (stored.tenant === wanted.tenant && stored.scopes.join() === wanted.scopes.join()) return;
   throw new StartError(
@@ -125,7 +125,7 @@ const list: Action = async (store) => {
 
 const minPrefix = 8;
 
-/** A key that happens to look like a hash is a key first. */
+/** Tries the name as a key first, then as the prefix of a hash. */
 function revoke(name: string): Action {
   return async (store) => {
     const hash = hashKey(name);

@@ -1,4 +1,4 @@
-/** What `evaluate` and `backtest` share: their options, reading a file of answers, training, and the page. */
+/** Shared by `evaluate` and `backtest`: options, reading of answers, training, and the report. */
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -35,7 +35,7 @@ interface LabCommand<Result> {
   readonly about: string;
   readonly fold: string;
   readonly notes: string;
-  /** @returns null if a signal came */
+  /** @returns null after a signal */
   readonly work: (context: CommandContext, args: LabArguments, answers: Answers) => Promise<Result | null>;
   readonly json: (result: Result, run: Run) => string;
   readonly text: (result: Result) => string;
@@ -75,7 +75,7 @@ export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }:
       if (result === null || context.closers.closing) return;
       context.print(args.json ? shown.json(result, run) : `${runTitle(run)}\n${shown.text(result)}`);
       const { report } = args;
-      // The path was checked before the run, but a disk may be full by now. The figures are printed already.
+      // The path was checked before the run, but the disk may be full now. The figures are printed already.
       if (report !== null) reporting(report, () => writeFileSync(report, shown.page(result, run)));
     },
   });
@@ -104,9 +104,8 @@ const maxExamples = 5;
 type Answers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /**
- * Reads the answers of a file, with what its user should know of them on standard error.
- * @returns the answers and how many rows do not fit; null if a signal came
- * @throws StartError for a file that cannot be read to its end, or has no row that fits
+ * Reads the answers of a file, and writes notes to standard error.
+ * @returns null after a signal @throws StartError for an unreadable file, or one without valid rows
  */
 async function readAnswers(path: string, { closers, stderr, showProgress }: CommandContext) {
   const since = performance.now();
@@ -155,7 +154,7 @@ function notesOn(table: AnswerTable, leftOut: number, examples: readonly string[
   ];
 }
 
-/** @throws StartError where there is nobody to predict, or nobody to learn from */
+/** @throws StartError without test or training learners */
 export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Split {
   if (!folds.includes(fold)) {
     const present = foldsPresent(folds).join(', ');
@@ -168,13 +167,13 @@ export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Sp
 
 export const foldsPresent = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
 
-/** Below this a second thread takes longer to start than it saves. */
+/** With fewer answers a second thread costs more time than it saves. */
 const manyAnswers = 1_000_000;
 
 export const threadsFor = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
   threads ?? (correct.length < manyAnswers ? 1 : availableParallelism());
 
-/** Starts threads to train in, so that this one serves signals. @returns trains on a log; null if a signal came */
+/** Trains in other threads, so that this one handles signals. @returns a function that returns null after a signal */
 export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
   const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', beside: false });
   closers.add('threads of the fit', () => pool.close());
@@ -182,7 +181,7 @@ export function openTrainer({ closers, showProgress }: CommandContext, threads: 
     try {
       return await trainModels(log, pool, (step) => showProgress(`fitting: ${step}`));
     } catch (error) {
-      // Stopped threads leave their work undone.
+      // Expected when the threads are stopped.
       if (closers.closing) return null;
       throw error;
     }

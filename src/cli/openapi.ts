@@ -20,7 +20,7 @@ export const main = commandOf({
     },
   }),
   work: async ({ print }, { file }) => {
-    // Its handlers are not called, so they need nothing.
+    // No handler is called, so none needs a port.
     const text = JSON.stringify(openapiOf(withDescription(routesOf({} as RoutePorts))), null, 2);
     if (file === undefined) return print(text);
     try {

@@ -1,4 +1,4 @@
-/** Lists rows that ClickHouse refused and that were put aside, and puts them back. */
+/** Lists dead-letter rows, which ClickHouse rejected, or redrives them. */
 import { dayMs } from '../domain/base/common.js';
 import { jsonLine } from '../lab/report/numbers.js';
 import { describeParked } from '../services/corrections/parked.js';
@@ -42,14 +42,14 @@ started for the moment.`,
     if (action === 'redrive') return context.print(redrivenText(await parked.redrive(streams)));
     const print = json ? jsonOf : textOf;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
-    // Written as it is read, so that a long list takes no memory.
+    // Streamed: a long list takes no memory.
     for await (const entry of parked.entries(streams)) context.print(print(entry));
   },
 });
 
 const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParked(entry));
 
-/** Tabs keep the columns apart for other tools. */
+/** Tabs, for other tools. */
 const textOf = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>
   [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t');
 

@@ -86,7 +86,7 @@ const progressOf =
     showProgress(total === 0 ? step : `${step}, ${of}`);
   };
 
-/** What is printed; rates are of what this run replayed. */
+/** Rates cover the answers that this run replayed. */
 function summaryOf(result: RebuildResult) {
   const { partitions, learners, answers, resumedAfter, seconds, replaySeconds } = result;
   const perSecond = (answers === 0 ? 0 : (answers - resumedAfter) / answers) / Math.max(replaySeconds, 0.001);

@@ -1,4 +1,4 @@
-/** Drops old answers now, or says which ones it would drop. */
+/** Drops old answers, or lists what it would drop. */
 import { withMaintenance } from '../app/maintenance.js';
 import { aligned } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';

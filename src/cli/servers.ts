@@ -1,4 +1,4 @@
-/** The servers of the running service for a command, or its own where none runs; and a lock among commands. */
+/** Connects commands to the running service, or starts servers; and a lock between commands. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
@@ -22,14 +22,11 @@ export interface Servers {
   readonly endpoints: Endpoints;
   readonly clickhouse: ClickHouseClient;
   readonly redis: RedisClient;
-  /** Aborts when the command is to end, before the connections close. */
+  /** Aborts before the connections close. */
   readonly signal: AbortSignal;
 }
 
-/**
- * What counts answers, over the servers of the service or the command's own.
- * @throws StartError where nothing can be counted now
- */
+/** @throws StartError if no answers can be counted now */
 export async function openEngine(context: CommandContext, settings: EngineSettings): Promise<Engine> {
   const { config, logger, closers } = context;
   const endpoints = await joinOrStart(config, logger, closers);
@@ -40,14 +37,14 @@ export async function openEngine(context: CommandContext, settings: EngineSettin
   return engine;
 }
 
-/** Redis alone: with REDIS_URL set, ClickHouse is neither asked nor started. @throws StartError */
+/** Redis only: with REDIS_URL set, ClickHouse is not needed. @throws StartError */
 export async function openStore(context: CommandContext): Promise<RedisClient> {
   const { config, logger, closers } = context;
   const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
   return openRedis(redisUrl, context);
 }
 
-/** @throws StartError where a server does not answer, or is not that of a service */
+/** @throws StartError if a server does not respond */
 export async function withServers<Result>(
   context: CommandContext,
   work: (servers: Servers) => Promise<Result>,
@@ -66,7 +63,7 @@ export async function withServers<Result>(
   }
 }
 
-/** As `withServers`, for what needs the state in Redis. @throws StartError also where that is lost or being rebuilt */
+/** Like `withServers`. @throws StartError also if the state in Redis is lost or being rebuilt */
 export const withDeployment = <Result>(
   context: CommandContext,
   work: (servers: Servers, partitions: number) => Promise<Result>,
@@ -79,7 +76,7 @@ export const withDeployment = <Result>(
     return work(servers, deployment.partitions);
   });
 
-/** @throws StartError where the schema is that of a newer version, or ClickHouse refuses */
+/** @throws StartError for a newer schema, or if ClickHouse rejects a statement */
 export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<void> {
   const { clickhouseUrl, clickhouseCluster } = endpoints;
   await ensureDatabase(clickhouseUrl, clickhouseCluster).catch((cause: unknown) => {
@@ -104,9 +101,9 @@ const renewMs = 2000;
 const pollMs = 250;
 
 /**
- * Keeps two processes from doing the same at once. A holder that died loses the lock within 10 s, for which this
- * waits; one that lives renews it, and that shows in the time left growing.
- * @throws StartError with the message if a living process has it, ApiError UNAVAILABLE
+ * A lock between processes. A dead holder loses it within 10 s, and this function waits for that. A living holder renews the lock:
+ * its remaining time grows.
+ * @throws StartError with `message` if a living process holds it, ApiError UNAVAILABLE
  */
 export async function takeProcessLock(
   redis: RedisClient,
@@ -127,11 +124,11 @@ export async function takeProcessLock(
   const renew = async (): Promise<void> => {
     lost ||= (await take()) > 0;
   };
-  /** @throws StartError if another process has it now */
+  /** @throws StartError if another process holds the lock now */
   const check = (): void => {
     if (lost) throw taken();
   };
-  /** Takes it once more. @throws StartError if another process has it, ApiError while Redis is unavailable */
+  /** Renews the lock. @throws StartError if another process holds it, ApiError if Redis is unavailable */
   const confirm = (): Promise<void> => renew().then(check);
   const later = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
   const timer = setInterval(() => void renew().catch(later('the lock is renewed later')), renewMs);
