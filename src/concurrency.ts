@@ -35,12 +35,12 @@ export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<V
   return () => shared('');
 }
 
-/** Waits until all have ended. @throws what the first of them that failed does */
+/** Waits for all. @throws the first error */
 export async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
   for (const one of await Promise.allSettled(work)) if (one.status === 'rejected') throw one.reason;
 }
 
-/** A number of slots to run in, of which one tenant has a part at most. */
+/** Slots with a limit per tenant. */
 export function createSlots(max: number, maxOfTenant: number) {
   const taken = new Map<string, number>();
   let sum = 0;
@@ -67,9 +67,8 @@ export interface LimiterOptions {
 }
 
 /**
- * Runs work, at once or when it is the tenant's turn.
- * @param refuse what to return instead of work that was refused
- * @throws ApiError UNAVAILABLE for refused work, without `refuse`; and what the work throws
+ * Runs work when a slot is free.
+ * @param refuse result of rejected work; without it, rejected work throws ApiError UNAVAILABLE
  */
 export type Limiter = <Result>(
   tenant: string,
@@ -77,7 +76,7 @@ export type Limiter = <Result>(
   refuse?: () => Result,
 ) => Promise<Result>;
 
-/** Few tasks run at once, a bounded number waits in a fair queue. */
+/** Limits running tasks and queues the next ones fairly. */
 export function createLimiter(options: LimiterOptions): Limiter {
   const slots = createSlots(options.maxRunning, options.maxRunningOfTenant);
   const queue = createFairQueue<Queued & { readonly start: () => void }>();

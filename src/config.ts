@@ -17,7 +17,7 @@ export class ConfigError extends StartError {
 }
 
 type Source = Record<string, string | undefined>;
-/** Notes a wrong setting; `shown` is the value without secrets. */
+/** Records a wrong setting; `shown`: without secrets. */
 type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
 
 const { properties } = environmentSchema;
@@ -55,7 +55,7 @@ export function describeSettings(): string {
   return `Settings (environment variables):\n${lines.join('\n')}\n`;
 }
 
-/** A bad value is noted and replaced by its default, so that all are checked. */
+/** Replaces a bad value by its default, so that all settings are checked. */
 function readValues(env: Source, complain: Complain): Environment {
   const values: Record<string, unknown> = {};
   for (const name of names) {
@@ -143,7 +143,6 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
 
 export type Config = ReturnType<typeof toConfig>;
 
-/** What a setting means beside others. */
 function checkTogether(values: Environment, complain: Complain): void {
   const taken = new Map<number, EnvironmentName>();
   for (const name of ['PORT', 'EMBEDDED_REDIS_PORT', 'EMBEDDED_CLICKHOUSE_PORT'] as const) {
@@ -164,7 +163,7 @@ const minBytes = 64 * 2 ** 20;
 
 function readMaxmemory(text: string | undefined, complain: Complain): number {
   if (text !== undefined) return readBytes('EMBEDDED_REDIS_MAXMEMORY', text, complain);
-  // The limit of the cgroup that this process is in, where it has one.
+  // The limit of the cgroup, if any.
   const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(limit, totalmem()) / 2);
 }
@@ -193,7 +192,7 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   return [...keys.values()];
 }
 
-/** @returns what is wrong with the entry, or null */
+/** @returns the problem, or null */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
   const [key = '', tenant = 'default', quota = `${defaultQuota}`, ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';

@@ -1,11 +1,11 @@
 import type { Logger } from './telemetry.js';
 
-/** What the user can mend: the message is the whole report. All else that is thrown is a defect, logged with its stack. */
+/** An error that the user can fix: only its message is printed. Other errors are defects, logged with their stack. */
 export class StartError extends Error {
   override readonly name: string = 'StartError';
 }
 
-/** The outcome of the work. @throws Error where there is none after `ms` */
+/** @throws Error after `ms` */
 export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -14,7 +14,7 @@ export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> 
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-/** Waits until the work has ended, well or not, or for `ms`. */
+/** Waits for the work, at most `ms`. Ignores its failure. */
 export async function within(work: Promise<unknown>, ms: number): Promise<void> {
   await inTime(work, ms).catch(() => undefined);
 }

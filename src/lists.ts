@@ -1,4 +1,4 @@
-/** In the order of their first items; each one's items in theirs. */
+/** Keeps the order of groups and items. */
 export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -14,18 +14,18 @@ export const byPartition = <Item extends { readonly partition: number }>(
   items: readonly Item[],
 ): Map<number, Item[]> => groupedBy(items, ({ partition }) => partition);
 
-/** In their order, so many in each part but the last; none of an empty list. */
+/** Parts of `size` items; the last one may be shorter. */
 export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 
-/** 0 to `count` - 1: all partitions, for instance. */
+/** 0 to `count` - 1. */
 export const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
 export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
 
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
 
-/** Numbers ids in the order in which they come, behind those that are given. */
+/** Numbers new ids after the given ones. */
 export function createInterner(ids: string[]) {
   const known = new Map(ids.map((id, i) => [id, i]));
   return {

@@ -11,7 +11,7 @@ export function sliceTurn(): Promise<unknown> {
   return line;
 }
 
-/** Runs steps to their end. What takes no longer than a slice waits for nobody. @throws what a step throws */
+/** Runs all steps. Work shorter than a slice does not wait. @throws errors of a step */
 export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (;;) {
     const end = performance.now() + sliceMs;
