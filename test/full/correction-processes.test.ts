@@ -9,11 +9,11 @@ import type { Redis } from 'ioredis';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import {
   dueKey,
+  erasuresKey,
   learnerKey,
   markerKey,
   outboxKey,
   partitionOf,
-  partitionPrefix,
   removedKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -87,7 +87,7 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
   }
 
   const isPlanned = async (): Promise<boolean> =>
-    (await redis.exists(`${partitionPrefix(partition)}:plans`)) === 1;
+    (await redis.hvals(erasuresKey(partition))).some((text) => text.includes('"plan"'));
 
   async function assertErased(others: number): Promise<void> {
     const rows = answersAfter + others;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { sendSignal } from '../../src/embedded/supervisor.js';
-import { outboxKey, partitionOf, partitionPrefix } from '../../src/store/redis/keys.js';
+import { erasuresKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
 import { compare, type Findings, resendAll } from '../support/fault/check.js';
@@ -192,5 +192,5 @@ test('in the end every repeat counts nothing, and everything agrees', limit, asy
   const env = { REDIS_URL: stand.redisUrl, CLICKHOUSE_URL: stand.clickhouseUrl };
   const verified = await runCommand('rebuild', env, '--verify', '--json');
   assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
-  assert.equal(await redis.exists(`${partitionPrefix(partition('pipeline'))}:plans`), 0);
+  assert.equal(await redis.exists(erasuresKey(partition('pipeline'))), 0);
 });

@@ -2,12 +2,19 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { type CorrectedRows, encodeCorrection } from '../../src/contracts/corrections.js';
+import type { CorrectedRows } from '../../src/contracts/corrections.js';
 import { createCorrections, oneStatement } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { dueKey, outboxKey, parkedBound, parkedKey, removedKey } from '../../src/store/redis/keys.js';
+import {
+  dueKey,
+  erasuresKey,
+  outboxKey,
+  parkedBound,
+  parkedKey,
+  removedKey,
+} from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
@@ -119,11 +126,12 @@ async function refusals(t: TestContext) {
   });
   const drainOnce = () => drain({ partitions: [0, 1], batch: null, save: async () => undefined });
   const erase = async (i: number): Promise<void> => {
-    const learner = { v: 1, tenant: 'default', userId: `learner-${i}` } as const;
-    const text = encodeCorrection({ ...learner, kind: 'erase', erasureId: `e-${i}`, goalAt: 0 });
-    const id = (await redis.xadd(outboxKey(i % 2), '*', 'c', text)) as string;
+    const id = (await redis.xadd(outboxKey(i % 2), '*', 'c', '')) as string;
     await redis.xdel(outboxKey(i % 2), id);
-    await redis.xadd(dueKey(i % 2), id, 'c', text);
+    const history = { tenant: 'default', userId: `learner-${i}`, correction: id, goalAt: 0, requestedAt: 0 };
+    const record = JSON.stringify({ v: 1, ...history, removed: { records: 0, items: 0 } });
+    await redis.hset(erasuresKey(i % 2), `e-${i}`, record);
+    await redis.xadd(dueKey(i % 2), id, 'c', `e-${i}`);
   };
   const refuse = (i: number): Promise<string | null> =>
     redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));

@@ -3,10 +3,11 @@
  */
 import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
-import type {
-  CorrectionStore,
-  DueCorrection,
-  PlannedCorrection,
+import {
+  type CorrectionStore,
+  type DueCorrection,
+  isErasure,
+  type PlannedCorrection,
 } from '../../store/corrections/corrections.js';
 import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
@@ -52,7 +53,6 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
 }
 
 const rowsOf = ({ rows }: DueCorrection): CorrectedRows => rows;
-const isErasure = ({ erasureId }: DueCorrection): boolean => erasureId !== null;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 
 /** A statement is limited to 256 KB (max_query_size) and contains each escaped name forty times. */

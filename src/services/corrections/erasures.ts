@@ -150,7 +150,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     await warehouse.removeLate(rows);
   }
 
-  function receiptOf({ rows, before, ...erasure }: OpenErasure, after: Counts): ErasureReceipt {
+  function receiptOf({ rows, before, plan: _, ...erasure }: OpenErasure, after: Counts): ErasureReceipt {
     const { tenant } = rows;
     return { ...erasure, before: before ?? {}, tenant, doneAt: now(), after, proof: warehouse.proofOf(rows) };
   }

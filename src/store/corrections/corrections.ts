@@ -1,25 +1,22 @@
 /** Corrections in Redis, for the drain that applies them: everything before them in the outbox is stored. */
-import {
-  type CorrectedRows,
-  decodeCorrection,
-  type PendingCorrection,
-  type Removal,
-  rowsOf,
-} from '../../contracts/corrections.js';
+import { type CorrectedRows, decodeCorrection, type Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
-import { isBefore, parseId } from '../../contracts/outbox-ids.js';
+import { firstRowOf, isBefore, parseId } from '../../contracts/outbox-ids.js';
+import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
-import { maxOpenErasures } from './erasures.js';
+import { decodeErasure, maxOpenErasures } from './erasures.js';
 import { removeParked } from './parked-rows.js';
 
 /** An erasure that left the outbox, or a rewrite at its head. */
-export interface DueCorrection extends PendingCorrection {
+export interface DueCorrection {
+  readonly partition: number;
+  readonly id: string;
+  /** Of its entry: a rewrite as JSON, or the id of an erasure. */
+  readonly text: string;
   readonly rows: CorrectedRows;
-  /** Null: a rewrite. */
-  readonly erasureId: string | null;
   /** What it removes, and for how many milliseconds Redis has that; null: its rows have to be counted first. */
   readonly plan: { readonly removal: Removal; readonly ageMs: number } | null;
 }
@@ -47,13 +44,17 @@ export const createCorrectionStore = (client: RedisClient) => ({
     whileRedisServes(keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal))),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
   /** Counts what was removed, notes it in the erasure's record, and removes the correction: in one step, once. */
-  settle: ({ partition, id, text, rows, erasureId, plan }: PlannedCorrection): Promise<unknown> => {
+  settle: (correction: PlannedCorrection): Promise<unknown> => {
+    const { partition, id, text, rows, plan } = correction;
     const { answers, before } = plan.removal;
     const days = Object.entries(answers).map(([day, n]) => [acceptedField(rows.tenant, Number(day)), n]);
-    const args = [id, text, erasureId ?? '', JSON.stringify(before)] as const;
+    const place = isErasure(correction) ? 'due' : 'out';
+    const args = [place, id, text, JSON.stringify(before)] as const;
     return whileRedisServes(settleCorrection(client, partitionPrefix(partition), ...args, ...days.flat()));
   },
 });
+
+export const isErasure = ({ rows }: DueCorrection): boolean => rows.fromSeq === 0;
 
 async function dueIn(client: RedisClient, partition: number, atMost: number): Promise<DueCorrection[]> {
   const read = () => whileRedisServes(readDue(client, partitionPrefix(partition), atMost));
@@ -61,28 +62,23 @@ async function dueIn(client: RedisClient, partition: number, atMost: number): Pr
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
   const due: DueCorrection[] = [];
-  for (let i = 0; i < found.length; i += 3) {
-    const [id, text, plan] = found.slice(i, i + 3) as [string, string, string];
+  for (const [id = '', text = '', record = ''] of inParts(found, 3)) {
     // After a failover, Redis may have earlier rows again.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
-    due.push(dueOf({ partition, id, text }, plan, Number(now)));
+    const { rows, plan } = decodeErasure(text, partition, record);
+    due.push({ partition, id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
   }
-  if (rewrite !== '') due.push(dueOf({ partition, id: head, text: rewrite }, '', Number(now)));
+  if (rewrite !== '') due.push(dueRewrite(partition, head, rewrite, Number(now)));
   return due;
 }
 
 /** A rewrite is its own plan. */
-function dueOf(pending: PendingCorrection, kept: string, now: number): DueCorrection {
-  const correction = decodeCorrection(pending.text);
-  const rows = rowsOf(pending, correction);
-  if (correction.kind === 'rewrite') {
-    // All rows but one are written again.
-    const removal = { answers: { [correction.takenBackDay]: 1 }, before: {} };
-    return { ...pending, rows, erasureId: null, plan: { removal, ageMs: now - parseId(pending.id).ms } };
-  }
-  const [, since, removal] = /^(\d+) (.*)$/.exec(kept) ?? [];
-  const plan = removal === undefined ? null : { removal: JSON.parse(removal), ageMs: now - Number(since) };
-  return { ...pending, rows, erasureId: correction.erasureId, plan };
+function dueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
+  const { tenant, userId, fromSeq, takenBackDay } = decodeCorrection(text);
+  const rows = { tenant, userId, partition, below: firstRowOf(id), fromSeq, goalAt: 0 };
+  // All rows but one are written again.
+  const removal = { answers: { [takenBackDay]: 1 }, before: {} };
+  return { partition, id, text, rows, plan: { removal, ageMs: now - parseId(id).ms } };
 }
 
 function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
@@ -91,8 +87,8 @@ function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
 }
 
 /**
- * `head`: id of the oldest entry of the outbox or ''; `atHead`: its text if it is a correction, else ''. `due`: id and text of
- * the oldest erasures, and the kept plan (Unix milliseconds, a space, the removal) or '', in turn.
+ * `head`: id of the oldest entry of the outbox or ''; `atHead`: its text if it is a correction, else ''. `due`: id, erasure
+ * and its record of the oldest ones, in turn.
  */
 const readDue = defineScript(1)<
   [prefix: string, atMost: number],
@@ -102,8 +98,8 @@ ${nowLua}
 local head = redis.call('XRANGE', KEYS[1] .. ':out', '-', '+', 'COUNT', 1)[1]
 local found = { now(), head and head[1] or '', head and head[2][1] == 'c' and head[2][2] or '' }
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1] .. ':due', '-', '+', 'COUNT', ARGV[1])) do
-  local plan = redis.call('HGET', KEYS[1] .. ':plans', entry[1]) or ''
-  for _, value in ipairs({ entry[1], entry[2][2], plan }) do found[#found + 1] = value end
+  local record = redis.call('HGET', KEYS[1] .. ':erasures', entry[2][2]) or 'null'
+  for _, value in ipairs({ entry[1], entry[2][2], record }) do found[#found + 1] = value end
 end
 return found
 `);
@@ -116,35 +112,38 @@ local function standsIn(stream, id, text)
 end
 `;
 
-const keepPlan = defineScript(1)<[prefix: string, id: string, text: string, removal: string], null>(`
+const keepPlan = defineScript(1)<[prefix: string, id: string, erasure: string, removal: string], null>(`
 ${nowLua}
 ${standsInLua}
-if not standsIn(KEYS[1] .. ':due', ARGV[1], ARGV[2]) then return end
-redis.call('HSETNX', KEYS[1] .. ':plans', ARGV[1], now() .. ' ' .. ARGV[3])
+local erasures = KEYS[1] .. ':erasures'
+local stored = redis.call('HGET', erasures, ARGV[2])
+if not stored or not standsIn(KEYS[1] .. ':due', ARGV[1], ARGV[2]) then return end
+local record = cjson.decode(stored)
+if record.plan then return end
+record.plan = { at = tonumber(now()), removal = cjson.decode(ARGV[3]) }
+redis.call('HSET', erasures, ARGV[2], cjson.encode(record))
 `);
 
 /**
- * Does nothing for a correction that was settled before. `erasureId`: '' for a rewrite. `removed`: fields of the removed
- * answers and by how much each grows, in turn.
+ * Does nothing for a correction that was settled before. `place`: stream that it is in. `removed`: fields of the removed answers
+ * and by how much each grows, in turn.
  */
 const settleCorrection = defineScript(1)<
   [
-    ...[prefix: string, id: string, text: string, erasureId: string, before: string],
+    ...[prefix: string, place: 'due' | 'out', id: string, text: string, before: string],
     ...removed: (string | number)[],
   ],
   null
 >(`
 ${standsInLua}
-local prefix, id, erasureId = KEYS[1], ARGV[1], ARGV[3]
-local place = prefix .. (erasureId == '' and ':out' or ':due')
-if not standsIn(place, id, ARGV[2]) then return end
-redis.call('XDEL', place, id)
-redis.call('HDEL', prefix .. ':plans', id)
-for i = 5, #ARGV, 2 do redis.call('HINCRBY', prefix .. ':removed', ARGV[i], ARGV[i + 1]) end
-local stored = erasureId ~= '' and redis.call('HGET', prefix .. ':erasures', erasureId)
+local place, erasures = KEYS[1] .. ':' .. ARGV[1], KEYS[1] .. ':erasures'
+if not standsIn(place, ARGV[2], ARGV[3]) then return end
+redis.call('XDEL', place, ARGV[2])
+for i = 5, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':removed', ARGV[i], ARGV[i + 1]) end
+local stored = ARGV[1] == 'due' and redis.call('HGET', erasures, ARGV[3])
 if stored then
   local record = cjson.decode(stored)
-  record.before = cjson.decode(ARGV[4])
-  redis.call('HSET', prefix .. ':erasures', erasureId, cjson.encode(record))
+  record.before, record.plan = cjson.decode(ARGV[4]), nil
+  redis.call('HSET', erasures, ARGV[3], cjson.encode(record))
 end
 `);

@@ -2,8 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type CorrectedRows, type Counts, rowsOf } from '../../contracts/corrections.js';
+import { type CorrectedRows, type Counts, Removal } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
+import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
 import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
@@ -22,17 +23,23 @@ const Stored = Type.Object({
   userId: Type.String(),
   /** Unix milliseconds on Redis' clock. */
   requestedAt: Type.Integer(),
+  /** Outbox id that separates earlier rows from later ones. */
   correction: Type.String(),
+  /** Unix milliseconds of the learner's last goal; 0: none. */
   goalAt: Type.Integer(),
   /** What the first step took out of Redis. */
   removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
-  before: Type.Optional(Type.Record(Type.String(), Type.Integer())),
+  /** Until the correction is applied: what it removes; `at`: since when Redis has that, Unix milliseconds on its clock. */
+  plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
+  before: Type.Optional(Removal.properties.before),
 });
 const check = Compile(Stored);
 
 export interface OpenErasure extends Readonly<Pick<Static<typeof Stored>, 'requestedAt' | 'removed'>> {
   readonly id: string;
   readonly rows: CorrectedRows;
+  /** Null until the correction's rows are counted, and after it was applied. */
+  readonly plan: { readonly at: number; readonly removal: Removal } | null;
   /** Rows of the history by table; null until its correction was applied. */
   readonly before: Counts | null;
 }
@@ -70,7 +77,11 @@ export function createErasureStore(
     const own = new Map<string, string>();
     for await (const page of hashPages(client, erasuresKey(partition), pageFields))
       for (const [id, text] of page) if (!id.startsWith('@')) own.set(id, text);
-    return decodeEach(Object.fromEntries(own), (id, text) => decode(id, partition, text), onUnreadable);
+    return decodeEach(
+      Object.fromEntries(own),
+      (id, text) => decodeErasure(id, partition, text),
+      onUnreadable,
+    );
   }
   const open = async (): Promise<OpenErasure[]> =>
     (await Promise.all(indices(partitions).map(openIn))).flat();
@@ -95,7 +106,7 @@ export function createErasureStore(
       const partition = Number(idShape.exec(id)?.[1] ?? partitions);
       if (partition >= partitions) return null;
       const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
-      return text === null ? null : decode(id, partition, text);
+      return text === null ? null : decodeErasure(id, partition, text);
     },
     /** Whether rows of a history of the learner's that ended may still be stored. */
     isOpen: async (tenant: string, userId: string): Promise<boolean> => {
@@ -116,13 +127,12 @@ export function createErasureStore(
 }
 
 /** @throws Error for what this version of the service does not know */
-function decode(id: string, partition: number, text: string): OpenErasure {
+export function decodeErasure(id: string, partition: number, text: string): OpenErasure {
   const stored: unknown = JSON.parse(text);
   if (!check.Check(stored)) throw new Error('an erasure is not known to this version');
-  const { tenant, userId, goalAt, requestedAt, correction, removed, before = null } = stored;
-  const ofHistory = { v: 1, kind: 'erase', erasureId: id, tenant, userId, goalAt } as const;
-  const rows = rowsOf({ partition, id: correction, text: '' }, ofHistory);
-  return { id, rows, requestedAt, removed, before };
+  const { tenant, userId, goalAt, requestedAt, correction, removed, plan = null, before = null } = stored;
+  const rows = { tenant, userId, partition, below: firstRowOf(correction), fromSeq: 0, goalAt };
+  return { id, rows, requestedAt, removed, plan, before };
 }
 
 /**
@@ -161,9 +171,7 @@ redis.call('ZREM', prefix .. ':goal:checks', name, '!' .. name)
 -- An id of the outbox separates earlier rows from later ones.
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', '')
 redis.call('XDEL', prefix .. ':out', record.correction)
-redis.call('XADD', prefix .. ':due', record.correction, 'c', cjson.encode({
-  v = 1, kind = 'erase', erasureId = id, tenant = record.tenant, userId = record.userId, goalAt = record.goalAt,
-}))
+redis.call('XADD', prefix .. ':due', record.correction, 'c', id)
 redis.call('HSET', erasures, id, cjson.encode(record), '@' .. name, id)
 redis.call('HSET', ended, hash, cjson.encode({
   v = 1, tenant = record.tenant, at = record.requestedAt, correction = record.correction, looks = 0,

@@ -22,7 +22,7 @@ export const waitKey = (partition: number): string => `${partitionPrefix(partiti
 /** Entries: field `r`, rows of a commit (contracts/outbox-ids.ts); or `c`, a rewrite (contracts/corrections.ts). */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
-/** Erasures that are not applied, under ids of the outbox: field `c` (contracts/corrections.ts). */
+/** Erasures that are not applied, under ids of the outbox: field `c`, the erasure's id. */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
 /** Counted answers, for the audit; `removedKey` has those of them whose rows were erased or taken back. */
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
