@@ -69,8 +69,7 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
       const stored = text === null ? null : decode(keyHash, text);
       const next = decide(stored);
       if (next === null) return stored;
-      const replace = replaceField(client, apiKeysKey, keyHash, text ?? '', encode(next));
-      if ((await whileRedisServes(replace)) === 1) return stored;
+      if ((await replaceField(client, apiKeysKey, keyHash, text ?? '', encode(next))) === 1) return stored;
     }
   };
   const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
@@ -139,8 +138,7 @@ const windowMs = 60_000;
 export const createQuotaCounter = (client: RedisClient) => ({
   /** Exact across all processes. @throws ApiError UNAVAILABLE */
   take: async (keyHash: string, amount: number) => {
-    const counted = takeFromQuota(client, quotaKey(keyHash), amount, windowMs);
-    const [taken, endsInMs] = await whileRedisServes(counted);
+    const [taken, endsInMs] = await takeFromQuota(client, quotaKey(keyHash), amount, windowMs);
     return { taken, endsInMs };
   },
 });

@@ -44,7 +44,7 @@ export function createAuditStore(client: RedisClient, partitions: number) {
     epoch: () => whileRedisServes(epochOf(client)),
     /** Forgets the counts of the days up to this one. */
     prune: (partition: number, throughDay: number): Promise<unknown> =>
-      whileRedisServes(pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay)),
+      pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay),
     keep: (record: AuditRecord): Promise<unknown> =>
       whileRedisServes(client.set(auditKey, JSON.stringify(record))),
   };
@@ -120,8 +120,10 @@ return {
 async function factsOf(client: RedisClient, partition: number) {
   const outbox = outboxKey(partition);
   const keys = [acceptedKey(partition), removedKey(partition), outbox, parkedKey(outbox)] as const;
-  const [accepted, removed, last, parkedMark, due, now] = await whileRedisServes(
-    lookAtPartition(client, ...keys, dueKey(partition)),
+  const [accepted, removed, last, parkedMark, due, now] = await lookAtPartition(
+    client,
+    ...keys,
+    dueKey(partition),
   );
   const counts: DayCounts = new Map();
   let [prunedThrough, removedInAll] = [-1, 0];

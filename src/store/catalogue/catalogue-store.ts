@@ -205,7 +205,7 @@ async function changedSince(
   entries: Catalogue['entries'],
 ): Promise<MarkedCatalogue | null> {
   const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)] as const;
-  const [mark, ...changes] = await whileRedisServes(readChanges(client, ...keys, tenant, since));
+  const [mark, ...changes] = await readChanges(client, ...keys, tenant, since);
   if (mark === undefined) return null;
   // Decode first: an unreadable entry leaves the catalogue unchanged.
   const decoded = inParts(changes, 2).map(([skillId = '', value = '']) => {
@@ -267,7 +267,7 @@ function runWrites(
   const [values, changes] = [catalogueKey(tenant), catalogueChangesKey(tenant)];
   const keys = [values, catalogueRevisionsKey, catalogueJournalKey, changes] as const;
   return replicated(client, catalogueRevisionsKey, () =>
-    whileRedisServes(writeSkills(client, ...keys, tenant, now, maxJournal, ...skills)),
+    writeSkills(client, ...keys, tenant, now, maxJournal, ...skills),
   );
 }
 

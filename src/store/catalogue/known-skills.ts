@@ -100,8 +100,7 @@ export async function noteLearners(
   answered: readonly { readonly skillId: string; readonly userId: string }[],
 ) {
   const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
-  const noted = addToRare(client, knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
-  const [size, notRare] = await whileRedisServes(noted);
+  const [size, notRare] = await addToRare(client, knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
   return { size, notRare };
 }
 
@@ -117,8 +116,7 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
   const hashes = userIds.map(hashText);
   let cursor = '0';
   do {
-    const page = takeOffRare(client, rareSkillsKey(tenant), cursor, pageSkills, ...hashes);
-    cursor = await whileRedisServes(page);
+    cursor = await takeOffRare(client, rareSkillsKey(tenant), cursor, pageSkills, ...hashes);
   } while (cursor !== '0');
 }
 

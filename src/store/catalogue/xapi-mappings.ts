@@ -46,7 +46,7 @@ export function createMappingStore(client: RedisClient) {
         const { text, tag, updatedAt } = await read(tenant);
         if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(tag)) return null;
         const next = JSON.stringify({ v: 1, updatedAt: Math.max(now, updatedAt + 1), mapping });
-        const replace = () => whileRedisServes(replaceField(client, xapiMappingsKey, tenant, text, next));
+        const replace = () => replaceField(client, xapiMappingsKey, tenant, text, next);
         if ((await replicated(client, xapiMappingsKey, replace)) === 1) return decode(next);
       }
     },

@@ -3,7 +3,7 @@ import { type CorrectedRows, decodeCorrection, type Removal } from '../../contra
 import { learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf, isBefore, parseId } from '../../contracts/outbox-ids.js';
 import { inParts } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import type { RedisClient } from '../redis/client.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
@@ -41,7 +41,7 @@ export const createCorrectionStore = (client: RedisClient) => ({
   },
   /** Keeps what an erasure removes, unless that is kept already: a repeat would not count what is deleted. */
   plan: ({ partition, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
-    whileRedisServes(keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal))),
+    keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
   /** Counts what was removed, notes it in the erasure's record, and removes the correction: in one step, once. */
   settle: (correction: PlannedCorrection): Promise<unknown> => {
@@ -50,14 +50,14 @@ export const createCorrectionStore = (client: RedisClient) => ({
     const days = Object.entries(answers).map(([day, n]) => [acceptedField(rows.tenant, Number(day)), n]);
     const place = isErasure(correction) ? 'due' : 'out';
     const args = [place, id, text, JSON.stringify(before)] as const;
-    return whileRedisServes(settleCorrection(client, partitionPrefix(partition), ...args, ...days.flat()));
+    return settleCorrection(client, partitionPrefix(partition), ...args, ...days.flat());
   },
 });
 
 export const isErasure = ({ rows }: DueCorrection): boolean => rows.fromSeq === 0;
 
 async function dueIn(client: RedisClient, partition: number, atMost: number): Promise<DueCorrection[]> {
-  const read = () => whileRedisServes(readDue(client, partitionPrefix(partition), atMost));
+  const read = () => readDue(client, partitionPrefix(partition), atMost);
   // With REDIS_WAIT_REPLICAS, a failover must not forget what ClickHouse has applied.
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);

@@ -107,7 +107,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   /** Counts a look, or forgets the learner. Does nothing for a learner who was erased again meanwhile. */
   noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
     const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
-    await whileRedisServes(replaceErased(client, partitionPrefix(partition), hash, text, next));
+    await replaceErased(client, partitionPrefix(partition), hash, text, next);
   },
   /** Journal entries of histories that an erasure has ended. */
   lateAmong: async (entries: readonly JournalEntry[]): Promise<JournalEntry[]> => {

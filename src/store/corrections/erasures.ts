@@ -94,12 +94,12 @@ export function createErasureStore(
       const erasureId = `${partition}-${randomUUID()}`;
       const record = JSON.stringify({ v: 1, tenant, userId });
       const prefix = partitionPrefix(partition);
-      const call = () =>
+      const [status, id] = await replicated(client, prefix, () =>
         eraseLearner(
           ...([client, prefix, learnerName(tenant, userId), erasureId, record] as const),
           ...([maxOpenErasures, learnerHash(tenant, userId), maxErased] as const),
-        );
-      const [status, id] = await replicated(client, prefix, () => whileRedisServes(call()));
+        ),
+      );
       return (id === '' ? { status } : { status, id }) as BegunErasure;
     },
     find: async (id: string): Promise<OpenErasure | null> => {
@@ -119,7 +119,7 @@ export function createErasureStore(
     close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
       const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
       const args = [id, learnerName(tenant, userId), ...eventFields(event)] as const;
-      return whileRedisServes(closeErasure(client, partitionPrefix(partition), ...args));
+      return closeErasure(client, partitionPrefix(partition), ...args);
     },
     takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
       takeTurn(client, turns[turn][0], turns[turn][1]),

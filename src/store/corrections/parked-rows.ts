@@ -45,7 +45,7 @@ export async function removeParked(client: RedisClient, rows: readonly Corrected
 
 /** @param entries id of each parked entry and its field of removed answers, or ''. @returns number of removed entries */
 const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
-  entries.length === 0 ? 0 : whileRedisServes(removeEntries(client, partitionPrefix(partition), ...entries));
+  entries.length === 0 ? 0 : removeEntries(client, partitionPrefix(partition), ...entries);
 
 const removeEntries = defineScript(1)<[prefix: string, ...entries: string[]], number>(`
 local removed = 0
@@ -153,7 +153,7 @@ export async function redrive(redis: RedisClient, stream: string, total = noneRe
     total.erased += await removeErased(redis, stream, page);
     const searchedTo = await beforeCorrections(redis, stream);
     const ids = page.map(([id]) => id);
-    const [moved, stayed] = await whileRedisServes(moveBack(redis, parked, stream, room, searchedTo, ...ids));
+    const [moved, stayed] = await moveBack(redis, parked, stream, room, searchedTo, ...ids);
     total.moved += moved;
     total.stayed += stayed;
   }

@@ -6,7 +6,7 @@ import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { RetractionResult } from '../../contracts/tasks.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { dumpOf } from '../learners/learner-codec.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import type { RedisClient } from '../redis/client.js';
 import { journalBound, markerName, partitionPrefix } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
@@ -35,14 +35,14 @@ export function commitRetraction(
   const { records, items } = states === null ? { records: [], items: [[], []] as const } : dumpOf(states);
   const lists = [...[records, ...items].map((fields) => fields.flat()), entriesOf(rows)];
   const prefix = partitionPrefix(partition);
-  const call = () =>
+  return replicated(client, prefix, () =>
     rewriteLearner(
       ...([client, prefix, learnerName(correction.tenant, correction.userId), expectedVersion] as const),
       ...([outboxBound, journalBound, month, encodeCorrection(correction)] as const),
       ...([takenBackRow(answer), rows.length] as const),
       ...lists.flatMap((values) => [values.length, ...values]),
-    );
-  return replicated(client, prefix, () => whileRedisServes(call()));
+    ),
+  );
 }
 
 /**

@@ -60,20 +60,18 @@ export const createGoalChecks = (client: RedisClient) => ({
   /** Claims due checks of a partition, the longest due first. */
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
-    const call = claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
-    return inParts(await whileRedisServes(call), 2).map(([name = '', alerts = '']) => {
+    const claimed = await claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
+    return inParts(claimed, 2).map(([name = '', alerts = '']) => {
       const [tenant, userId] = partsOfName(name);
       return { partition, tenant, userId, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
   /** Does nothing if another run has the claim, or another goal or an erasure ended it. */
   settle: (check: GoalCheck, { alerts, events, nextAt }: SettledCheck): Promise<unknown> =>
-    whileRedisServes(
-      settleCheck(
-        ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
-        ...([check.claimedUntil, alerts === null ? '' : JSON.stringify(alerts), nextAt ?? ''] as const),
-        ...events.flatMap(eventFields),
-      ),
+    settleCheck(
+      ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
+      ...([check.claimedUntil, alerts === null ? '' : JSON.stringify(alerts), nextAt ?? ''] as const),
+      ...events.flatMap(eventFields),
     ),
 });
 

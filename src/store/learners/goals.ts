@@ -135,7 +135,7 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
         ...[tags, setting === null ? 1 : 0, now, encodeAfterTime(goal), row, bound],
         ...[learnerName(tenant, userId), isWanted ? 1 : 0, isWanted ? now : (dailyCheck(goal, now) ?? '')],
       ];
-      const written = () => whileRedisServes(writeGoal(client, ...keys, ...args));
+      const written = () => writeGoal(client, ...keys, ...args);
       return writtenOf(...(await replicated(client, marker, written)));
     },
   };

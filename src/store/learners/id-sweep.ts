@@ -1,7 +1,7 @@
 /** Forgets event ids that are over, of learners who did not come back. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupedBy, inParts } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import type { RedisClient } from '../redis/client.js';
 import { idSweepKey } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
 import { scanKeys } from '../redis/reads.js';
@@ -59,7 +59,7 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
     // A script may touch one slot of a Cluster.
     for (const own of groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
       for (const group of inParts(own, together))
-        forgotten += await whileRedisServes(forgetIds(client, group.length, ...group, cutoff));
+        forgotten += await forgetIds(client, group.length, ...group, cutoff);
     await sleep(pauseMs);
   }
   return forgotten;

@@ -77,8 +77,7 @@ async function readGroup(client: RedisClient, keys: readonly string[]): Promise<
   try {
     while (found.length < keys.length) {
       const rest = keys.slice(found.length);
-      const reply = readHashes(client, rest.length, ...rest, maxFieldsAndValues);
-      found.push(...learnersIn(await whileRedisServes(reply)));
+      found.push(...learnersIn(await readHashes(client, rest.length, ...rest, maxFieldsAndValues)));
     }
     return found;
   } catch (error) {
@@ -157,8 +156,7 @@ interface LearnerWithItems extends FoundLearner {
 export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
   const { partition, tenant, userId } = place;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
-  const reply = readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
-  const packed = await whileRedisServes(reply);
+  const packed = await readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
   if (packed.length > longBytes) await sliceTurn();
   const reader = createPackReader(packed);
   reader.list();

@@ -75,8 +75,7 @@ export async function addItemAnswers(
   let refused = 0;
   for (const part of inParts(deltas, chunk)) {
     const packed = Buffer.concat(part.flatMap((delta) => [hashItem(delta.itemId), packCounters(delta)]));
-    const added = addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make);
-    const result = await whileRedisServes(added);
+    const result = await addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make);
     refused += result < 0 ? part.length : result;
   }
   return refused;

@@ -69,7 +69,7 @@ async function flip(
   const event = webhookEvent('model.published', tenant, null, publishedAt, data);
   const keys = [modelsKey, modelLogKey(tenant), modelEventsKey];
   const args = [tenant, basedOn, version, action, publishedAt, keptChanges, ...eventFields(event)];
-  return (await whileRedisServes(flipVersion(client, ...keys, ...args))) === 1;
+  return (await flipVersion(client, ...keys, ...args)) === 1;
 }
 
 /** Removes a tenant's versions and their count. Version 0 first, so that a running fit publishes nothing. */

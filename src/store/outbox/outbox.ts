@@ -7,7 +7,7 @@ import { Cluster, type Redis } from 'ioredis';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js';
 import { indices, sumOf } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import type { RedisClient } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { streamLengths, textsOf } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
@@ -279,7 +279,7 @@ export async function lastRows(client: RedisClient, partitions: number): Promise
 }
 
 async function lastRow(client: RedisClient, partition: number): Promise<LastRow | null> {
-  const found = await whileRedisServes(lastEntryOf(client, markerKey(partition), outboxKey(partition)));
+  const found = await lastEntryOf(client, markerKey(partition), outboxKey(partition));
   if (found === null) return null;
   return { partition, ...lastRowOf(found[0] || '0-0'), askedAt: Number(found[1]) };
 }

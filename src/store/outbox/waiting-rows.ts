@@ -8,7 +8,7 @@ import {
   learnerRowPrefix,
 } from '../../contracts/journal.js';
 import { indices } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
@@ -94,8 +94,7 @@ async function* rowsOf(
   leading: number,
 ): AsyncGenerator<readonly string[]> {
   for (let from: string | null = '+'; from !== null; ) {
-    const page = findRows(client, key, from, pageEntries, prefix, leading);
-    const [oldest, ...rows] = await whileRedisServes(page);
+    const [oldest, ...rows] = await findRows(client, key, from, pageEntries, prefix, leading);
     if (rows.length > 0) yield rows;
     from = oldest === '' ? null : `(${oldest}`;
   }

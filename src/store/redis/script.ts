@@ -1,10 +1,10 @@
-import type { RedisClient } from './client.js';
+import { type RedisClient, whileRedisServes } from './client.js';
 
 let defined = 0;
 
 /**
  * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. ioredis sends the script's hash, and its
- * text where Redis does not have it.
+ * text where Redis does not have it. The function throws ApiError UNAVAILABLE, as `whileRedisServes`.
  * @param keys number of keys, the first arguments; null: the first argument is their number
  */
 export const defineScript =
@@ -16,7 +16,7 @@ export const defineScript =
     return (client: RedisClient, ...args: Arguments): Promise<Result> => {
       if (!(name in client))
         client.defineCommand(name, { lua, ...(keys !== null && { numberOfKeys: keys }) });
-      return Reflect.get(client, command).apply(client, args);
+      return whileRedisServes<Result>(Reflect.get(client, command).apply(client, args));
     };
   };
 

@@ -98,7 +98,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey, nextTriesKey] as const;
     const args = [...messageKeys(id), tenant, id, before, value, webhookRow(next)];
     const outcome = await replicated(client, wantedEventsKey, () =>
-      whileRedisServes(writeEndpoint(client, ...keys, ...args, bound)),
+      writeEndpoint(client, ...keys, ...args, bound),
     );
     if (outcome === 'many')
       throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxEndpoints} webhooks`);

@@ -84,7 +84,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
   /** Stores the outcome of tries. @returns number of the messages that still exist */
   const settle = (endpoint: EndpointPlace, tries: readonly TriedMessage[]): Promise<number> => {
     const texts = tries.flatMap(({ message, afterMs }) => [message.id, encode(message), afterMs ?? '']);
-    return whileRedisServes(settleMessages(client, ...own(endpoint), ...texts));
+    return settleMessages(client, ...own(endpoint), ...texts);
   };
 
   return {
@@ -96,7 +96,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       for (const part of inParts(messages, chunk)) {
         const texts = part.flatMap((one) => [one.id, encode({ ...one, ...fresh }), one.body]);
         refused += await replicated(client, nextTriesKey, () =>
-          whileRedisServes(addMessages(client, ...own(endpoint), waiting, ...texts)),
+          addMessages(client, ...own(endpoint), waiting, ...texts),
         );
       }
       return refused;
@@ -125,7 +125,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     },
     /** Call it at the end of a run: schedules the next one. @param pauseMs of the endpoint */
     rest: (endpoint: EndpointPlace, pauseMs: number): Promise<unknown> =>
-      whileRedisServes(restEndpoint(client, ...own(endpoint), pauseMs)),
+      restEndpoint(client, ...own(endpoint), pauseMs),
     /** Unix milliseconds on Redis' clock; 0: none in the last days. */
     lastDelivery: async ({ id }: EndpointPlace): Promise<number> =>
       Number(await whileRedisServes(client.get(`${messagesKey(id)}:last`))),
@@ -157,7 +157,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     forget: async (endpoint: EndpointPlace, messages: readonly Pick<Message, 'id'>[]): Promise<void> => {
       for (const part of inParts(messages, chunk)) {
         const ids = part.map(({ id }) => id);
-        await whileRedisServes(forgetMessages(client, ...own(endpoint), ...ids));
+        await forgetMessages(client, ...own(endpoint), ...ids);
       }
     },
     /** All messages of the endpoint, in no order; some may appear twice. */
