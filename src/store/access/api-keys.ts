@@ -3,10 +3,9 @@ import { Compile } from 'typebox/compile';
 import { allScopes, type Grant, type StoredKey } from '../../contracts/access.js';
 import { nullable } from '../../contracts/checked.js';
 import { unavailable } from '../../errors.js';
-import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
-import { hashPages } from '../redis/reads.js';
+import { type OnUnreadable, readHash } from '../redis/reads.js';
 import { replaceField } from '../redis/replace-field.js';
 import { defineScript } from '../redis/script.js';
 
@@ -51,13 +50,10 @@ return { taken, left }
 
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
-/** Takes milliseconds of this thread. */
-const pageKeys = 500;
-
 const now = (): string => new Date().toISOString();
 
 /** Functions throw ApiError UNAVAILABLE. @param onUnreadable gets keys that `all` and `list` skip */
-export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable = refuseUnreadable) {
+export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable) {
   /**
    * Compare-and-set: a start that sets a quota may race with a command that revokes the key.
    * @param decide the new value; null: no change
@@ -75,10 +71,7 @@ export function createKeyStore(client: RedisClient, onUnreadable: OnUnreadable =
   const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
   /** Including revoked keys, by time of creation. In pages: there may be a hundred thousand keys. */
   const all = async (): Promise<StoredKey[]> => {
-    const keys = new Map<string, StoredKey>();
-    for await (const page of hashPages(client, apiKeysKey, pageKeys))
-      for (const key of decodeEach(Object.fromEntries(page), decode, onUnreadable))
-        keys.set(key.keyHash, key);
+    const keys = await readHash(client, apiKeysKey, decode, onUnreadable);
     return [...keys.values()].sort(
       (a, b) => Number(a.createdAt > b.createdAt) - Number(a.createdAt < b.createdAt),
     );

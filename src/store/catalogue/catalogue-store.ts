@@ -23,7 +23,7 @@ import {
   metaKey,
   rareSkillsKey,
 } from '../redis/keys.js';
-import { hashPages } from '../redis/reads.js';
+import { readHash } from '../redis/reads.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { addKnownSkills, unknownBeyond } from './known-skills.js';
@@ -166,8 +166,6 @@ export interface MarkedCatalogue {
   readonly catalogue: Catalogue;
 }
 
-/** Fields of one HSCAN: takes as long as a batch of answers. */
-const scanFields = 500;
 const maxTries = 5;
 
 /**
@@ -184,17 +182,11 @@ export async function readCatalogue(
   if (changed !== null) return changed;
   for (let tries = 0; tries < maxTries; tries++) {
     const mark = await catalogueMark(client, tenant);
-    const whole = await changedSince(client, tenant, mark, await scanEntries(client, tenant));
+    const entries = await readHash(client, catalogueKey(tenant), (_, text) => decodeEntry(text));
+    const whole = await changedSince(client, tenant, mark, entries);
     if (whole !== null) return whole;
   }
   throw unavailable('The catalogue of this tenant is changing too fast; try again later');
-}
-
-async function scanEntries(client: RedisClient, tenant: string): Promise<Catalogue['entries']> {
-  const entries = new Map<string, SkillEntry>();
-  for await (const page of hashPages(client, catalogueKey(tenant), scanFields))
-    for (const [skillId, text] of page) entries.set(skillId, decodeEntry(text));
-  return entries;
 }
 
 /** @param entries as of the mark `since` or later. @returns null if the changes since are unknown */

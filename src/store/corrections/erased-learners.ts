@@ -14,17 +14,9 @@ import { listImportMarks } from '../learners/import-store.js';
 import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { forgetEvents } from '../redis/event-stream.js';
-import {
-  endedKey,
-  forecastsKey,
-  journalKey,
-  learnerKey,
-  parkedKey,
-  partitionOf,
-  partitionPrefix,
-} from '../redis/keys.js';
-import { fieldOf, hashPages, removeMatching, repliesTo } from '../redis/reads.js';
-import { defineScript } from '../redis/script.js';
+import { endedKey, forecastsKey, journalKey, learnerKey, parkedKey, partitionOf } from '../redis/keys.js';
+import { fieldOf, readHash, removeMatching, repliesTo } from '../redis/reads.js';
+import { replaceField } from '../redis/replace-field.js';
 
 /** Fields of one command: a fraction of a millisecond of Redis. */
 const chunk = 500;
@@ -81,18 +73,9 @@ export async function findErased(
 }
 
 async function listErased(client: RedisClient, partition: number): Promise<ErasedLearner[]> {
-  const all = new Map<string, ErasedLearner | null>();
-  for await (const page of hashPages(client, endedKey(partition), chunk))
-    for (const [hash, text] of page) all.set(hash, decode(partition, hash, text));
+  const all = await readHash(client, endedKey(partition), (hash, text) => decode(partition, hash, text));
   return [...all.values()].filter((one) => one !== null);
 }
-
-/** Does nothing if the record is not `text` any more. `next` '' removes the record */
-const replaceErased = defineScript(1)<[prefix: string, hash: string, text: string, next: string], null>(`
-local erased = KEYS[1] .. ':erased'
-if redis.call('HGET', erased, ARGV[1]) ~= ARGV[2] then return end
-if ARGV[3] == '' then redis.call('HDEL', erased, ARGV[1]) else redis.call('HSET', erased, ARGV[1], ARGV[3]) end
-`);
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export const createErasedLearners = (client: RedisClient, partitions: number) => ({
@@ -107,7 +90,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   /** Counts a look, or forgets the learner. Does nothing for a learner who was erased again meanwhile. */
   noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
     const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
-    await replaceErased(client, partitionPrefix(partition), hash, text, next);
+    await replaceField(client, endedKey(partition), hash, text, next);
   },
   /** Journal entries of histories that an erasure has ended. */
   lateAmong: async (entries: readonly JournalEntry[]): Promise<JournalEntry[]> => {

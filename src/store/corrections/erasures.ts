@@ -7,12 +7,11 @@ import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
-import { decodeEach, type OnUnreadable, refuseUnreadable } from '../learners/decode-each.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua } from '../redis/event-stream.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
-import { hashPages } from '../redis/reads.js';
+import { type OnUnreadable, readHash } from '../redis/reads.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { createErasedLearners } from './erased-learners.js';
@@ -56,8 +55,6 @@ export const maxOpenErasures = 10_000;
 /** Learners of a partition that are remembered as erased: 15 MB. */
 const maxErased = 100_000;
 
-const pageFields = 500;
-
 /** What one process does every so many seconds: remove masked rows from the disk, look for late rows. */
 const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
@@ -68,20 +65,12 @@ const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
  * Its functions throw ApiError UNAVAILABLE.
  * @param onUnreadable called by `open` for erasures that cannot be read: they stay open, and the others are returned
  */
-export function createErasureStore(
-  client: RedisClient,
-  partitions: number,
-  onUnreadable: OnUnreadable = refuseUnreadable,
-) {
+export function createErasureStore(client: RedisClient, partitions: number, onUnreadable?: OnUnreadable) {
   async function openIn(partition: number): Promise<OpenErasure[]> {
-    const own = new Map<string, string>();
-    for await (const page of hashPages(client, erasuresKey(partition), pageFields))
-      for (const [id, text] of page) if (!id.startsWith('@')) own.set(id, text);
-    return decodeEach(
-      Object.fromEntries(own),
-      (id, text) => decodeErasure(id, partition, text),
-      onUnreadable,
-    );
+    const decode = (id: string, text: string) =>
+      id.startsWith('@') ? null : decodeErasure(id, partition, text);
+    const all = await readHash(client, erasuresKey(partition), decode, onUnreadable);
+    return [...all.values()].filter((one) => one !== null);
   }
   const open = async (): Promise<OpenErasure[]> =>
     (await Promise.all(indices(partitions).map(openIn))).flat();

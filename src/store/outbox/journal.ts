@@ -2,7 +2,7 @@
  * The journal in Redis: streams of facts on their way to ClickHouse. Scripts that change goals, catalogues and webhooks append
  * to them in the same step as the change.
  */
-import { groupedBy, indices, sumOf } from '../../lists.js';
+import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, parkedBound, parkedKey, sharedJournals } from '../redis/keys.js';
 import { fieldOf, removeEntries, streamLengths } from '../redis/reads.js';
@@ -55,8 +55,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
     remove: (entries: readonly JournalEntry[]): Promise<unknown> =>
       removeEntries(
         redis,
-        groupedBy(entries, ({ source }) => source),
-        ({ id }) => id,
+        entries.map(({ source, id }) => ({ source, entry: id })),
       ),
     /** @returns the stream that has the entry now; null if there is no room, and it stays */
     park: async ({ source, id }: JournalEntry, reason: string): Promise<string | null> =>

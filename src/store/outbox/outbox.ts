@@ -9,7 +9,7 @@ import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js'
 import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
-import { streamLengths, textsOf } from '../redis/reads.js';
+import { repliesTo, streamLengths } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
@@ -235,7 +235,10 @@ function after(id: string): string {
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
-    textsOf(redis, partitions.map(outboxRowsKey)),
+    repliesTo<string | null>(
+      redis,
+      partitions.map((one) => ['get', outboxRowsKey(one)]),
+    ),
   ]);
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { byPartition, inParts } from '../../lists.js';
+import { byPartition, groupedBy, inParts } from '../../lists.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 
 /** One call for all items on a single node; on a Cluster, where a script may touch one slot, one per partition. */
@@ -57,20 +57,18 @@ export const streamLengths = (redis: RedisClient, keys: readonly string[]): Prom
     keys.map((key) => ['xlen', key]),
   );
 
-/** Removes entries of streams. @param idOf an entry's id */
-export const removeEntries = <Entry>(
+/** Removes entries of streams. */
+export const removeEntries = (
   redis: RedisClient,
-  byStream: ReadonlyMap<string, readonly Entry[]>,
-  idOf: (entry: Entry) => string,
+  entries: readonly { readonly source: string; readonly entry: string }[],
 ): Promise<unknown> =>
   repliesTo(
     redis,
-    [...byStream].map(([stream, own]) => ['xdel', stream, ...own.map(idOf)]),
+    [...groupedBy(entries, ({ source }) => source)].map(([source, own]) => [
+      ...(['xdel', source] as const),
+      ...own.map(({ entry }) => entry),
+    ]),
   );
-
-/** In one command; on a Cluster, where each key may have another slot, one by one. */
-export const textsOf = (redis: RedisClient, keys: readonly string[]): Promise<(string | null)[]> =>
-  isCluster(redis) ? Promise.all(keys.map((key) => redis.get(key))) : redis.mget(...keys);
 
 /** Names and values of the fields, in turn. */
 export type TextEntry = [id: string, fields: string[]];
@@ -107,6 +105,9 @@ export async function removeMatching(
   }
 }
 
+/** A millisecond of this thread, as a batch of answers. */
+const pageFields = 500;
+
 /** Fields of a hash with their values, in no order, some perhaps twice. @param size fields of a page @throws ApiError UNAVAILABLE */
 export async function* hashPages(client: RedisClient, key: string, size: number) {
   let cursor = '0';
@@ -115,6 +116,31 @@ export async function* hashPages(client: RedisClient, key: string, size: number)
     yield inParts(fields, 2) as [field: string, value: string][];
     cursor = next;
   } while (cursor !== '0');
+}
+
+/** Called for a field whose value cannot be decoded. */
+export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
+
+const refuseUnreadable: OnUnreadable = (error) => {
+  throw error;
+};
+
+/** Decodes a large hash page by page. @throws ApiError UNAVAILABLE */
+export async function readHash<Value>(
+  client: RedisClient,
+  key: string,
+  decode: (field: string, text: string) => Value,
+  onUnreadable: OnUnreadable = refuseUnreadable,
+): Promise<Map<string, Value>> {
+  const values = new Map<string, Value>();
+  for await (const page of hashPages(client, key, pageFields))
+    for (const [field, text] of page)
+      try {
+        values.set(field, decode(field, text));
+      } catch (error) {
+        onUnreadable(error, field, text);
+      }
+  return values;
 }
 
 /** Null where the entry has no such field. */

@@ -1,6 +1,6 @@
 /** Streams of events that are not handed to endpoints: one in each partition, one of models. */
 import { learnerHashOf } from '../../contracts/webhook-events.js';
-import { groupedBy, indices, sumOf } from '../../lists.js';
+import { indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { eventsKey, modelEventsKey } from '../redis/keys.js';
@@ -48,10 +48,7 @@ export function createEventStreams(client: RedisClient, partitions: number) {
       const erased = await findErased(client, ofLearners);
       return ofLearners.flatMap(({ event }, i) => (event.at <= (erased[i]?.at ?? 0) ? [event] : []));
     },
-    remove: async (events: readonly WaitingEvent[]): Promise<void> => {
-      const ids = groupedBy(events, ({ source }) => source);
-      await whileRedisServes(removeEntries(client, ids, ({ entry }) => entry));
-    },
+    remove: (events: readonly WaitingEvent[]) => whileRedisServes(removeEntries(client, events)),
   };
 }
 
