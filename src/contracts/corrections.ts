@@ -3,9 +3,9 @@
  * before that. An erasure is in a separate stream under an outbox id, and is applied when the outbox has nothing older (ADR 27).
  */
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import type { LearnerPlace } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';
+import { storedJson } from './stored-json.js';
 
 /** Removes the learner's rows from `fromSeq` on. All but the retracted one follow the correction, recomputed. */
 const Rewrite = Type.Object({
@@ -19,7 +19,6 @@ const Rewrite = Type.Object({
 });
 
 export type RewriteCorrection = Static<typeof Rewrite>;
-const check = Compile(Rewrite);
 
 export interface CorrectedRows extends LearnerPlace {
   readonly partition: number;
@@ -47,9 +46,4 @@ export const clockMs = 5000;
 
 export const encodeCorrection = (correction: RewriteCorrection): string => JSON.stringify(correction);
 
-/** @throws Error for invalid JSON or an unknown version */
-export function decodeCorrection(text: string): RewriteCorrection {
-  const found: unknown = JSON.parse(text);
-  if (check.Check(found)) return found;
-  throw new Error('a correction is not known to this version');
-}
+export const decodeCorrection = storedJson(Rewrite, 'a correction');

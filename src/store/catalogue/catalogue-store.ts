@@ -1,8 +1,8 @@
 /** Catalogues: settings of skills by tenant. */
 import { Type } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { skillRow } from '../../contracts/journal.js';
 import { StoredParameters } from '../../contracts/model.js';
+import { storedJson } from '../../contracts/stored-json.js';
 import {
   type Catalogue,
   catalogueOf,
@@ -41,7 +41,7 @@ export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
 
-const storedCheck = Compile(
+const parse = storedJson(
   Type.Object({
     v: Type.Literal(1),
     revision: Type.Integer({ minimum: 1 }),
@@ -51,14 +51,12 @@ const storedCheck = Compile(
     weight: Type.Number({ exclusiveMinimum: 0 }),
     parameters: Type.Union([StoredParameters, Type.Null()]),
   }),
+  'a stored entry of a catalogue',
 );
 
 /** @throws Error for an entry of another version */
 function decodeEntry(value: string): SkillEntry {
-  const stored: unknown = JSON.parse(value);
-  if (!storedCheck.Check(stored))
-    throw new Error('a stored entry of a catalogue is not known to this version');
-  const { v: _, ...entry } = stored;
+  const { v: _, ...entry } = parse(value);
   return entry;
 }
 

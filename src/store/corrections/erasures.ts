@@ -1,10 +1,10 @@
 /** Erasures in Redis: a record of each in the learner's partition, until it is done. */
 import { randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { type CorrectedRows, type Counts, Removal } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf } from '../../contracts/outbox-ids.js';
+import { storedJson } from '../../contracts/stored-json.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -32,7 +32,7 @@ const Stored = Type.Object({
   plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
   before: Type.Optional(Removal.properties.before),
 });
-const check = Compile(Stored);
+const parse = storedJson(Stored, 'an erasure');
 
 export interface OpenErasure extends Readonly<Pick<Static<typeof Stored>, 'requestedAt' | 'removed'>> {
   readonly id: string;
@@ -117,9 +117,16 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
 
 /** @throws Error for what this version of the service does not know */
 export function decodeErasure(id: string, partition: number, text: string): OpenErasure {
-  const stored: unknown = JSON.parse(text);
-  if (!check.Check(stored)) throw new Error('an erasure is not known to this version');
-  const { tenant, userId, goalAt, requestedAt, correction, removed, plan = null, before = null } = stored;
+  const {
+    tenant,
+    userId,
+    goalAt,
+    requestedAt,
+    correction,
+    removed,
+    plan = null,
+    before = null,
+  } = parse(text);
   const rows = { tenant, userId, partition, below: firstRowOf(correction), fromSeq: 0, goalAt };
   return { id, rows, requestedAt, removed, plan, before };
 }

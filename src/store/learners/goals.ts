@@ -1,10 +1,10 @@
 /** Goals, each in its learner's hash as JSON: who reads the learner has the goal too. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { goalRow } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
+import { storedJson } from '../../contracts/stored-json.js';
 import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -30,19 +30,13 @@ const StoredFields = Type.Object({
   targetDate: Type.Union([Type.String(), Type.Null()]),
 });
 type StoredFields = Type.Static<typeof StoredFields>;
-const storedCheck = Compile(StoredFields);
+const parse = storedJson(StoredFields, 'the stored goal');
 
 /** Null where there is none, or none any more. @throws Error for what this version of the service cannot read */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
   if (value === undefined || value === null) return null;
   const { targetScore, targetDate, updatedAt } = parse(value);
   return targetScore === null ? null : { targetScore, targetDate, updatedAt };
-}
-
-function parse(value: string) {
-  const stored: unknown = JSON.parse(value);
-  if (storedCheck.Check(stored)) return stored;
-  throw new Error('the stored goal is not known to this version');
 }
 
 /** The stored value; the script makes the same, of the part after `updatedAt`. */

@@ -1,7 +1,7 @@
 /** Webhook endpoints: JSON in the tenant's hash, with secrets, which only Redis has. */
 import { randomBytes } from 'node:crypto';
-import { Compile } from 'typebox/compile';
 import { webhookRow } from '../../contracts/journal.js';
+import { storedJson } from '../../contracts/stored-json.js';
 import {
   type DisabledReason,
   StoredWebhook,
@@ -24,20 +24,13 @@ import { defineScript } from '../redis/script.js';
 
 export const maxEndpoints = 10;
 
-const storedCheck = Compile(StoredWebhook);
-
 export interface Endpoint extends WebhookRecord {
   readonly enabled: boolean;
   /** Valid secrets (`whsec_` and base64), newest first; none after a rebuild. */
   readonly secrets: readonly string[];
 }
 
-/** @throws Error for an endpoint of another version */
-function decode(value: string): StoredWebhook {
-  const stored: unknown = JSON.parse(value);
-  if (storedCheck.Check(stored)) return stored;
-  throw new Error('a stored webhook is not known to this version');
-}
+const decode = storedJson(StoredWebhook, 'a stored webhook');
 
 /**
  * Writes an endpoint where it is unchanged, with the journal's row and what its tenant asks for now. One that is deleted goes

@@ -1,8 +1,8 @@
 /** Messages to endpoints in Redis: pending ones and outcomes (message-scripts.ts). */
 import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { nullable } from '../../contracts/checked.js';
 import { partsOfName } from '../../contracts/learner-name.js';
+import { storedJson } from '../../contracts/stored-json.js';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endpointsKey, messagesKey, nextTriesKey } from '../redis/keys.js';
@@ -36,7 +36,7 @@ const State = Type.Object({
   lastError: nullable(Type.String()),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
-const stateCheck = Compile(State);
+const parse = storedJson(State, 'a stored message');
 
 export interface MessageState extends Omit<Static<typeof State>, 'v'> {
   readonly id: string;
@@ -65,9 +65,7 @@ const encode = ({ type, at, tries, lastStatus, lastError, status }: MessageState
 
 /** @throws Error for a message of another version */
 function decode(id: string, text: string): MessageState {
-  const stored: unknown = JSON.parse(text);
-  if (!stateCheck.Check(stored)) throw new Error('a stored message is not known to this version');
-  const { v: _, ...state } = stored;
+  const { v: _, ...state } = parse(text);
   return { id, ...state };
 }
 
