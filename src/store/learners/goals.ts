@@ -9,14 +9,7 @@ import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { wantedEvents } from '../redis/event-stream.js';
-import {
-  journalBound,
-  journalKey,
-  learnerKey,
-  markerKey,
-  partitionOf,
-  partitionPrefix,
-} from '../redis/keys.js';
+import { journalBound, learnerKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { dailyCheck, wantsGoals } from './goal-checks.js';
@@ -65,34 +58,37 @@ export type GoalWritten =
 
 /**
  * Writes a learner's goal. A removed one leaves its time, so that no later change has the same.
- * KEYS: the learner's hash, the partition's marker, the partition's journal, the partition's prefix.
- * ARGV: tags it may replace, each between spaces, `*` for any, or '' for no condition; 1 where there must be a goal;
- *   Unix milliseconds; the value after `updatedAt`; the row after it; most entries of the journal; name of the learner; 1
- *   where alerts of the goal are wanted; Unix milliseconds of its next check or ''.
- * Result: `written`, `mismatch`, `absent`, `lost` (Redis came back empty) or `full` (the journal); and the value now.
+ * `tags` that it may replace: each between spaces, `*` for any, or '' for no condition. `rest`, `row`: the value and the row
+ * after `updatedAt`. `isWanted`: alerts of the goal. `checkAt`: Unix milliseconds of its next check, or ''.
+ * Result: `written`, `mismatch`, `absent`, `lost` (Redis came back empty) or `full` (the journal); and the new value.
  */
-const writeGoal = defineScript(4)<
-  [learner: string, marker: string, journal: string, prefix: string, ...args: (string | number)[]],
+const writeGoal = defineScript(1)<
+  [
+    ...[prefix: string, name: string, tags: string, mustExist: 0 | 1, now: number, rest: string, row: string],
+    ...[maxJournal: number, isWanted: 0 | 1, checkAt: number | ''],
+  ],
   [status: string, value: string]
 >(`
+local prefix, name = KEYS[1], ARGV[1]
+local key, journal = prefix .. ':l:' .. name, prefix .. ':journal'
 -- First of all: a Redis that lost its data does not know whether there is a goal.
-if redis.call('EXISTS', KEYS[2]) == 0 then return { 'lost', '' } end
-local stored = redis.call('HGET', KEYS[1], 'G')
+if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'lost', '' } end
+local stored = redis.call('HGET', key, 'G')
 local present = stored and not string.find(stored, '"targetScore":null', 1, true)
-if ARGV[2] == '1' and not present then return { 'absent', '' } end
-if ARGV[1] ~= '' then
+if ARGV[3] == '1' and not present then return { 'absent', '' } end
+if ARGV[2] ~= '' then
   local tag = present and redis.sha1hex(stored)
-  if not tag or not (ARGV[1] == '*' or string.find(ARGV[1], ' ' .. tag .. ' ', 1, true)) then
+  if not tag or not (ARGV[2] == '*' or string.find(ARGV[2], ' ' .. tag .. ' ', 1, true)) then
     return { 'mismatch', '' }
   end
 end
-if redis.call('XLEN', KEYS[3]) >= tonumber(ARGV[6]) then return { 'full', '' } end
+if redis.call('XLEN', journal) >= tonumber(ARGV[7]) then return { 'full', '' } end
 local previous = stored and tonumber(string.match(stored, '"updatedAt":(%d+)')) or 0
-local updatedAt = string.format('%.0f', math.max(tonumber(ARGV[3]), previous + 1))
-local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[4]
-redis.call('HSET', KEYS[1], 'G', value)
-redis.call('XADD', KEYS[3], '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[5])
-local checks, alerts, name = KEYS[4] .. ':goal:checks', KEYS[4] .. ':goal:alerts', ARGV[7]
+local updatedAt = string.format('%.0f', math.max(tonumber(ARGV[4]), previous + 1))
+local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[5]
+redis.call('HSET', key, 'G', value)
+redis.call('XADD', journal, '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[6])
+local checks, alerts = prefix .. ':goal:checks', prefix .. ':goal:alerts'
 -- What is claimed and what is raised is of the goal before. Of this one nothing is raised yet, so that its check raises what holds.
 redis.call('ZREM', checks, '!' .. name)
 redis.call('HDEL', alerts, name)
@@ -116,21 +112,20 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
     },
     /** Compares, writes and adds the change to the journal in one step. */
     write: async ({ tenant, userId, setting, ifMatch, now }: GoalWrite): Promise<GoalWritten> => {
-      const partition = partitionOf(tenant, userId, partitions);
-      const marker = markerKey(partition);
-      const prefix = partitionPrefix(partition);
-      const keys = [learnerKey(partition, tenant, userId), marker, journalKey(partition), prefix] as const;
+      const prefix = partitionPrefix(partitionOf(tenant, userId, partitions));
       const goal = setting ?? { targetScore: null, targetDate: null };
       const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
       const row = goalRow({ tenant, userId, ...goal });
       const [wanted = ''] = await wantedEvents(client, [tenant]);
       const isWanted = setting !== null && wantsGoals(wanted);
-      const args = [
-        ...[tags, setting === null ? 1 : 0, now, encodeAfterTime(goal), row, bound],
-        ...[learnerName(tenant, userId), isWanted ? 1 : 0, isWanted ? now : (dailyCheck(goal, now) ?? '')],
-      ];
-      const written = () => writeGoal(client, ...keys, ...args);
-      return writtenOf(...(await replicated(client, marker, written)));
+      const checkAt = isWanted ? now : (dailyCheck(goal, now) ?? '');
+      const written = await replicated(client, prefix, () =>
+        writeGoal(
+          ...([client, prefix, learnerName(tenant, userId), tags, setting === null ? 1 : 0, now] as const),
+          ...([encodeAfterTime(goal), row, bound, isWanted ? 1 : 0, checkAt] as const),
+        ),
+      );
+      return writtenOf(...written);
     },
   };
 }
