@@ -9,7 +9,7 @@ import { type OnUnreadable, readHash } from '../redis/reads.js';
 import { replaceField } from '../redis/replace-field.js';
 import { defineScript } from '../redis/script.js';
 
-/** Value of a key's field, which is named by its hash: keys are never stored. */
+/** Value of a field named by the key's hash. The key itself is never stored. */
 const keyRecordCheck = Compile(
   Type.Object({
     tenant: Type.String(),
@@ -21,7 +21,7 @@ const keyRecordCheck = Compile(
   }),
 );
 
-/** In a fixed order of fields: a rebuild restores the same bytes. */
+/** Fixed field order: a rebuild restores the same bytes. */
 const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: StoredKey) =>
   JSON.stringify({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt });
 
@@ -31,10 +31,7 @@ function decode(keyHash: string, stored: string): StoredKey {
   return { ...record, keyHash, scopes: allScopes.filter((scope) => record.scopes.includes(scope)) };
 }
 
-/**
- * Takes from an API key's quota; the window opens with its first request.
- * KEYS: the key's counter. ARGV: amount, window in milliseconds. Result: taken in this window, milliseconds until it ends.
- */
+/** Takes from a key's quota. The window opens with its first request. `leftMs`: until it ends. */
 const takeFromQuota = defineScript(1)<
   [key: string, amount: number, windowMs: number],
   [taken: number, leftMs: number]
@@ -52,12 +49,10 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const now = (): string => new Date().toISOString();
 
-/** Functions throw ApiError UNAVAILABLE. @param onUnreadable gets keys that `all` and `list` skip */
 export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable) {
   /**
-   * Compare-and-set: a start that sets a quota may race with a command that revokes the key.
-   * @param decide the new value; null: no change
-   * @returns the previous value
+   * Retries until no concurrent change interferes. `decide` returns the new value, null for no change. @returns the previous
+   * value
    */
   const change = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
     for (;;) {
@@ -69,7 +64,7 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
     }
   };
   const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
-  /** Including revoked keys, by time of creation. In pages: there may be a hundred thousand keys. */
+  /** By creation time, including revoked keys. */
   const all = async (): Promise<StoredKey[]> => {
     const keys = await readHash(client, apiKeysKey, decode, onUnreadable);
     return [...keys.values()].sort(
@@ -77,16 +72,15 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
     );
   };
   return {
-    /** Null for an unknown or revoked key. */
     find: async (keyHash: string): Promise<StoredKey | null> => {
       const stored = await get(keyHash);
       return stored?.revokedAt === null ? stored : null;
     },
-    /** Including a revoked key; null for an unknown one. */
+    /** Including a revoked key. */
     get,
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
-    /** Adds a key, or changes the quota of the stored one, and the scopes of the development key. */
+    /** Adds a key, or changes the quota of a stored one (and the scopes of the development key). */
     put: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
       const { requestsPerMinute, scopes, development } = grant;
       const stored = await change(grant.keyHash, (found) => {
@@ -97,17 +91,16 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
       if (stored === null) return 'added';
       return stored.revokedAt === null ? 'updated' : 'revoked';
     },
-    /** @returns the key, unchanged if it was revoked; null for an unknown one */
+    /** @returns the key, unchanged if it was revoked; null if unknown */
     setQuota: async (keyHash: string, requestsPerMinute: number | null): Promise<StoredKey | null> => {
       await change(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
       return get(keyHash);
     },
-    /** Restores a key unless it exists; a revocation always applies. */
     restore: (key: StoredKey) =>
       change(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
       ),
-    /** False for an unknown key. */
+    /** @returns false for an unknown key */
     revoke: async (keyHash: string): Promise<boolean> => {
       const stored = await change(keyHash, (found) =>
         found?.revokedAt === null ? { ...found, revokedAt: now() } : null,
@@ -117,7 +110,7 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
   };
 }
 
-/** Keys of requests. @throws ApiError UNAVAILABLE also for an empty Redis, which cannot know that a key is unknown */
+/** @throws ApiError UNAVAILABLE also if Redis is empty: it cannot know that a key is unknown */
 export const createKeyRing = (client: RedisClient) => ({
   find: async (keyHash: string): Promise<Grant | null> => {
     const grant = await createKeyStore(client).find(keyHash);
@@ -129,7 +122,6 @@ export const createKeyRing = (client: RedisClient) => ({
 const windowMs = 60_000;
 
 export const createQuotaCounter = (client: RedisClient) => ({
-  /** Exact across all processes. @throws ApiError UNAVAILABLE */
   take: async (keyHash: string, amount: number) => {
     const [taken, endsInMs] = await takeFromQuota(client, quotaKey(keyHash), amount, windowMs);
     return { taken, endsInMs };

@@ -1,4 +1,4 @@
-/** Reads of the audit in Redis: one partition at a time, in steps of a millisecond or less. */
+/** Reads for the audit, one partition at a time, in steps of at most a millisecond. */
 import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
@@ -13,13 +13,12 @@ import { fieldOf } from '../redis/reads.js';
 import { defineScript, nowLua } from '../redis/script.js';
 
 export interface AuditRecord {
-  /** When it ended, Unix milliseconds. */
+  /** End of the audit, Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
-  /** Mismatches by kind; kinds without any are not named. */
+  /** By kind, without kinds that have none. */
   readonly mismatches: Readonly<Record<string, number>>;
   readonly notCompared: number;
-  /** As it is shown; absent if an earlier version stored it. */
   readonly report?: object;
 }
 
@@ -29,20 +28,20 @@ export function createAuditStore(client: RedisClient, partitions: number) {
   return {
     partitions: indices(partitions),
     look: (partition: number, signal: AbortSignal) => lookAt(client, partition, signal),
-    /** First day with accepted answers in the partition; Infinity if there is none. */
+    /** First day with accepted answers; Infinity without any. */
     oldestDay: async (partition: number): Promise<number> => {
       const { counts, prunedThrough } = await factsOf(client, partition);
       const days = [...counts.keys()].map((name) => readTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
-    /** Ends of the last histories of recently erased learners, in order, else null: older rows are being deleted. */
+    /** For each learner the end of the last erased history, or null. Older rows are being deleted. */
     endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
       const learners = userIds.map((userId) => ({ partition, hash: learnerHash(tenant, userId) }));
       return (await findErased(client, learners)).map((one) => one?.below ?? null);
     },
-    /** Redis' clock, and an id that changes when a server restarts: reads before and after do not fit together. */
+    /** The id changes when a server restarts: reads before and after do not fit together. */
     epoch: () => whileRedisServes(epochOf(client)),
-    /** Forgets the counts of the days up to this one. */
+    /** Forgets the counts of days up to this one. */
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay),
     keep: (record: AuditRecord): Promise<unknown> =>
@@ -50,7 +49,6 @@ export function createAuditStore(client: RedisClient, partitions: number) {
   };
 }
 
-/** The last audit's result; null where there was none yet. */
 export async function lastAudit(client: RedisClient): Promise<AuditRecord | null> {
   const kept = await whileRedisServes(client.get(auditKey));
   return kept === null ? null : (JSON.parse(kept) as AuditRecord);
@@ -71,10 +69,10 @@ function add(counts: DayCounts, name: string, column: keyof Counts, n = 1): void
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
 /**
- * Reads a partition while answers arrive. Each answer that was accepted up to one moment is in exactly one place: below the
- * frontier and stored, in the outbox (`waiting`), or parked. Erased and retracted answers (`removed`) remain `accepted`.
- * Days up to `prunedThrough` are no longer counted (-1: all are). A row that is parked or redriven meanwhile may be counted
- * twice or not at all: then `parkedMark` of the next look differs.
+ * Reads a partition while answers arrive. Each accepted answer is in exactly one place: stored (below `frontier`), in the
+ * outbox (`waiting`) or parked. Erased and retracted answers (`removed`) remain `accepted`. Days up to `prunedThrough` are not
+ * counted. If a row is parked or redriven during the read, it may be counted twice or not at all, and `parkedMark` of the next
+ * look differs.
  */
 async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
   const outbox = outboxKey(partition);
@@ -94,17 +92,17 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   return {
     ...facts,
     partition,
-    /** Rows whose tenant and day cannot be read. */
+    /** Rows without a readable tenant and day. */
     unreadable: waiting.unreadable + parked.unreadable,
-    /** Id of the newest row that `accepted` counts. */
+    /** Id of the newest row in `accepted`. */
     last: newest,
-    /** Oldest id in the outbox. Rows below have left it: they were stored or parked. */
+    /** Oldest id in the outbox. Lower ids were stored or parked. */
     frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : firstRowOf(waiting.oldest),
     hasCorrections: waiting.corrections + due > 0,
   };
 }
 
-/** The counts of a partition and where its streams end, all of one moment. */
+/** One consistent snapshot. */
 const lookAtPartition = defineScript(5)<
   [accepted: string, removed: string, outbox: string, parked: string, due: string],
   [accepted: string[], removed: string[], last: string, parkedMark: string, due: number, now: string]
@@ -140,10 +138,10 @@ async function factsOf(client: RedisClient, partition: number) {
 const pairsOf = (flat: readonly string[]): [string, number][] =>
   inParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
-/** Field for the day up to which the counts were forgotten. No tenant is empty. */
+/** Last day whose counts were forgotten. No tenant name is empty. */
 const prunedField = ':pruned';
 
-/** Forgets the counts of old days and up to which day, in one step: else an audit in between would find a surplus. */
+/** One step: between two, an audit would find a surplus. */
 const pruneAccepted = defineScript(2)<[accepted: string, removed: string, throughDay: number], null>(`
 local through, forgotten = tonumber(ARGV[1]), 0
 for _, key in ipairs(KEYS) do
@@ -160,8 +158,8 @@ if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${pruned
 const pageEntries = 50;
 
 /**
- * Reads a stream from its newer end: entries that leave at the older end meanwhile were stored before.
- * @returns id of the oldest entry, '' if there was none; corrections and unreadable rows among the entries
+ * Reads from the newer end: entries that leave at the older end during the read are already stored.
+ * @returns id of the oldest entry ('' if none), and counts of corrections and unreadable rows
  */
 async function goThrough(
   client: RedisClient,
@@ -195,7 +193,6 @@ const places = (['tenant', 'is_correct', 'occurred_at', 'received_at'] as const)
   rowColumns.indexOf(name),
 );
 
-/** Null where tenant or days cannot be read. */
 function readRow(line: string) {
   const fields = line.split('\t', Math.max(...places) + 1);
   const [tenant = '', correct, ...times] = places.map((place) => fields[place]);

@@ -1,4 +1,4 @@
-/** Keeps answers in flight out of archived months. Months are as 202601. */
+/** Keeps answers in flight out of archived months. A month is a number such as 202601. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row.js';
 import { monthOf } from '../../domain/base/common.js';
@@ -8,17 +8,17 @@ import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
 import { fieldOf, streamPages } from '../redis/reads.js';
 
 const pollMs = 200;
-/** How long to wait for earlier rows; the next run retries. */
+/** The next run retries. */
 const maxWaitMs = 60_000;
 const pageRows = 200;
 
 export type RetentionFence = ReturnType<typeof createRetentionFence>;
 
-/** @param redis a connection whose commands wait for a reconnect or fail; both are safe here */
+/** @param redis its commands may wait for a reconnect or fail */
 export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
   const all = indices(partitions);
 
-  /** Whether no earlier rows and corrections are left. @param ends last ids, by partition */
+  /** Whether no earlier rows and corrections are left. @param ends last outbox ids by partition */
   async function passed(ends: readonly string[]): Promise<boolean> {
     const heads = await Promise.all(
       all.flatMap((partition) =>
@@ -32,7 +32,7 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
 
   return {
     /**
-     * Ends retractions of answers that arrived up to the month, which would write its rows again.
+     * Rejects retractions of answers up to the month, which would write its rows again.
      * @returns why answers of the month may still be in flight, or null
      */
     close: async (month: number): Promise<string | null> => {
@@ -47,12 +47,12 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
   };
 }
 
-/** Keeps answers up to the month out of the partition's outbox. The score only grows. */
+/** The score only grows. */
 export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
   await redis.zadd(archivedKey(partition), 'GT', month, 'month');
 }
 
-/** The last id that the partition's outbox assigned. */
+/** Last assigned outbox id. */
 async function endOf(redis: RedisClient, partition: number): Promise<string> {
   const key = outboxKey(partition);
   if ((await redis.exists(key)) === 0) return '0-0';
@@ -60,7 +60,7 @@ async function endOf(redis: RedisClient, partition: number): Promise<string> {
   return String(facts[facts.indexOf('last-generated-id') + 1]);
 }
 
-/** Whether a parked row belongs to the month or an earlier one; an unreadable row may. */
+/** An unreadable row may belong to the month. */
 async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
   const parked = parkedKey(outboxKey(partition));
   for await (const page of streamPages(redis, parked, { size: pageRows })) {

@@ -1,4 +1,3 @@
-/** Catalogues: settings of skills by tenant. */
 import { Type } from 'typebox';
 import { skillRow } from '../../contracts/journal.js';
 import { StoredParameters } from '../../contracts/model.js';
@@ -30,13 +29,13 @@ import { addKnownSkills, unknownBeyond } from './known-skills.js';
 
 export interface SkillWrite {
   readonly skillId: string;
-  /** Null: remove the skill. */
+  /** Null removes the skill. */
   readonly setting: SkillSetting | null;
-  /** Required revisions of the entry (0: none yet); null: any. */
+  /** Required revisions (0: not set yet); null: any. */
   readonly ifRevision: readonly string[] | null;
 }
 
-/** `full`: the tenant is at its limit of known skills. */
+/** `full`: the tenant has its maximum of known skills. */
 export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
@@ -54,25 +53,23 @@ const parse = storedJson(
   'a stored entry of a catalogue',
 );
 
-/** @throws Error for an entry of another version */
 function decodeEntry(value: string): SkillEntry {
   const { v: _, ...entry } = parse(value);
   return entry;
 }
 
-/** Fields after revision and time, which the script decides. */
+/** The script adds revision and time. */
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
-/** After more changes a reader loads the whole catalogue. */
+/** Older readers load the whole catalogue. */
 const maxChanges = 1000;
 
 /**
- * Writes skills of one tenant independently.
- * KEYS: the tenant's skills, the marks of all tenants, the catalogues' journal, the tenant's changes.
- * ARGV: tenant; Unix milliseconds; limit of the journal; then for each skill its id, the revisions it may replace, each between
- *   spaces ('': any; 0: never set), the value after `updatedAt` ('': remove) and the row after it.
- * Result: for each skill its new value, '' if it is removed, or why it was not written: `mismatch`, `journal` (full).
+ * Writes skills of one tenant independently. KEYS: the tenant's skills, marks of all tenants, journal, the tenant's changes.
+ * Texts of each skill: id; revisions that it may replace, each between spaces ('': any; 0: not set yet); value after
+ * `updatedAt` ('': remove); journal row after it.
+ * Result for each skill: the new value, '' if removed, `mismatch`, or `journal` (full).
  */
 const writeSkills = defineScript(4)<
   [...keys: [string, string, string, string], tenant: string, now: number, maxJournal: number, ...string[]],
@@ -112,9 +109,8 @@ return results
 `);
 
 /**
- * KEYS: the marks of all tenants, the tenant's skills, its changes. ARGV: tenant, mark.
- * Result: the current mark, then each skill that changed since and its value ('': removed). Empty after too many changes, or if
- *   Redis lost the mark.
+ * KEYS: marks of all tenants, the tenant's skills, its changes. Result: the current mark, then each skill changed since with
+ * its value ('': removed). Empty after too many changes, or if Redis lost the mark.
  */
 const readChanges = defineScript(3)<
   [...keys: [string, string, string], tenant: string, mark: string],
@@ -135,11 +131,11 @@ end
 return {}
 `);
 
-/** Number of changes and time of the last one, because a Redis that lost its last second repeats numbers. '': none. */
+/** Change count and time of the last change: a Redis that lost its last second repeats counts. '': no change. */
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
-/** Restores entries; the caller then writes the mark of the tenant. */
+/** The caller then writes the tenant's mark. */
 export async function putCatalogueEntries(
   client: RedisClient,
   tenant: string,
@@ -152,7 +148,7 @@ export async function putCatalogueEntries(
   await whileRedisServes(client.hset(catalogueKey(tenant), ...fields));
 }
 
-/** Removes settings and known skills. The change is in no journal: its rows are removed as well. */
+/** Not journaled: the caller removes the rows as well. */
 export async function removeCatalogue(client: RedisClient, tenant: string): Promise<void> {
   await whileRedisServes(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
   await whileRedisServes(client.hdel(catalogueRevisionsKey, tenant));
@@ -167,9 +163,8 @@ export interface MarkedCatalogue {
 const maxTries = 5;
 
 /**
- * The catalogue as of one moment: applies known changes since `before`, or reads it page by page.
+ * The catalogue as of one moment: applies changes since `before`, or reads all pages.
  * @param before its entries are changed in place: copying a large catalogue takes 15 ms
- * @throws Error for an entry of another version; ApiError UNAVAILABLE
  */
 export async function readCatalogue(
   client: RedisClient,
@@ -187,7 +182,7 @@ export async function readCatalogue(
   throw unavailable('The catalogue of this tenant is changing too fast; try again later');
 }
 
-/** @param entries as of the mark `since` or later. @returns null if the changes since are unknown */
+/** @param entries as of `since` or later. @returns null if the changes since are unknown */
 async function changedSince(
   client: RedisClient,
   tenant: string,
@@ -214,9 +209,8 @@ const chunkSkills = 200;
 
 /**
  * Writes skills and the journal. After a kill in between, some skills are unknown until they are answered or set again.
- * Concurrent writes may exceed the limit of the tenant.
- * @returns one result each, in order
- * @throws ApiError UNAVAILABLE, also for an empty Redis or a full journal; some may be written by then
+ * Concurrent writes may exceed the tenant's limit.
+ * @throws ApiError UNAVAILABLE, also for an empty Redis or a full journal; some skills may be written
  */
 export async function putSkills(
   client: RedisClient,
@@ -261,7 +255,7 @@ function runWrites(
   );
 }
 
-/** In ClickHouse the weight 0 stands for a removed skill. */
+/** In ClickHouse, weight 0 marks a removed skill. */
 const takenOff: SkillSetting = { ...unsetSkill, weight: 0 };
 
 function writtenOf(result: string): SkillWritten {

@@ -7,8 +7,7 @@ import { defineScript } from '../redis/script.js';
 
 /**
  * Adds learners to the lists of skills that they answered. A skill is rare, and has a list, until enough learners answered it.
- * KEYS: sorted set of the tenant's skills, hash of the rare ones. ARGV: skill and 8 bytes of learner hash, in turn.
- * Result: number of the tenant's skills; those of the skills that are not rare (any more).
+ * Pairs: skill and 8 bytes of learner hash. Result: number of the tenant's skills; given skills that are not rare.
  */
 const addToRare = defineScript(2)<
   [skills: string, rare: string, ...pairs: (string | Buffer)[]],
@@ -40,10 +39,7 @@ end
 return { redis.call('ZCARD', skills), common }
 `);
 
-/**
- * Removes learners from the lists of some rare skills, which stay rare.
- * KEYS: hash of the rare skills. ARGV: cursor ('0' at first), approximate number of skills, hashes of learners. Result: next cursor.
- */
+/** Removes learners from the lists of some rare skills, which stay rare. `skills`: approximate number. Result: next cursor. */
 const takeOffRare = defineScript(1)<
   [rare: string, cursor: string, skills: number, ...learners: Buffer[]],
   string
@@ -64,7 +60,7 @@ const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
-/** Configured skills are known without any answer. */
+/** Configured skills are known without answers. */
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
@@ -111,7 +107,6 @@ export async function makeRare(client: RedisClient, tenant: string, skillIds: re
   await whileRedisServes(resultsOf(commands));
 }
 
-/** Removes the learners from rare skills, perhaps with concurrent answers. */
 export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
   const hashes = userIds.map(hashText);
   let cursor = '0';
@@ -120,9 +115,9 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
   } while (cursor !== '0');
 }
 
-/** Known skills for forecasts: configured, or answered by enough learners. */
+/** Known for forecasts: configured, or answered by enough learners. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
-  // In this order: a skill added in between counts among all, so the difference is never negative.
+  // In this order: a skill added in between counts only among all, so the difference is never negative.
   const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;
   const [rare, all] = await whileRedisServes(Promise.all(counts));
   return all - rare;

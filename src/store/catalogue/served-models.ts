@@ -1,4 +1,3 @@
-/** Active models of tenants, each with its current catalogue. */
 import { sharedStart, singleFlight, singleFlights } from '../../concurrency.js';
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
@@ -17,11 +16,10 @@ interface ErrorLog {
 }
 
 interface Entry {
-  /** Active model, without the catalogue. */
+  /** Active model without the catalogue. */
   fitted: Promise<TenantModel>;
-  /** Last version seen, readable or not; -1 while the first is loading. */
+  /** Last version seen, readable or not; -1 during the first load. */
   seen: number;
-  /** Last served model, and its parts. */
   served: {
     readonly fitted: TenantModel;
     readonly marked: MarkedCatalogue;
@@ -32,9 +30,8 @@ interface Entry {
 const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
 
 /**
- * A model may be `pollMs` old, a catalogue may not: each use asks Redis for the mark in one small command, and reads the
- * catalogue if the mark changed. Without a change the model is the same object. Unreadable data is logged once.
- * @param options.maxTenants evicts the least recently used tenant above
+ * Serves active models with their catalogues. A model may be `pollMs` old. A catalogue may not: each use reads its mark, and
+ * the catalogue if the mark changed. Without a change the returned object is the same. Unreadable data is logged once.
  */
 export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, maxTenants = 1000 } = {}) {
   const models = watchModels(redis, logger, pollMs, maxTenants);
@@ -45,13 +42,13 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
     maxTenants,
   );
 
-  /** While the node with the catalogues is unavailable nobody can change them: serve the last one. */
+  /** While the node with the catalogues is down, they cannot change: serve the last one. */
   async function markBefore({ served }: Entry, error: unknown): Promise<string> {
     if (served === null || !(error instanceof ApiError && isCluster(await redis()))) throw error;
     return served.marked.mark;
   }
 
-  /** Shared by concurrent readers of this mark: the result is that catalogue or a later one. */
+  /** Concurrent readers of a mark share one read. */
   const readOnce = singleFlights(async (_name: string, tenant: string, mark: string, entry: Entry) => {
     const client = await redis();
     try {
@@ -65,8 +62,8 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
 
   return {
     /**
-     * @param known current mark, if it was read already
-     * @throws ApiError UNAVAILABLE, also for a model or catalogue of another version
+     * @param known current mark, if already read. @throws ApiError UNAVAILABLE, also for a model or catalogue of another
+     * version
      */
     get: async (tenant: string, known?: string): Promise<TenantModel> => {
       const entry = models.of(tenant);
@@ -79,13 +76,12 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
         entry.served = { fitted, marked, model: { ...fitted, catalogue: marked.catalogue } };
       return entry.served.model;
     },
-    /** Of the active model, whatever the catalogue is. */
     version: async (tenant: string): Promise<number> => (await models.of(tenant).fitted).version,
     close: models.close,
   };
 }
 
-/** Polls the active versions with one command; while Redis is unavailable all models stay. */
+/** While Redis is unavailable all models stay. */
 function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: number) {
   /** Least recently used first. */
   const entries = new Map<string, Entry>();
@@ -101,7 +97,7 @@ function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants:
       ({ version }) => {
         entry.seen = version;
       },
-      // Waiting callers get the error; the next use retries.
+      // Waiting callers get the error. The next use retries.
       () => entries.get(tenant) === entry && entries.delete(tenant),
     );
     return entry;

@@ -1,4 +1,3 @@
-/** Mappings of xAPI statements: a hash with one field per tenant. */
 import { createHash } from 'node:crypto';
 import type { IfMatch } from '../../contracts/preconditions.js';
 import { unsetMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
@@ -13,7 +12,7 @@ const mostKept = 20;
 
 type StoredMapping = ReturnType<typeof decode>;
 
-/** @param text stored; empty: none is set. @throws Error for another version */
+/** @param text '' if none is set */
 function decode(text: string) {
   const tag = createHash('sha1').update(text).digest('hex');
   if (text === '') return { text, tag, updatedAt: 0, value: unsetMapping };
@@ -40,7 +39,7 @@ export function createMappingStore(client: RedisClient) {
   };
   return {
     read,
-    /** @returns null if no required tag matches. @param now Unix milliseconds */
+    /** @returns null if no required tag matches */
     put: async (tenant: string, mapping: XapiMapping, ifMatch: IfMatch, now: number) => {
       for (;;) {
         const { text, tag, updatedAt } = await read(tenant);

@@ -1,4 +1,4 @@
-/** Corrections in Redis, for the drain that applies them: everything before them in the outbox is stored. */
+/** Due corrections, for the drain: all rows before them in the outbox are stored. */
 import { type CorrectedRows, decodeCorrection, type Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf, isBefore, parseId } from '../../contracts/outbox-ids.js';
@@ -10,14 +10,14 @@ import { defineScript, nowLua } from '../redis/script.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
 import { removeParked } from './parked-rows.js';
 
-/** An erasure that left the outbox, or a rewrite at its head. */
+/** An erasure, or the rewrite at the head of the outbox. */
 export interface DueCorrection {
   readonly partition: number;
   readonly id: string;
-  /** Of its entry: a rewrite as JSON, or the id of an erasure. */
+  /** Content of its entry: a rewrite as JSON, or the erasure's id. */
   readonly text: string;
   readonly rows: CorrectedRows;
-  /** What it removes, and for how many milliseconds Redis has that; null: its rows have to be counted first. */
+  /** What it removes, and for how long Redis has known that; null until its rows are counted. */
   readonly plan: { readonly removal: Removal; readonly ageMs: number } | null;
 }
 
@@ -25,25 +25,24 @@ export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<Due
 
 export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 
-/** Due erasures of a partition that are looked at: more than are applied at once. */
+/** More than one run applies. */
 const dueAtOnce = 200;
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export const createCorrectionStore = (client: RedisClient) => ({
   /**
-   * The oldest erasures that are due, then the rewrite at the head of the outbox; the first of each learner: a second
-   * erasure would count the rows of both, and a rewrite would remove rows that an erasure has counted.
+   * The oldest due erasures, then the rewrite at the head of the outbox. Only the first of each learner: a second erasure would
+   * count the rows of both, and a rewrite would remove rows that an erasure has counted.
    */
   due: async (partition: number): Promise<DueCorrection[]> => {
     const some = await dueIn(client, partition, dueAtOnce);
-    // An erasure of the learner who is rewritten may be behind those.
+    // The rewrite's learner may have an erasure behind those.
     return firstOfLearners(some.length > dueAtOnce ? await dueIn(client, partition, maxOpenErasures) : some);
   },
-  /** Keeps what an erasure removes, unless that is kept already: a repeat would not count what is deleted. */
+  /** Keeps an existing plan: a repeated count would miss deleted rows. */
   plan: ({ partition, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
     keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
-  /** Counts what was removed, notes it in the erasure's record, and removes the correction: in one step, once. */
+  /** One step, once: counts the removed answers, updates the erasure's record and removes the correction. */
   settle: (correction: PlannedCorrection): Promise<unknown> => {
     const { partition, id, text, rows, plan } = correction;
     const { answers, before } = plan.removal;
@@ -63,7 +62,7 @@ async function dueIn(client: RedisClient, partition: number, atMost: number): Pr
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
   const due: DueCorrection[] = [];
   for (const [id = '', text = '', record = ''] of inParts(found, 3)) {
-    // After a failover, Redis may have earlier rows again.
+    // After a failover, Redis may contain earlier rows again.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
     const { rows, plan } = decodeErasure(text, partition, record);
     due.push({ partition, id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
@@ -87,8 +86,8 @@ function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
 }
 
 /**
- * `head`: id of the oldest entry of the outbox or ''; `atHead`: its text if it is a correction, else ''. `due`: id, erasure
- * and its record of the oldest ones, in turn.
+ * `head`: id of the oldest outbox entry or ''; `atHead`: its rewrite or ''. `due`: for each erasure outbox id, erasure id,
+ * record.
  */
 const readDue = defineScript(1)<
   [prefix: string, atMost: number],
@@ -124,10 +123,7 @@ record.plan = { at = tonumber(now()), removal = cjson.decode(ARGV[3]) }
 redis.call('HSET', erasures, ARGV[2], cjson.encode(record))
 `);
 
-/**
- * Does nothing for a correction that was settled before. `place`: stream that it is in. `removed`: fields of the removed answers
- * and by how much each grows, in turn.
- */
+/** Idempotent. `place`: stream of the correction. `removed`: pairs of a field of removed answers and its increment. */
 const settleCorrection = defineScript(1)<
   [
     ...[prefix: string, place: 'due' | 'out', id: string, text: string, before: string],

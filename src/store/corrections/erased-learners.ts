@@ -1,6 +1,6 @@
 /**
- * What is left of erased learners in Redis beside their states. Who was erased in the last days is known by a hash
- * (contracts/learner-name.ts), which identifies what comes late: from a process that stood still, or from parked rows.
+ * Traces of erased learners in Redis. For seven days a hash (contracts/learner-name.ts) identifies their late rows: from a
+ * process that slept, or parked rows.
  */
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -18,18 +18,17 @@ import { endedKey, forecastsKey, journalKey, learnerKey, parkedKey, partitionOf 
 import { fieldOf, readHash, removeMatching, repliesTo } from '../redis/reads.js';
 import { replaceField } from '../redis/replace-field.js';
 
-/** Fields of one command: a fraction of a millisecond of Redis. */
+/** Takes a fraction of a millisecond of Redis. */
 const chunk = 500;
 
 const Stored = Type.Object({
   v: Type.Literal(1),
   tenant: Type.String(),
-  /** Unix milliseconds on Redis' clock, of the erasure and of the learner's last goal. */
+  /** Unix milliseconds on Redis' clock: of the erasure, and of the learner's last goal. */
   at: Type.Integer(),
   goalAt: Type.Integer(),
-  /** Outbox id of the correction. */
   correction: Type.String(),
-  /** How often ClickHouse was asked for late rows. */
+  /** How often ClickHouse was searched for late rows. */
   looks: Type.Integer(),
 });
 const check = Compile(Stored);
@@ -37,12 +36,12 @@ const check = Compile(Stored);
 export interface ErasedLearner extends Omit<Static<typeof Stored>, 'v' | 'correction'> {
   readonly partition: number;
   readonly hash: string;
-  /** Rows of the ended histories have a lower id: those of entries before the last erasure's correction. */
+  /** Rows of the erased histories have a lower id. */
   readonly below: OutboxId;
   readonly text: string;
 }
 
-/** Null for what another version wrote. */
+/** Null for another version. */
 function decode(partition: number, hash: string, text: string): ErasedLearner | null {
   const stored: unknown = JSON.parse(text);
   if (!check.Check(stored)) return null;
@@ -50,13 +49,13 @@ function decode(partition: number, hash: string, text: string): ErasedLearner | 
   return { ...facts, partition, hash, below: firstRowOf(correction), text };
 }
 
-/** In the order of the learners; null for who was not erased in the last days. @throws ApiError UNAVAILABLE */
+/** In the order of the learners; null for learners not erased in the last days. */
 export async function findErased(
   client: RedisClient,
   learners: readonly Pick<ErasedLearner, 'partition' | 'hash'>[],
 ): Promise<(ErasedLearner | null)[]> {
   const groups = [...byPartition(learners)];
-  // Of most partitions nobody was erased.
+  // Most partitions have none.
   const keys = groups.map(([partition]) => ['exists', endedKey(partition)] as const);
   const have = await whileRedisServes(repliesTo<number>(client, keys));
   const parts = groups.filter((_, i) => have[i] === 1).flatMap(([, own]) => inParts(own, chunk));
@@ -77,26 +76,24 @@ async function listErased(client: RedisClient, partition: number): Promise<Erase
   return [...all.values()].filter((one) => one !== null);
 }
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export const createErasedLearners = (client: RedisClient, partitions: number) => ({
   erased: async (): Promise<ErasedLearner[]> =>
     (await Promise.all(indices(partitions).map((partition) => listErased(client, partition)))).flat(),
-  /** As `findErased`. */
   erasedAmong: (tenant: string, userIds: readonly string[]) =>
     findErased(
       client,
       userIds.map((userId) => erasedPlace(tenant, userId, partitions)),
     ),
-  /** Counts a look, or forgets the learner. Does nothing for a learner who was erased again meanwhile. */
+  /** Counts a look, or forgets the learner. Does nothing if the learner was erased again. */
   noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
     const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
     await replaceField(client, endedKey(partition), hash, text, next);
   },
-  /** Journal entries of histories that an erasure has ended. */
+  /** Entries of erased histories. */
   lateAmong: async (entries: readonly JournalEntry[]): Promise<JournalEntry[]> => {
     const ofLearners = entries.flatMap((entry) => {
       const row = journalRowOf(entry.kind, entry.row.toString());
-      // What was retracted is stored all the same: the erasure that ends the history forgets its id.
+      // Retractions are stored: the erasure that ends the history removes them.
       if (row === null || entry.kind === 'taken_back') return [];
       return [{ entry, at: row.at, ...erasedPlace(row.tenant, row.userId, partitions) }];
     });
@@ -106,7 +103,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       return end && at <= lastOfEnded(entry.kind, end) ? [entry] : [];
     });
   },
-  /** Removes goals, forecasts and retractions of the ended histories that wait for ClickHouse, parked ones too. */
+  /** Removes pending and parked journal rows of the erased histories. */
   removeWaiting: async (rows: readonly CorrectedRows[]): Promise<void> => {
     const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
     const isOver = (_: string, fields: readonly string[]): boolean => {
@@ -115,7 +112,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       const one = row === null ? undefined : byName.get(learnerName(row.tenant, row.userId));
       return one !== undefined && row !== null && row.at <= lastOfEnded(kind, one);
     };
-    // Forecasts of a class may be in the stream of any of its learners.
+    // Forecasts of a class may be in any learner's stream.
     const streams = [
       ...[...byPartition(rows).keys()].map(journalKey),
       ...indices(partitions).map(forecastsKey),
@@ -123,9 +120,8 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
     for (const stream of [...streams, ...streams.map(parkedKey)])
       await removeMatching(client, stream, isOver);
   },
-  /** Removes events of the ended histories that are not messages yet. */
   removeEvents: (rows: readonly CorrectedRows[]) => forgetEvents(client, rows),
-  /** Removes the learners' import marks. @returns learners with marks of imports that still run */
+  /** @returns learners with marks of running imports */
   removeMarks: async (rows: readonly CorrectedRows[]): Promise<Set<CorrectedRows>> => {
     const held = new Set<CorrectedRows>();
     for (const [partition, own] of byPartition(rows)) {
@@ -140,7 +136,6 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
     }
     return held;
   },
-  /** Forgets which of their tenants' rare skills the learners answered. */
   forgetSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
     for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
       const userIds = own.map(({ userId }) => userId);

@@ -1,4 +1,4 @@
-/** Erasures in Redis: a record of each in the learner's partition, until it is done. */
+/** Open erasures: a record in the learner's partition until the erasure is done. */
 import { randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import { type CorrectedRows, type Counts, Removal } from '../../contracts/corrections.js';
@@ -20,15 +20,15 @@ const Stored = Type.Object({
   v: Type.Literal(1),
   tenant: Type.String(),
   userId: Type.String(),
-  /** Unix milliseconds on Redis' clock. */
+  /** Unix milliseconds, Redis' clock. */
   requestedAt: Type.Integer(),
   /** Outbox id that separates earlier rows from later ones. */
   correction: Type.String(),
   /** Unix milliseconds of the learner's last goal; 0: none. */
   goalAt: Type.Integer(),
-  /** What the first step took out of Redis. */
+  /** Counts of the first step. */
   removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
-  /** Until the correction is applied: what it removes; `at`: since when Redis has that, Unix milliseconds on its clock. */
+  /** What the correction removes; `at`: since when Redis has known that, Unix milliseconds. Absent after it was applied. */
   plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
   before: Type.Optional(Removal.properties.before),
 });
@@ -37,34 +37,30 @@ const parse = storedJson(Stored, 'an erasure');
 export interface OpenErasure extends Readonly<Pick<Static<typeof Stored>, 'requestedAt' | 'removed'>> {
   readonly id: string;
   readonly rows: CorrectedRows;
-  /** Null until the correction's rows are counted, and after it was applied. */
   readonly plan: { readonly at: number; readonly removal: Removal } | null;
-  /** Rows of the history by table; null until its correction was applied. */
+  /** Rows of the history by table; null until the correction is applied. */
   readonly before: Counts | null;
 }
 
-/** `open`: the learner has nothing new since an erasure that is not done, and this is its id. */
+/** `open`: nothing new since the erasure of this id, which is not done. */
 export type BegunErasure =
   | { readonly status: 'begun' | 'open'; readonly id: string }
   | { readonly status: 'absent' | 'full' | 'lost' };
 
 export type ErasureStore = ReturnType<typeof createErasureStore>;
 
-/** Erasures of a partition that are not done. */
+/** Per partition. */
 export const maxOpenErasures = 10_000;
-/** Learners of a partition that are remembered as erased: 15 MB. */
+/** Per partition: 15 MB. */
 const maxErased = 100_000;
 
-/** What one process does every so many seconds: remove masked rows from the disk, look for late rows. */
+/** Redis key and seconds between runs: remove masked rows from the disk, look for late rows. */
 const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
-/** An id begins with the number of the partition, which has its record. */
+/** Begins with the partition of its record. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
-/**
- * Its functions throw ApiError UNAVAILABLE.
- * @param onUnreadable called by `open` for erasures that cannot be read: they stay open, and the others are returned
- */
+/** @param onUnreadable gets records that `open` skips: they stay open */
 export function createErasureStore(client: RedisClient, partitions: number, onUnreadable?: OnUnreadable) {
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const decode = (id: string, text: string) =>
@@ -77,7 +73,7 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
 
   return {
     ...createErasedLearners(client, partitions),
-    /** Erases the learner's states and orders the rest, in one step. */
+    /** Deletes the learner's states and begins the rest, in one step. */
     begin: async (tenant: string, userId: string): Promise<BegunErasure> => {
       const partition = partitionOf(tenant, userId, partitions);
       const erasureId = `${partition}-${randomUUID()}`;
@@ -97,14 +93,14 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
       const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
       return text === null ? null : decodeErasure(id, partition, text);
     },
-    /** Whether rows of a history of the learner's that ended may still be stored. */
+    /** Whether rows of an erased history may still be stored. */
     isOpen: async (tenant: string, userId: string): Promise<boolean> => {
       const key = erasuresKey(partitionOf(tenant, userId, partitions));
       return (await whileRedisServes(client.hexists(key, `@${learnerName(tenant, userId)}`))) === 1;
     },
     open,
     openOf: async (tenant: string) => (await open()).filter(({ rows }) => rows.tenant === tenant),
-    /** Forgets an erasure that is done, and whose it was. @param doneAt Unix milliseconds */
+    /** Removes the record of a done erasure. */
     close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
       const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
       const args = [id, learnerName(tenant, userId), ...eventFields(event)] as const;
@@ -115,7 +111,7 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
   };
 }
 
-/** @throws Error for what this version of the service does not know */
+/** @throws Error for another version */
 export function decodeErasure(id: string, partition: number, text: string): OpenErasure {
   const {
     tenant,
@@ -132,9 +128,8 @@ export function decodeErasure(id: string, partition: number, text: string): Open
 }
 
 /**
- * Erases a learner's states and orders the rest. `record`: JSON of the erasure's record, which the script completes.
- * Statuses: `begun`; `open` (nothing new since the erasure of the returned id, which is not done); `absent`; `full`; `lost`
- * (Redis came back empty).
+ * Deletes a learner's states and begins the erasure. `record`: JSON that the script completes. Status `open`: nothing new since
+ * the erasure of the returned id, which is not done. `lost`: Redis came back empty.
  */
 export const eraseLearner = defineScript(1)<
   [

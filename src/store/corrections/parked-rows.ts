@@ -1,4 +1,4 @@
-/** Parked rows of the outbox and of the journal: removed with their learner, listed, and moved back (redrive). */
+/** Dead-letter rows of the outbox and the journal: removed with their learner, listed, redriven. */
 import { rowColumns, unescapeText } from '../../contracts/attempt-row.js';
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { plainName } from '../../contracts/ids.js';
@@ -22,12 +22,12 @@ import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { findErased } from './erased-learners.js';
 
-/** Half of the outbox's limit, so that a redrive never makes the outbox reject answers. */
+/** Half of the outbox limit, so that a redrive never makes the outbox reject answers. */
 const outboxRoom = 125_000;
-/** Entries per step of a redrive; those of the outbox have many rows each. */
+/** Outbox entries have many rows each. */
 const pageRows = 200;
 
-/** Removes parked rows of the learners. Counts them as removed answers, unless a rewrite writes them again. */
+/** Counts rows as removed answers, unless a rewrite writes them again. */
 export async function removeParked(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const byName = new Map(own.map((one) => [learnerName(one.tenant, one.userId), one]));
@@ -43,7 +43,7 @@ export async function removeParked(client: RedisClient, rows: readonly Corrected
   }
 }
 
-/** @param entries id of each parked entry and its field of removed answers, or ''. @returns number of removed entries */
+/** @param entries pairs: parked id, and field of removed answers or ''. @returns number of removed entries */
 const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
   entries.length === 0 ? 0 : removeEntries(client, partitionPrefix(partition), ...entries);
 
@@ -61,7 +61,7 @@ return removed
 type Column = (typeof rowColumns)[number];
 const column = (name: Column): number => rowColumns.indexOf(name);
 
-/** A parked row of the outbox, which may be unreadable. */
+/** May be unreadable. */
 function readParked([id, fields]: TextEntry) {
   const values = (fieldOf(fields, 'r') ?? '').split('\t');
   const of = (name: Column): string => unescapeText(values[column(name)] ?? '');
@@ -69,18 +69,17 @@ function readParked([id, fields]: TextEntry) {
   return {
     ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
     learnerSeq: Number(of('learner_seq')),
-    /** Field of the accepted answers; '' if it is not among them (countedRows in warehouse/schema/tables.ts). */
+    /** '' if the row is no accepted answer (countedRows in warehouse/schema/tables.ts). */
     field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
   };
 }
 
 export interface ParkedEntry {
-  /** Of the parked entry itself. */
   readonly parkedId: string;
-  /** Stream that it was in, and its id there. */
+  /** Original stream and id. */
   readonly stream: string;
   readonly id: string;
-  /** Null if it is unreadable. */
+  /** Null if unreadable. */
   readonly tenant: string | null;
   readonly reason: string;
   /** Unix milliseconds on Redis' clock. */
@@ -89,24 +88,23 @@ export interface ParkedEntry {
 
 export interface Redriven {
   moved: number;
-  /** Rows of erased learners, which are deleted. */
+  /** Deleted rows of erased learners. */
   erased: number;
-  /** Rows that stayed because their stream is full, or a correction is pending. */
+  /** Rows that stayed: their stream is full, or a correction is pending. */
   stayed: number;
 }
 
 export type ParkedRows = ReturnType<typeof createParkedRows>;
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export const createParkedRows = (redis: RedisClient) => ({
-  /** Streams that may have parked rows: of one partition, or of all partitions and the shared journals. */
+  /** @param partition null: all partitions and the shared journals */
   streams: async (partition: number | null): Promise<string[]> => {
     const partitions = Number((await whileRedisServes(redis.hget(metaKey, 'partitions'))) ?? 0);
     const wanted = indices(partitions).filter((one) => partition === null || one === partition);
     const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
     return partition === null ? [...streams, ...sharedJournals] : streams;
   },
-  /** Stream by stream, oldest first. @param after id of a parked entry in the first stream */
+  /** Stream by stream, oldest first. @param after parked id in the first stream */
   entries: async function* (
     streams: readonly string[],
     after: string | null = null,
@@ -125,7 +123,6 @@ export const createParkedRows = (redis: RedisClient) => ({
           };
     }
   },
-  /** Moves the currently parked rows back, each in one step. */
   redrive: async (streams: readonly string[]): Promise<Redriven> => {
     const total = noneRedriven();
     for (const stream of streams) await redrive(redis, stream, total);
@@ -133,7 +130,7 @@ export const createParkedRows = (redis: RedisClient) => ({
   },
 });
 
-/** Null unless the row has a valid tenant. @param kind of a row of the journal; null: an answer */
+/** Null unless the tenant is valid. @param kind of a journal row; null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
   const known = journalKinds.find((one) => one === kind);
   const columns: readonly string[] = known === undefined ? rowColumns : journalColumns[known];
@@ -143,7 +140,7 @@ function tenantOf(kind: string | null, row: string | null): string | null {
 
 const noneRedriven = (): Redriven => ({ moved: 0, stayed: 0, erased: 0 });
 
-/** Adds to the total. Rows that are rejected again in the meantime stay parked, so that this ends. */
+/** Adds to `total`. Ends at the newest row of the start: rows rejected again stay parked. */
 export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {
   const parked = parkedKey(stream);
   const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
@@ -160,7 +157,7 @@ export async function redrive(redis: RedisClient, stream: string, total = noneRe
   return total;
 }
 
-/** Removes rows of ended histories from the outbox; the journal's drain drops its own. @returns number of rows */
+/** Removes rows of erased histories. The journal's drain drops its own. */
 async function removeErased(redis: RedisClient, stream: string, page: readonly TextEntry[]): Promise<number> {
   const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
   if (partition === undefined) return 0;
@@ -176,7 +173,7 @@ async function removeErased(redis: RedisClient, stream: string, page: readonly T
   return remove(redis, Number(partition), over);
 }
 
-/** Id of the stream's first correction, or else of its last entry. */
+/** Id of the first correction, or of the last entry. */
 async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
   let last = '-';
   for await (const page of streamPages(redis, stream, { size: pageRows })) {
@@ -188,8 +185,8 @@ async function beforeCorrections(redis: RedisClient, stream: string): Promise<st
 }
 
 /**
- * Moves parked entries to the end of their stream. They stay while a correction is in the stream or due: it would not apply to
- * later rows. `searchedTo`: the stream has no correction up to this id.
+ * Moves parked entries to the end of their stream. They stay while a correction is pending: it would not apply to later rows.
+ * `searchedTo`: no correction up to this id.
  */
 const moveBack = defineScript(2)<
   [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],

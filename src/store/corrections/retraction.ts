@@ -1,4 +1,3 @@
-/** Writes a learner without a retracted answer to Redis. */
 import { encodeCorrection, type RewriteCorrection } from '../../contracts/corrections.js';
 import { type TakenBackAnswer, takenBackRow } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
@@ -13,20 +12,19 @@ import { defineScript, nowLua } from '../redis/script.js';
 
 export interface Retraction {
   readonly partition: number;
-  /** Of the learner's record that it was computed from. */
+  /** Version of the replayed record. */
   readonly expectedVersion: number;
   readonly correction: RewriteCorrection;
   readonly answer: TakenBackAnswer;
   readonly states: ReplayedStates | null;
-  /** Encoded attempt rows, in order. */
   readonly rows: readonly string[];
-  /** Month of arrival, as 202601, of the oldest row that goes, the answer's own among them. */
+  /** Arrival month (such as 202601) of the oldest removed row. */
   readonly month: number;
 }
 
 type RetractionStatus = Exclude<RetractionResult['status'], 'absent' | 'incomplete'>;
 
-/** All of it or nothing. @throws ApiError UNAVAILABLE */
+/** Atomic. */
 export function commitRetraction(
   client: RedisClient,
   { partition, expectedVersion, month, correction, answer, states, rows }: Retraction,
@@ -46,9 +44,8 @@ export function commitRetraction(
 }
 
 /**
- * Replaces a learner's records, and appends the correction and behind it the rows that were computed again. The ids of answers
- * stay taken. `lists`, each after the number of its values: fields and records; items and their records of the even and of the
- * odd generation; entries of rows.
+ * Replaces a learner's records, then appends the correction and the recomputed rows. Event ids stay. `lists`, each preceded by
+ * its length: fields and records; items of the even generation; of the odd one; row entries.
  */
 const rewriteLearner = defineScript(1)<
   [

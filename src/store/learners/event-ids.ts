@@ -1,19 +1,19 @@
 /**
- * A learner's event ids, in a hash of buckets by the first byte of an id's hash (ADR 31). An entry is the
- * hash and the first result, oldest first. One more field, the ledger, says how far back ids are remembered.
+ * A learner's event ids, in a hash of buckets by the first byte of an id's hash (ADR 31). An entry is that hash and the first
+ * result, oldest first. Another field, the ledger, determines how long ids are remembered.
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
 import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 
-/** Bytes of an id's hash: with 20,000 ids a learner, a false hit a year has a chance below 1e-6 at a billion answers a day. */
+/** With 20,000 ids a learner and a billion answers a day, the chance of a false hit in a year is below 1e-6. */
 export const idBytes = 8;
 
 export const hashEventId = hashText;
 
 const fingerprintBytes = 6;
 
-/** Hash of all that makes two events with one id the same event, as it was sent. */
+/** Covers every field that an event sent again must repeat, as sent. */
 export function fingerprintOf(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
   const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;
@@ -21,7 +21,7 @@ export function fingerprintOf(event: TrackEvent): Buffer {
   return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
-/** As attempt rows carry it: a whole number of 48 bits. */
+/** A 48-bit integer, as in attempt rows. */
 export const fingerprintNumber = (fingerprint: Buffer): number => fingerprint.readUIntLE(0, fingerprintBytes);
 
 export function fingerprintFrom(number: number): Buffer {
@@ -30,7 +30,7 @@ export function fingerprintFrom(number: number): Buffer {
   return fingerprint;
 }
 
-/** Masteries are rounded to 4 decimals. */
+/** Masteries have 4 decimals. */
 export interface ResultFigures {
   readonly masteryBefore: number;
   readonly masteryAfter: number;
@@ -46,11 +46,10 @@ export interface FirstAnswer extends ResultFigures {
 
 export const answerBytes = 24;
 const plateauFlag = 1;
-/** Code and figure of the advice, where there are none. */
 const noCode = 0xff;
 const noFigure = 0xffff;
 
-/** @param receivedAt Unix milliseconds; the record begins with its second */
+/** Starts with the second of arrival. @param receivedAt Unix milliseconds */
 export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(answerBytes);
@@ -67,7 +66,7 @@ export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, re
   return record;
 }
 
-/** @throws Error for what this version of the service cannot read */
+/** @throws Error for another version */
 export function decodeFirstAnswer(record: Buffer): FirstAnswer {
   if (record.length !== answerBytes)
     throw new Error(`an event id's record of ${record.length} bytes is not known`);
@@ -85,21 +84,20 @@ export function decodeFirstAnswer(record: Buffer): FirstAnswer {
   };
 }
 
-/** Ids are remembered this long, in seconds. */
 export const idWindowSeconds = 86_400;
-/** Of a learner who has taken more in that time, so many at least are remembered, */
+/** At least this many ids are remembered if a learner takes more within the window, */
 const newestIds = 1000;
-/** and none for less than so many seconds. */
+/** and every id for at least this long. */
 export const minIdWindowSeconds = 600;
-/** Most that are taken in the shorter time. */
+/** Maximum ids within the shorter window. */
 export const mostIds = 20_000;
-/** Every so many ids their second is noted. */
+/** Interval of ids at which the ledger records the time. */
 const idsPerMark = 250;
 const marksKept = newestIds / idsPerMark + 1;
 
 export type IdLedger = ReturnType<typeof openLedger>;
 
-/** All seconds are Unix time. @param stored as it was encoded; null: no id was taken yet */
+/** All times are Unix seconds. @param stored null: no ids yet */
 export function openLedger(stored: Buffer | null) {
   let count = stored === null ? 0 : stored.readUInt32LE(0);
   const marks: number[] = [];
@@ -110,20 +108,20 @@ export function openLedger(stored: Buffer | null) {
 
   function note(second: number): void {
     marks.push(second);
-    // The first one stays outside the shorter window: ids are counted from there.
+    // The first mark stays outside the shorter window: ids are counted from there.
     const ended = second - minIdWindowSeconds;
     while (marks.length > marksKept && (marks[1] as number) <= ended) marks.shift();
   }
 
   return {
-    /** Counts an id. @returns the second of it, which never steps back as a clock may */
+    /** Counts an id. @returns its second, which never decreases */
     take: (second: number): number => {
       const at = Math.max(second, marks.at(-1) ?? 0);
       count += 1;
       if (count % idsPerMark === 0) note(at);
       return at;
     },
-    /** Whether an id that was taken at a second is remembered at another. */
+    /** Whether an id taken at one second is remembered at another. */
     remembers: (takenAt: number, second: number): boolean =>
       takenAt > second - minIdWindowSeconds ||
       (takenAt > second - idWindowSeconds && takenAt >= (marks.at(-marksKept) ?? 0)),
@@ -132,7 +130,7 @@ export function openLedger(stored: Buffer | null) {
       const before = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
       return count - (before < 0 ? takenAtMark(0) - idsPerMark : takenAtMark(before)) >= mostIds;
     },
-    /** 4 bytes of count, then 4 of each mark, oldest first. */
+    /** 4 bytes of count, then 4 bytes of each mark, oldest first. */
     encoded: (): Buffer => {
       const bytes = Buffer.allocUnsafe(4 + 4 * marks.length);
       bytes.writeUInt32LE(count, 0);
@@ -148,13 +146,13 @@ export const entryBytes = idBytes + answerBytes;
 export const ledgerField = 'n';
 const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
 
-/** The fields that may hold ids, the ledger's first; none of no ids. */
+/** Fields that may contain the ids, the ledger's first. */
 export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
   ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
 
 export type StoredIds = ReturnType<typeof storedIds>;
 
-/** @param values of `idFieldsOf`, in its order */
+/** @param values of `idFieldsOf`, in order */
 export function storedIds(fields: readonly string[], values: readonly (Buffer | null)[]) {
   const buckets = new Map<string, Buffer>();
   for (let i = 1; i < fields.length; i++) {
@@ -164,7 +162,7 @@ export function storedIds(fields: readonly string[], values: readonly (Buffer | 
   return { ledger: values[0] ?? null, buckets };
 }
 
-/** Whether one of the ids is there, remembered or over. */
+/** Whether any of the ids is stored, remembered or expired. */
 export const hasAny = ({ buckets }: StoredIds, ids: readonly Buffer[]): boolean =>
   ids.some((id) => placeIn(buckets.get(bucketField(id)) ?? none, id) >= 0);
 
@@ -176,7 +174,6 @@ export const noIds = storedIds([], []);
 
 export type LearnerIds = ReturnType<typeof openIds>;
 
-/** Seconds are Unix time. */
 export function openIds(stored: StoredIds) {
   const ledger = openLedger(stored.ledger);
   const changed = new Map<string, Buffer>();
@@ -185,7 +182,7 @@ export function openIds(stored: StoredIds) {
     !ledger.remembers(bucket.readUInt32LE(at + idBytes), second);
 
   return {
-    /** Record of the first answer; null where none is remembered. */
+    /** Record of the first answer; null if not remembered. */
     find: (id: Buffer, second: number): Buffer | null => {
       const bucket = bucketOf(bucketField(id));
       const at = placeIn(bucket, id);
@@ -207,7 +204,7 @@ export function openIds(stored: StoredIds) {
   };
 }
 
-/** Where the last entry of an id begins, for one that is over may precede it; -1: nowhere. */
+/** Position of the id's last entry, which may follow an expired one; -1 if missing. */
 function placeIn(bucket: Buffer, id: Buffer): number {
   const [low, high] = [id.readInt32LE(0), id.readInt32LE(4)];
   for (let at = bucket.length - entryBytes; at >= 0; at -= entryBytes) {

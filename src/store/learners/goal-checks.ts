@@ -1,4 +1,4 @@
-/** Checks of goals. A run claims due checks for a while; if its process dies, a later run takes them. */
+/** Checks of goals. A run claims due checks for a limited time. If its process dies, a later run takes them. */
 import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
@@ -10,36 +10,36 @@ import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import type { Placed } from './learner-commands.js';
 
-/** From an answer to the check of the learner's goal; answers in between share the check. */
+/** Delay of the check after an answer. Answers in between share the check. */
 export const checkAfterMs = 60_000;
 /** Longer than a run takes. */
 const claimMs = 30_000;
-/** Of a partition in one run: some 30 ms of forecasts. */
+/** Per partition and run: about 30 ms of forecasts. */
 const maxClaims = 100;
 
 export const wantsGoals = (wanted: string): boolean =>
   isWanted(wanted, 'goal.reached') || isWanted(wanted, 'goal.at_risk');
 
 export interface GoalCheck extends Placed {
-  /** Unix milliseconds; another run's claim has another. */
+  /** Unix milliseconds. Identifies the claim. */
   readonly claimedUntil: number;
-  /** As of the claim; null: nothing is known. */
+  /** As of the claim. */
   readonly alerts: GoalAlerts | null;
 }
 
 export interface SettledCheck {
-  /** Null: they are forgotten. */
+  /** Null removes them. */
   readonly alerts: GoalAlerts | null;
   readonly events: readonly WebhookEvent[];
-  /** Unix milliseconds of the next check, if no answer asks for an earlier one; null: only answers do. */
+  /** Unix milliseconds of the next check, unless an answer causes an earlier one; null: only answers do. */
   readonly nextAt: number | null;
 }
 
-/** Unix milliseconds of the next daily check; null for a goal without a date, or with a past one. */
+/** Unix milliseconds; null for a goal without a date, or with a past one. */
 export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
   targetDate === null || isOver(targetDate, now) ? null : now + dayMs;
 
-/** Schedules the daily check of a restored goal at a random time within a day. */
+/** At a random time within a day. */
 export async function restoreDailyCheck(
   client: RedisClient,
   place: Placed,
@@ -53,11 +53,9 @@ export async function restoreDailyCheck(
 
 export type GoalChecks = ReturnType<typeof createGoalChecks>;
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export const createGoalChecks = (client: RedisClient) => ({
-  /** Wanted events, in the order of the tenants. */
   wanted: (tenants: readonly string[]) => wantedEvents(client, tenants),
-  /** Claims due checks of a partition, the longest due first. */
+  /** The longest due first. */
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
     const claimed = await claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
@@ -66,7 +64,7 @@ export const createGoalChecks = (client: RedisClient) => ({
       return { partition, tenant, userId, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
-  /** Does nothing if another run has the claim, or another goal or an erasure ended it. */
+  /** Does nothing if the claim ended: by another run, another goal or an erasure. */
   settle: (check: GoalCheck, { alerts, events, nextAt }: SettledCheck): Promise<unknown> =>
     settleCheck(
       ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
@@ -75,7 +73,7 @@ export const createGoalChecks = (client: RedisClient) => ({
     ),
 });
 
-/** KEYS: prefix. ARGV: Unix ms, most claims, claimed until. Result: names and alerts or '', in turn. */
+/** `most`, `until`: number and end of the claims. Result: pairs of a name and its alerts or ''. */
 const claimChecks = defineScript(1)<[prefix: string, now: number, most: number, until: number], string[]>(`
 local checks, claimed, found = KEYS[1] .. ':goal:checks', {}, {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, 10 * ARGV[2])) do
@@ -98,7 +96,7 @@ end
 return found
 `);
 
-/** KEYS: the partition's prefix. ARGV: name, until when the claim holds, alerts or '', next check or '', then events. */
+/** `args`: end of the claim, alerts or '', next check or '', then events. */
 const settleCheck = defineScript(1)<[prefix: string, name: string, ...args: (string | number)[]], null>(`
 ${appendEventsLua}
 local name, checks, alerts = ARGV[1], KEYS[1] .. ':goal:checks', KEYS[1] .. ':goal:alerts'

@@ -1,4 +1,4 @@
-/** Goals, each in its learner's hash as JSON: who reads the learner has the goal too. */
+/** Goals as JSON in their learners' hashes: reading a learner includes the goal. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { goalRow } from '../../contracts/journal.js';
@@ -15,7 +15,7 @@ import { defineScript } from '../redis/script.js';
 import { dailyCheck, wantsGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 
-/** Without a target score the goal was removed. */
+/** Without a target score: a removed goal. */
 const StoredFields = Type.Object({
   v: Type.Literal(1),
   updatedAt: Type.Integer({ minimum: 0 }),
@@ -25,14 +25,14 @@ const StoredFields = Type.Object({
 type StoredFields = Type.Static<typeof StoredFields>;
 const parse = storedJson(StoredFields, 'the stored goal');
 
-/** Null where there is none, or none any more. @throws Error for what this version of the service cannot read */
+/** Null without a goal. @throws Error for another version */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
   if (value === undefined || value === null) return null;
   const { targetScore, targetDate, updatedAt } = parse(value);
   return targetScore === null ? null : { targetScore, targetDate, updatedAt };
 }
 
-/** The stored value; the script makes the same, of the part after `updatedAt`. */
+/** The script builds the same text from the part after `updatedAt`. */
 export const encodeGoal = (goal: Omit<StoredFields, 'v'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
 
@@ -44,23 +44,22 @@ const tagOfGoal = (value: string): string => createHash('sha1').update(value).di
 export interface GoalWrite {
   readonly tenant: string;
   readonly userId: string;
-  /** Null: the goal is removed. */
+  /** Null removes the goal. */
   readonly setting: GoalSetting | null;
   readonly ifMatch: IfMatch;
-  /** Unix milliseconds. */
   readonly now: number;
 }
 
-/** `mismatch`: another tag, or no goal; `absent`: there is none to remove. */
+/** `mismatch`: another tag, or no goal; `absent`: no goal to remove. */
 export type GoalWritten =
   | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
   | { readonly status: 'mismatch' | 'absent' };
 
 /**
- * Writes a learner's goal. A removed one leaves its time, so that no later change has the same.
- * `tags` that it may replace: each between spaces, `*` for any, or '' for no condition. `rest`, `row`: the value and the row
- * after `updatedAt`. `isWanted`: alerts of the goal. `checkAt`: Unix milliseconds of its next check, or ''.
- * Result: `written`, `mismatch`, `absent`, `lost` (Redis came back empty) or `full` (the journal); and the new value.
+ * Writes a learner's goal and the journal's row. A removed goal leaves its time, so that each change has a later one. `tags`
+ * that it may replace: each between spaces, `*` for any, '' for no condition. `rest`, `row`: value and row after `updatedAt`.
+ * `isWanted`: alerts of the goal. `checkAt`: Unix milliseconds of the next check, or ''. Result: status (`lost`: Redis came
+ * back empty; `full`: the journal) and the new value.
  */
 const writeGoal = defineScript(1)<
   [
@@ -101,7 +100,7 @@ return { 'written', value }
 
 export type GoalStore = ReturnType<typeof createGoalStore>;
 
-/** Its functions throw ApiError UNAVAILABLE. @param bound most entries of a partition's journal */
+/** @param bound of a partition's journal */
 export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound) {
   return {
     read: async (tenant: string, userId: string): Promise<Tagged<StoredGoal> | null> => {
@@ -110,7 +109,6 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
       const goal = decodeGoal(value);
       return value === null || goal === null ? null : { value: goal, tag: tagOfGoal(value) };
     },
-    /** Compares, writes and adds the change to the journal in one step. */
     write: async ({ tenant, userId, setting, ifMatch, now }: GoalWrite): Promise<GoalWritten> => {
       const prefix = partitionPrefix(partitionOf(tenant, userId, partitions));
       const goal = setting ?? { targetScore: null, targetDate: null };

@@ -1,4 +1,4 @@
-/** Forgets event ids that are over, of learners who did not come back. */
+/** Removes expired event ids of inactive learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupedBy, inParts } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
@@ -8,18 +8,18 @@ import { scanKeys } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 
-/** Where a process dies in its turn, ids are forgotten 33 hours after they came. */
+/** If a process dies during its turn, ids are removed 33 hours after they arrived. */
 const sweepHours = 4;
-/** Clocks of processes may differ by so much. */
+/** Maximum difference between clocks of processes. */
 const clockDifferenceSeconds = 3600;
-/** Learners of one script call: about half a millisecond of Redis where they have 50 ids each. */
+/** Learners per script call: half a millisecond of Redis at 50 ids each. */
 const together = 25;
-/** For others, between two pages. */
+/** Between two pages, so that other commands run. */
 const pauseMs = 5;
 
 /**
- * Forgets old ids and writes the rest again: a grown hash does not return to its compact form. KEYS: hashes
- * of ids. ARGV: last Unix second to forget. Result: number forgotten.
+ * Removes ids up to the second `cutoff`. Writes the rest again: a grown hash does not return to its compact form. @returns
+ * number of removed ids
  */
 export const forgetIds = defineScript(null)<[keys: number, ...args: (string | number)[]], number>(`
 local cutoff, forgotten = tonumber(ARGV[1]), 0
@@ -49,12 +49,12 @@ end
 return forgotten
 `);
 
-/** @returns how many ids were forgotten. @throws ApiError UNAVAILABLE */
+/** @returns number of removed ids */
 export async function sweepIds(client: RedisClient, nowMs: number): Promise<number> {
   const cutoff = Math.floor(nowMs / 1000) - idWindowSeconds - clockDifferenceSeconds;
   let forgotten = 0;
   for await (const [, found] of scanKeys(client, 'st:{p*}:e:*')) {
-    // The pattern may match within a learner's name.
+    // The pattern may match inside a learner's name.
     const keys = found.filter((key) => /^st:\{p\d+\}:e:/.test(key));
     // A script may touch one slot of a Cluster.
     for (const own of groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
@@ -65,6 +65,6 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
   return forgotten;
 }
 
-/** Whether it is this process' turn: one sweeps every few hours. */
+/** One process sweeps every few hours. */
 export const takeSweepTurn = (client: RedisClient): Promise<boolean> =>
   takeTurn(client, idSweepKey, sweepHours * 3600);

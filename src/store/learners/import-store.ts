@@ -3,29 +3,29 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { importMarksKey } from '../redis/keys.js';
 
 export interface ImportRecord {
-  /** Names the marks of the counted lines; another one each time that the content is imported. */
+  /** Names the marks of counted lines; new for each run. */
   readonly id: string;
-  /** How many times the content was imported from its first line on. */
+  /** Number of times that the content was imported from its first line. */
   readonly run: number;
-  /** All lines up to it are counted or rejected. */
+  /** Lines up to this one are counted or rejected. */
   readonly line: number;
   /** Unix milliseconds. */
   readonly startedAt: number;
   readonly finishedAt: number | null;
 }
 
-/** Of a hash of `ImportRecord` in snake case, `finished_at` empty before the end; the braces put the lock on the same node. */
+/** Hash of `ImportRecord` in snake case, `finished_at` empty until the end. The braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
-/** Field = id, value = hash of the content. */
+/** Field: id. Value: hash of the content. */
 const importsKey = 'st:imports';
 export const importLockKey = (content: string): string => `${importKey(content)}:lock`;
 
-/** The marks outlive the import: a stopped process that lost its lock skips by them what it has in flight. */
+/** Marks outlive the import: a stopped process that lost its lock uses them to skip what it has in flight. */
 const marksGraceSeconds = 600;
 
 export type ImportStore = ReturnType<typeof createImportStore>;
 
-/** Its functions throw ApiError UNAVAILABLE. @param content hash of the file and of what changes its meaning */
+/** @param content hash of the file and of options that change its meaning */
 export function createImportStore(client: RedisClient, partitions: number, content: string) {
   const key = importKey(content);
   const set = (fields: object) => whileRedisServes(client.hset(key, fields));
@@ -47,9 +47,8 @@ export function createImportStore(client: RedisClient, partitions: number, conte
       return { id, run, line: 0, startedAt, finishedAt: null };
     },
     savePosition: (line: number) => set({ line }),
-    /** Remembers the import as finished and forgets its marks. @param now Unix milliseconds */
     finish: async (id: string, line: number, now: number): Promise<void> => {
-      // After a kill between these steps the next run has nothing left to count, and finishes.
+      // After a kill between these steps, the next run counts nothing and finishes.
       await set({ line });
       const marks = indices(partitions).map((partition) => importMarksKey(partition, id));
       await whileRedisServes(Promise.all(marks.map((mark) => client.expire(mark, marksGraceSeconds))));
@@ -58,7 +57,6 @@ export function createImportStore(client: RedisClient, partitions: number, conte
   };
 }
 
-/** The key of each import's marks in a partition, and whether the import runs. */
 export async function listImportMarks(client: RedisClient, partition: number) {
   const contents = Object.entries(await whileRedisServes(client.hgetall(importsKey)));
   return Promise.all(

@@ -1,6 +1,6 @@
 /**
  * Binary records of a learner's states, little-endian. A record with another format byte or length is rejected: a guess would
- * change a learner's mastery unnoticed.
+ * silently change a learner's mastery.
  */
 import { sections } from '../../domain/base/common.js';
 import { activityModel, courseModel } from '../../domain/base/params.js';
@@ -13,23 +13,23 @@ import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
 const learnerBytes = 310;
-/** Where the figures of `course.ts` begin. */
+/** Start of the figures of `course.ts`. */
 const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
 const trendAt = courseEnd + 40;
-/** At most 124: Redis keeps it in a block of 128 bytes. */
+/** At most 124: Redis stores it in a block of 128 bytes. */
 const skillBytes = 123;
 const itemBytes = 11;
-/** An item's last four answers are stored above the 28 bits of `elsewhere`. */
+/** The last four answers are stored above the 28 bits of `elsewhere`. */
 const lastWrongUnit = 2 ** 28;
 const noDay = 0xffff;
-/** Counts of the last days, in halves, after the day that they end with. */
+/** Counts by half of the last days, after the number of the last day. */
 const activityAt = 124;
 const activityCounts = sections.length * activityModel.days;
 
 const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
-/** Fields are written one by one: a table of them took four times as long. */
+/** Field by field: a table of fields takes four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
   const { abilities, activity, momentum, trace, trend, items } = learner;
   const stored = emptyRecord(learnerBytes);
@@ -44,7 +44,7 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setFloat64(32, abilities.covariance, true);
   record.setFloat64(40, abilities.rw, true);
   record.setFloat64(48, abilities.rwVariance, true);
-  // 56 to 63 are free.
+  // 56 to 63 are unused.
   record.setFloat64(64, trace.ability, true);
   record.setFloat64(72, trace.variance, true);
   record.setFloat64(80, trace.recent, true);
@@ -112,7 +112,7 @@ function readCourse(record: DataView): Course {
   };
 }
 
-/** Properties in the order of `newLearner`: objects of one order share one shape, and code on them stays fast. */
+/** Properties in the order of `newLearner`: objects with one order share a shape, which keeps code on them fast. */
 export function decodeLearner(stored: Buffer): LearnerState {
   const record = checkedView(stored, learnerBytes);
   return {
@@ -285,7 +285,7 @@ export function decodeItem(stored: Buffer): ItemTrace {
   };
 }
 
-/** Fields of the learner hash: the learner's own record, the goal (goals.ts), and of each skill. */
+/** Fields of the learner hash: own record, goal (goals.ts), each skill. */
 export const learnerField = 'L';
 export const goalField = 'G';
 export const skillField = (skillId: string): string => `s${skillId}`;
@@ -294,7 +294,7 @@ export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
 
 export type LearnerDump = ReturnType<typeof dumpOf>;
 
-/** Fields of the learner hash, without the goal's, and of both hashes of items, as a commit of the states leaves them. */
+/** The learner hash without its goal, and both hashes of items, as a commit of the states leaves them. */
 export const dumpOf = ({ learner, skills, items: [even, odd] }: ReplayedStates) => ({
   records: [
     [Buffer.from(learnerField), encodeLearner(learner)],
@@ -308,7 +308,7 @@ const itemFields = (items: ReadonlyMap<string, ItemTrace>): Fields =>
 
 const snapshotVersion = 1;
 
-/** JSON with records in base64: ClickHouse keeps it when the rows that led to the states are dropped. */
+/** JSON with base64 records. ClickHouse keeps it when it drops the rows that led to the states. */
 export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: ReplayedStates): string =>
   JSON.stringify({
     v: snapshotVersion,
@@ -317,7 +317,7 @@ export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: Replayed
     items: [base64Of(even, encodeItem), base64Of(odd, encodeItem)],
   });
 
-/** @throws Error for a snapshot of another version */
+/** @throws Error for another version */
 export function decodeSnapshot(text: string): ReplayedStates {
   const { v, learner, skills, items } = JSON.parse(text);
   if (v !== snapshotVersion)

@@ -1,4 +1,4 @@
-/** Commands that load and commit learners, and the meaning of their replies: on the path of every answer. */
+/** Commands that load and commit learners, and their replies. On the path of every answer. */
 import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
@@ -44,45 +44,44 @@ export const placeOf = (tenant: string, userId: string, partitions: number): Pla
 
 export interface LearnerQuery extends Placed {
   readonly skillIds: readonly string[];
-  /** Hashes, as of the items. */
   readonly eventIds: readonly Buffer[];
   readonly itemIds: readonly Buffer[];
 }
 
-/** The result of a query, in its order; null where there is none. */
+/** In the order of the query. */
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
-  /** Perhaps one that was removed. */
+  /** The goal may be removed. */
   readonly hasGoal: boolean;
   readonly skills: readonly (SkillState | null)[];
   readonly ids: StoredIds;
-  /** What is remembered of each item, perhaps from a generation that is forgotten by now. */
+  /** May be of a generation that is no longer remembered. */
   readonly items: readonly (RememberedItem | null)[];
-  /** Last line of the running import that was counted for this learner, from 1. */
+  /** Last counted line of the running import, from 1. */
   readonly importLine: number;
 }
 
-/** What a batch writes for one learner: all of it or nothing. */
+/** Written atomically. */
 export interface LearnerCommit extends Placed {
-  /** With the version that is written: one above the one that was read, or anywhere for a new history. */
+  /** Its version is one above the loaded one, or random for a new history. */
   readonly learner: LearnerState;
   readonly skills: readonly (readonly [string, SkillState])[];
-  /** Encoded attempt rows for the outbox, in order. */
+  /** Encoded attempt rows, in order. */
   readonly rows: readonly string[];
-  /** UTC day (number since 1970) on which each row's answer arrived. */
+  /** UTC day of arrival of each row, days since 1970. */
   readonly arrivalDays: readonly number[];
   readonly ids: IdFields;
-  /** Generation of items that was current before; 0 for a new learner. */
+  /** Current generation before the commit; 0 for a new learner. */
   readonly itemGeneration: number;
-  /** By the hash of the item. */
+  /** By the item's hash. */
   readonly items: readonly (readonly [id: Buffer, item: RememberedItem])[];
   readonly importLine: number;
   readonly events: readonly WebhookEvent[];
-  /** Unix milliseconds of the latest check of the learner's goal; null: none is asked for. */
+  /** Unix milliseconds; null: no check. */
   readonly goalCheckAt: number | null;
 }
 
-/** @param idFields that may hold the query's event ids */
+/** @param idFields that may contain the query's event ids */
 export function writeQuery(
   request: CommandBytes,
   { partition, tenant, userId, skillIds, itemIds }: LearnerQuery,
@@ -105,7 +104,7 @@ export function writeQuery(
   }
 }
 
-/** What `writeQuery` asked for. @throws Error for records that this version of the service cannot read */
+/** Replies to `writeQuery`. @throws Error for records of another version */
 export function readLearner(
   replies: Replies,
   { itemIds }: LearnerQuery,
@@ -118,7 +117,7 @@ export function readLearner(
   const [even, odd] = itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
   const learner = own ? decodeLearner(own) : null;
   const generation = learner?.items.generation ?? 0;
-  // The hash of the current generation's parity holds it, the other one the generation before.
+  // The parity of the current generation selects its hash. The other hash holds the previous one.
   const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
   return {
     learner,
@@ -143,7 +142,7 @@ export function writeCommits(
   for (const commit of commits) writeCommit(request, commit, importId);
   for (const [partition, own] of byPartition(commits)) {
     const rows = own.flatMap((commit) => commit.rows);
-    // One entry for all rows of a partition: beside its content, an entry costs Redis a microsecond.
+    // One entry for all rows: an entry costs Redis a microsecond.
     for (const text of entriesOf(rows)) request.whole('XADD', outboxKey(partition), '*', 'r', text);
     request.whole('INCRBY', outboxRowsKey(partition), `${rows.length}`);
     for (const [field, count] of acceptedCounts(own))
@@ -157,7 +156,7 @@ function writeNotices(
   { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,
 ) {
   for (const event of events) writeEvent(request, partition, event);
-  // Never later than the one that is set: the answers until it share it.
+  // Never later than the current check.
   if (goalCheckAt !== null)
     request.whole('ZADD', goalChecksKey(partition), 'LT', `${goalCheckAt}`, learnerName(tenant, userId));
 }
@@ -192,14 +191,14 @@ function writeCommit(request: CommandBytes, commit: LearnerCommit, importId: str
     }
   }
   writeItems(request, commit);
-  // Not watched: while the import runs, the mark is written here alone, with the learner's record, which is watched.
+  // Needs no WATCH: only this import writes the mark, together with the watched learner.
   if (importId !== null) request.whole('HSET', importMarksKey(partition, importId), key, `${importLine}`);
 }
 
 function writeItems(request: CommandBytes, commit: LearnerCommit): void {
   const { partition, tenant, userId, itemGeneration, learner, items } = commit;
   const { generation } = learner.items;
-  // Generations that began with these answers replace those that are forgotten.
+  // New generations replace those that are no longer remembered.
   for (let begun = Math.max(itemGeneration, generation - 2) + 1; begun <= generation; begun++)
     request.whole('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
   for (const parity of [0, 1]) {

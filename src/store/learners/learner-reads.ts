@@ -1,4 +1,3 @@
-/** Reads whole learners, and records for an export. */
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
   type ItemWindow,
@@ -29,8 +28,8 @@ import { decodeItem, decodeLearner, decodeSkill, goalField, learnerField } from 
 import { type Placed, placeOf } from './learner-commands.js';
 
 /**
- * Reads whole hashes as MessagePack: parsing each field costs far more. KEYS: hashes. ARGV: number of fields and values after
- * which no further hash is read. Result: a list of fields and values for each hash read.
+ * Reads whole hashes as MessagePack, which is far cheaper to parse than a reply per field. Stops after the hash that reaches
+ * the given number of fields and values. Result: a list of fields and values for each hash read.
  */
 const readHashes = defineScript(
   null,
@@ -53,25 +52,25 @@ const maxFieldsAndValues = 1500;
 
 export interface FoundLearner {
   readonly learner: LearnerState;
-  /** By skill id, in no order. */
+  /** In no order. */
   readonly skills: readonly (readonly [skillId: string, state: SkillState])[];
   /** For `decodeGoal`. */
   readonly goalRecord: string | null;
 }
 
 export interface PackedLearner {
-  /** Null for a learner without an answer. @throws Error for records that this version of the service cannot read */
+  /** Null for a learner without an answer. @throws Error for records of another version */
   unpack(): FoundLearner | null;
   readonly bytes: number;
 }
 
-/** Learners in the order of their places, a few at a time: each as of one moment. @throws ApiError UNAVAILABLE */
+/** In the order of `places`, each learner as of one moment. */
 export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
   perCall(client, places, (group) => readGroup(client, group.map(keyOf)));
 
 const keyOf = ({ partition, tenant, userId }: Placed): string => learnerKey(partition, tenant, userId);
 
-/** A key that is no hash fails the script: then reads each key alone. */
+/** A key of another type fails the script: then reads each key alone. */
 async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
   const found: PackedLearner[] = [];
   try {
@@ -116,7 +115,7 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
-/** The event ids in the buckets of some of them. @throws ApiError UNAVAILABLE */
+/** Opens only the buckets of the given ids. */
 export async function readIds(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
@@ -135,12 +134,12 @@ export async function countSkills(client: RedisClient, place: Placed): Promise<n
   return fields - learner - goal;
 }
 
-/** Waits for a slice of the thread before a large learner is unpacked. */
+/** Waits for a slice of the thread before unpacking a large learner. */
 export async function turnOf({ bytes }: PackedLearner): Promise<void> {
   if (bytes > longBytes) await sliceTurn();
 }
 
-/** Null without an answer. @throws ApiError UNAVAILABLE; Error for records of another version */
+/** Null for a learner without an answer. @throws Error for records of another version */
 export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
   const [packed] = (await readPacked(client, [place])) as [PackedLearner];
   await turnOf(packed);
@@ -148,11 +147,11 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
 }
 
 interface LearnerWithItems extends FoundLearner {
-  /** Remembered items, by the hash of the id in hex. */
+  /** By the id's hash in hex. */
   readonly items: ReadonlyMap<string, RememberedItem>;
 }
 
-/** As `findLearner`, with the remembered items, at most 256: all in one command, as of one moment. */
+/** With at most 256 remembered items. All in one command, as of one moment. */
 export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
   const { partition, tenant, userId } = place;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
@@ -164,7 +163,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
   return found && { ...found, items: unpackItems(reader, found.learner.items) };
 }
 
-/** One hash holds the current generation, the other one the previous. */
+/** One hash holds the current generation, the other the previous one. */
 function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   const items = new Map<string, RememberedItem>();
   for (const parity of [0, 1]) {
@@ -178,7 +177,7 @@ function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   return items;
 }
 
-/** As `findLearner`, by skill id. */
+/** Like `findLearner`, with skills by id. */
 export async function readLearner(client: RedisClient, place: Placed) {
   const found = await findLearner(client, place);
   return found && { ...found, skills: new Map(found.skills) };
@@ -210,10 +209,9 @@ export interface ExportedLearner {
 
 export type LearnerRecords = ReturnType<typeof createLearnerRecords>;
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export function createLearnerRecords(client: RedisClient, partitions: number) {
   return {
-    /** States, skills, items and goal; null for a learner without any answer and goal. */
+    /** Null for a learner without answers and goal. */
     state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const place = placeOf(tenant, userId, partitions);
       const found = await readWithItems(client, place);
@@ -223,7 +221,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
       // ClickHouse has deleted goals.
       return goal === null ? null : { learner: newLearner, records: goalOf(goal) };
     },
-    /** Records of the event ids that are still remembered. */
+    /** Records of event ids that are still remembered. */
     remembered: async (tenant: string, userId: string, eventIds: readonly string[]) => {
       const hashes = eventIds.map(hashEventId);
       const ids = await readIds(client, placeOf(tenant, userId, partitions), hashes);
@@ -245,7 +243,7 @@ function goalOf(record: string | null): ExportRecord[] {
   return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: timeOf(goal.updatedAt) }];
 }
 
-/** Items are known only by a hash of their id. */
+/** Only hashes of item ids are stored. */
 function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): ExportRecord[] {
   const { activity, trace, ...rest } = learner;
   const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => {
@@ -255,7 +253,7 @@ function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): Ex
     {
       type: 'learner',
       ...rest,
-      // Format 1 of an export has the number of answers here as well.
+      // Format 1 of an export repeats the number of answers here.
       trace: { ...trace, course: { answers: learner.attempts, ...trace.course } },
       activity: { day: activity.day, halves: [...activity.halves] },
     },

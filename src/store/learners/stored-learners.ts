@@ -1,4 +1,4 @@
-/** Learners from ClickHouse: rows, and the snapshots that they follow. */
+/** Learners from ClickHouse: snapshots, and the rows that follow them. */
 import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { type ReplayedAnswer, type ReplayedStates, startReplay } from '../../domain/history/replay.js';
@@ -7,14 +7,14 @@ import { decodeSnapshot } from './learner-codec.js';
 export interface StoredLearner {
   readonly tenant: string;
   readonly userId: string;
-  /** State before the rows; null if they begin with the learner's first. */
+  /** State before the rows; null: none. */
   from: ReplayedStates | null;
   rows: AttemptRow[];
-  /** Number of rows, including those before the snapshot. */
+  /** Including rows before the snapshot. */
   answers: number;
 }
 
-/** @param rows TSV lines sorted by learner, each a row or a snapshot. @throws Error for an unreadable line */
+/** @param rows TSV lines sorted by learner: rows and snapshots. @throws Error for an unreadable line */
 export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
   const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
   let learner: StoredLearner | null = null;
@@ -28,7 +28,6 @@ export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
       learner = { tenant, userId, from: null, rows: [], answers: 0 };
     }
     if (end + 1 < line.length) {
-      // The snapshot covers the rows before.
       learner.from = decodeSnapshot(unescapeText(line.slice(end + 1)));
       learner.rows = [];
     } else {
@@ -39,7 +38,7 @@ export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
   if (learner !== null) yield learner;
 }
 
-/** @returns the states after the last row; `broken`: missing and duplicate rows */
+/** @returns states after the last row; `broken`: number of missing and duplicate rows */
 export function replayLearner(
   { from, rows }: Pick<StoredLearner, 'from' | 'rows'>,
   onAnswer: (row: AttemptRow, answer: ReplayedAnswer) => void = () => undefined,

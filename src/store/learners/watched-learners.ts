@@ -1,4 +1,4 @@
-/** Optimistic commits of learners: reads are watched, and the writes are one transaction (ADR 33). */
+/** Optimistic commits of learners: reads are watched, and all writes are one transaction (ADR 33). */
 import { ApiError } from '../../errors.js';
 import { distinct } from '../../lists.js';
 import { whileRedisServes } from '../redis/client.js';
@@ -27,35 +27,35 @@ import {
 export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
 
 export interface WatchOptions {
-  /** Rows of a partition. */
+  /** Rows per partition. */
   readonly outboxBound: number;
-  /** Hash of the file being imported, or null. */
+  /** Hash of the imported file, or null. */
   readonly importId: string | null;
 }
 
-/** What was read together; learners are in the order of the queries. */
+/** Learners are in the order of the queries. */
 export interface LoadedBatch {
   readonly learners: readonly LoadedLearner[];
-  /** Marks of the tenants' catalogues; null where they are not read. */
+  /** Marks of the tenants' catalogues; null if not read. */
   readonly marks: ReadonlyMap<string, string> | null;
-  /** Types of events that the tenants' endpoints ask for, for `isWanted`; null where they are not read. */
+  /** Event types that the tenants' endpoints want, for `isWanted`; null if not read. */
   readonly wanted: ReadonlyMap<string, string> | null;
 }
 
-/** Nothing that the try has read is watched any more, and nothing of it was written. */
+/** The watch ended before anything was written. */
 export class UnwatchedError extends Error {}
 
-/** By socket the try that began last: its reads end what others watched. */
+/** Newest attempt by socket: its reads end earlier watches. */
 const newest = new WeakMap<object, WatchedLearners>();
 
-/** Bytes that a learner takes, most of the time. */
+/** Typical bytes per learner. */
 const loadBytes = 384;
 const commitBytes = 1536;
 
-/** `room`: rows that the outbox still takes. */
+/** `room`: rows that the outbox accepts. */
 type PartitionFacts = { room: number; readonly isRestored: boolean };
 
-/** A try at a batch. One at a time per connection: the next transaction ends what is watched. */
+/** One attempt at a batch. One at a time per connection: the next transaction ends the watch. */
 export class WatchedLearners {
   private readonly socket: object;
   private readonly partitions = new Map<number, PartitionFacts>();
@@ -69,7 +69,7 @@ export class WatchedLearners {
     newest.set(this.socket, this);
   }
 
-  /** Whether marks of catalogues and wanted events are read with the learners; on a Cluster they are another node's. */
+  /** Whether catalogue marks and wanted events are read with the learners. On a Cluster, another node has them. */
   get readsTenants(): boolean {
     return this.hot.reachesAll;
   }
@@ -103,7 +103,7 @@ export class WatchedLearners {
   }
 
   /**
-   * Writes the loaded learners that are not refused. @throws ApiError UNAVAILABLE: they may be written
+   * Writes the loaded learners that are not rejected. @throws ApiError UNAVAILABLE: they may be written
    * @throws UnwatchedError: none is written, retry
    */
   async commit(commits: readonly LearnerCommit[]): Promise<CommitStatus[]> {
@@ -113,18 +113,18 @@ export class WatchedLearners {
     return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
   }
 
-  /** A new connection watches nothing of what the old one did, and a newer try ended what this one watched. */
+  /** A new connection has no watches, and a newer attempt ended those of this one. */
   private isWatching(): boolean {
     return this.hot.current() === this.socket && newest.get(this.socket) === this;
   }
 
-  /** Watches learners, with whom ids and items are written, and markers, which say that all learners are there. */
+  /** Ids and items are written with their learner. A marker proves that its partition is complete. */
   private writeWatch(
     request: CommandBytes,
     queries: readonly LearnerQuery[],
     partitions: readonly number[],
   ): void {
-    // What an earlier try watched and did not write.
+    // Ends watches of an earlier attempt that wrote nothing.
     if (this.isFirstLoad) request.whole('UNWATCH');
     this.isFirstLoad = false;
     request.command(1 + queries.length + partitions.length, 'WATCH');
@@ -132,7 +132,7 @@ export class WatchedLearners {
     for (const partition of partitions) request.text(markerKey(partition));
   }
 
-  /** @param found markers, then rows in the outboxes */
+  /** @param found markers, then row counts of the outboxes */
   private noteFacts(partitions: readonly number[], found: readonly (Buffer | null)[]): void {
     partitions.forEach((partition, i) => {
       const rows = Number(found[partitions.length + i]?.toString() ?? 0);
@@ -146,7 +146,7 @@ export class WatchedLearners {
   private refusalOf({ partition, rows }: LearnerCommit): CommitStatus | null {
     const facts = this.partitions.get(partition) as PartitionFacts;
     if (facts.room <= 0) return 'outbox-full';
-    // Also for a learner who is there again: others may not be.
+    // Even if this learner exists: others may be missing.
     if (!facts.isRestored) return 'not-restored';
     facts.room -= rows.length;
     return null;
@@ -170,7 +170,7 @@ export class WatchedLearners {
 const textsBy = (names: readonly string[], found: readonly (Buffer | null)[]): Map<string, string> =>
   new Map(names.map((name, i) => [name, found[i]?.toString() ?? '']));
 
-/** @throws UnwatchedError where nothing was done, because another Redis is to be asked */
+/** @throws UnwatchedError if nothing was executed and another Redis must be asked */
 async function exchange<Result>(
   hot: HotConnection,
   request: CommandBytes,
@@ -185,14 +185,14 @@ async function exchange<Result>(
   }
 }
 
-/** Whether an event id was taken before: its result confirms a write, perhaps one that was not safe on replicas. */
+/** A repeated event id confirms a write of another connection, which replicas may not have. */
 const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
   loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
 
 const writeWait = (request: CommandBytes, replicas: number): void =>
   request.whole('WAIT', `${replicas}`, `${waitMs}`);
 
-/** Waits until replicas have what others wrote. It writes as well: since Redis 7.2 WAIT speaks for own writes alone. */
+/** Waits until replicas have others' writes. Writes as well: since Redis 7.2, WAIT covers only own writes. */
 async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[]): Promise<void> {
   const request = createCommandBytes(loadBytes);
   request.whole('SET', waitKey((first as LearnerQuery).partition), '');
@@ -205,7 +205,7 @@ async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[])
   confirm(hot, reached, wanted);
 }
 
-/** Where the master was replaced meanwhile, WAIT did not count replicas of the new one. */
+/** If the master was replaced, WAIT did not count replicas of the new one. */
 function confirm(hot: HotConnection, reached: number, wanted: number): void {
   if (reached < wanted || !hot.isMaster()) throw notSafe();
 }

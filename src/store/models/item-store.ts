@@ -1,6 +1,6 @@
 /**
- * What is known of a tenant's items: terms of the last fit, and counters that every process adds to. They belong to a
- * version of the model: a fit counts from ClickHouse, so answers that arrive while it runs are in the next version alone.
+ * A tenant's items by version of the model: terms of the last fit, and counters that every process increments. A fit counts
+ * from ClickHouse, so answers that arrive during a fit are only in the next version.
  */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
@@ -15,7 +15,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-/** Bytes of an item's hash: two of a million items collide with a chance of 3e-8. */
+/** Two of a million items collide with a probability of 3e-8. */
 const itemIdBytes = 8;
 
 export const hashItem = (itemId: string): Buffer => hashText(itemId);
@@ -24,24 +24,24 @@ export interface ItemDelta extends ItemCounts {
   readonly itemId: string;
 }
 
-/** Most items of one tenant; answers on further ones count for everything but their items. About 100 MB of Redis. */
+/** Answers on further items of a tenant count for everything else. About 100 MB of Redis. */
 export const maxItems = 1_000_000;
 
-/** u32 answers, u32 right ones, double expected right ones in millionths: whole numbers add up exactly in any order. */
+/** u32 answers, u32 correct ones, double expected correct ones in millionths: integers add up exactly in any order. */
 const counterBytes = 16;
 const millionth = 1e-6;
-/** Then float32 figures of a publication: slopes of the prediction, the offset of the ability filter, */
+/** Then float32 figures of a fit: slopes of the prediction, offset of the ability filter, */
 const slopes = itemTermCount - itemRuns;
 const recordBytes = counterBytes + 4 * (slopes + 1);
-/** and, where there are any, terms of runs of wrong answers, and 8 bytes for each item before: its key and term. */
+/** and optionally terms of runs of wrong answers, and 8 bytes for each preceding item: its key and term. */
 const pairsAt = recordBytes + 4 * itemRuns;
 const pairBytes = 8;
-/** Items of one command, which holds up all others. */
+/** Items per command, which blocks Redis. */
 const chunk = 2000;
 
 /**
- * KEYS: the version's items. ARGV: packed deltas (hash, counters), most items, 1 if the hash may be made.
- * Result: -1 if the items are gone, else the number of new items without room.
+ * `deltas`: hash and counters of each item. `make`: 1 if the hash may be created. Result: -1 if the version's items are gone,
+ * else the number of new items without room.
  */
 const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
 local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0
@@ -63,14 +63,14 @@ end
 return refused
 `);
 
-/** Adds to counters. @returns items not added: `maxItems` reached, or the version's items are gone */
+/** @returns number of items not added: `maxItems` reached, or the version's items are gone */
 export async function addItemAnswers(
   client: RedisClient,
   tenant: string,
   version: number,
   deltas: readonly ItemDelta[],
 ): Promise<number> {
-  // No publication makes the items of version 0, so whoever is first does.
+  // No fit creates the items of version 0.
   const make = version === 0 ? 1 : 0;
   let refused = 0;
   for (const part of inParts(deltas, chunk)) {
@@ -81,7 +81,7 @@ export async function addItemAnswers(
   return refused;
 }
 
-/** @param bytes of a whole record for one with figures */
+/** @param bytes of the whole record */
 export function packCounters({ answers, right, expected }: ItemCounts, bytes = counterBytes): Buffer {
   const record = Buffer.allocUnsafe(bytes).fill(0, counterBytes);
   record.writeUInt32LE(answers, 0);
@@ -103,7 +103,7 @@ function packItem(item: ItemModel): Buffer {
   return record;
 }
 
-/** A record ends after the counters, after the slopes or after the terms of runs if what follows would be empty. */
+/** A record ends after the counters, the slopes or the terms of runs if the rest would be empty. */
 function unpackItem(record: Buffer): ItemModel {
   const figure = (at: number): number => (record.length < at + 4 ? 0 : record.readFloatLE(at));
   const pairs = indices(Math.max(0, record.length - pairsAt) / pairBytes).map((i) => pairsAt + pairBytes * i);
@@ -123,7 +123,7 @@ function unpackItem(record: Buffer): ItemModel {
   };
 }
 
-/** Reads items by id or hash in one command, in order; null for an item without answers. */
+/** By id or hash, in order; null for an item without answers. */
 export async function readItems(
   client: RedisClient,
   tenant: string,
@@ -136,7 +136,7 @@ export async function readItems(
   return found.map((record) => record && unpackItem(record));
 }
 
-/** What the version's fit found, zeros for unseen items. @param hashes joined; the first is no item */
+/** Figures of the version's fit, zeros for unseen items. @param hashes joined; the first is no item */
 export async function readItemFigures(
   client: RedisClient,
   tenant: string,
@@ -160,13 +160,13 @@ export async function readItemFigures(
   return { terms, offsets, pairs: pairTableOf(before, 1) };
 }
 
-/** The key that `keyOf` gives the item's id. */
+/** Equals `keyOf` of the item's id. */
 const keyAt = (hashes: Uint8Array, item: number): number => hashAt(hashes, item).readUInt32LE(0) || 1;
 
 const hashAt = (hashes: Uint8Array, item: number): Buffer =>
   Buffer.from(hashes.subarray(item * itemIdBytes, (item + 1) * itemIdBytes));
 
-/** Writes the items of a version that is not in force yet; where there are too many, those with the most answers. */
+/** Writes items of an inactive version. Above the maximum, those with the most answers. */
 export async function putItems(
   client: RedisClient,
   tenant: string,
@@ -186,7 +186,7 @@ export async function putItems(
   }
 }
 
-/** Copies items in parts: one COPY would block Redis. Items added at the same time may be missing. */
+/** In parts: one COPY would block Redis. Items added at the same time may be missing. */
 export async function copyItems(client: RedisClient, tenant: string, from: number, to: number) {
   let cursor = '0';
   do {
@@ -198,7 +198,7 @@ export async function copyItems(client: RedisClient, tenant: string, from: numbe
   await makeItems(client, tenant, to);
 }
 
-/** Makes the hash of a version's items: without one, nothing is added to them. */
+/** Without this hash, no answers are added. */
 export async function makeItems(client: RedisClient, tenant: string, version: number): Promise<void> {
   await whileRedisServes(client.hsetnx(itemsKey(tenant, version), '', '1'));
 }

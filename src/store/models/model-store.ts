@@ -1,4 +1,4 @@
-/** Published models. A version is written completely, then one step with a compare puts it into force. */
+/** Published models. A version is written completely, then activated in one compare-and-set. */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
@@ -19,15 +19,15 @@ import {
 import { defineScript } from '../redis/script.js';
 import { copyItems, makeItems, putItems } from './item-store.js';
 
-/** Versions whose model is kept, so that it can be used again. */
+/** Versions whose model is retained, for a rollback. */
 export const keptVersions = 10;
-/** Versions whose items are kept: one that is older starts with items of which nothing is known. */
+/** Versions whose items are retained. An older version starts without counts. */
 const keptItems = 3;
 export const keptChanges = 100;
 
 /**
- * KEYS: versions in force, the tenant's log, events. ARGV: tenant, version expected, new version, action,
- * time, changes to keep, then the event. Result: 1 if the new version is in force, 0 if another was.
+ * Appends the change to the tenant's log and its event. Arguments: tenant, expected version, new version, action, time, changes
+ * to retain, event. Result: 1 if the new version is active, 0 if another was.
  */
 const flipVersion = defineScript(3)<readonly (string | number)[], number>(`
 ${appendEventsLua}
@@ -46,10 +46,10 @@ return 1
 export const versionInForce = async (client: RedisClient, tenant: string): Promise<number> =>
   Number((await whileRedisServes(client.hget(modelsKey, tenant))) ?? 0);
 
-/** @returns whether the version is in force; where another one came first, nothing of this one is left */
+/** @returns whether the version is active. If another version was faster, nothing of this one remains */
 export async function publishModel(client: RedisClient, publication: Publication): Promise<boolean> {
   const { tenant, version, basedOn, model, report, items } = publication;
-  // The set comes first: what it names is cleared after a kill at any step below.
+  // The set comes first: after a kill at any later step, it lists what to remove.
   await whileRedisServes(client.sadd(versionsKey(tenant), version));
   await whileRedisServes(client.hset(versionKey(tenant, version), { model, report, based_on: basedOn }));
   if (items === null) await copyItems(client, tenant, basedOn, version);
@@ -59,7 +59,7 @@ export async function publishModel(client: RedisClient, publication: Publication
   return won;
 }
 
-/** @returns false where another version than `basedOn` was in force */
+/** @returns false if another version than `basedOn` was active */
 async function flip(
   client: RedisClient,
   action: ModelChange['action'],
@@ -72,7 +72,7 @@ async function flip(
   return (await flipVersion(client, ...keys, ...args)) === 1;
 }
 
-/** Removes a tenant's versions and their count. Version 0 first, so that a running fit publishes nothing. */
+/** Resets to version 0 first, so that a running fit publishes nothing. */
 export async function removeModels(client: RedisClient, tenant: string): Promise<void> {
   await whileRedisServes(client.hdel(modelsKey, tenant));
   await whileRedisServes(client.unlink(modelLogKey(tenant)));
@@ -87,7 +87,7 @@ async function forget(client: RedisClient, tenant: string, version: number): Pro
   await whileRedisServes(client.srem(versionsKey(tenant), version));
 }
 
-/** Lists are newest first; `published`: versions that are present and were ever in force. */
+/** Newest first. `published`: present versions that were ever active. */
 async function readVersions(client: RedisClient, tenant: string) {
   const [inForce, members, log] = await Promise.all([
     versionInForce(client, tenant),
@@ -115,12 +115,12 @@ async function readLog(client: RedisClient, tenant: string): Promise<ModelChange
   });
 }
 
-/** Forgets versions that are too old, and what processes left that died while they published. */
+/** Removes old versions, and those of processes that died while publishing. */
 async function prune(client: RedisClient, tenant: string): Promise<void> {
   const { inForce, present, published } = await readVersions(client, tenant);
   const isAmong = (newest: number, version: number): boolean =>
     version === inForce || published.slice(0, newest).includes(version);
-  // A newer version than any that was in force may be about to be published.
+  // A version above all published ones may be about to be published.
   for (const version of present.filter((version) => version < (published[0] ?? 0))) {
     if (!isAmong(keptVersions, version)) await forget(client, tenant, version);
     else if (!isAmong(keptItems, version)) await whileRedisServes(client.unlink(itemsKey(tenant, version)));
@@ -129,7 +129,7 @@ async function prune(client: RedisClient, tenant: string): Promise<void> {
     await whileRedisServes(client.unlink(itemsKey(tenant, 0)));
 }
 
-/** @throws Error for a version that is not kept, or that this version of the service cannot read */
+/** @throws Error for a version that is not retained, or not readable */
 export async function readModel(client: RedisClient, tenant: string, version: number): Promise<TenantModel> {
   if (version === 0) return unfittedModel;
   const text = await whileRedisServes(client.hget(versionKey(tenant, version), 'model'));
@@ -139,13 +139,12 @@ export async function readModel(client: RedisClient, tenant: string, version: nu
 
 export type ModelPublisher = ReturnType<typeof createModelPublisher>;
 
-/** What fits and `npm run fit` do with versions. @throws ApiError UNAVAILABLE from each of its functions */
 export const createModelPublisher = (client: RedisClient) => ({
   inForce: (tenant: string) => versionInForce(client, tenant),
   read: (tenant: string, version: number) => readModel(client, tenant, version),
-  /** A number that no other version of the tenant has or had. */
+  /** A number that no other version of the tenant had. */
   reserve: (tenant: string) => whileRedisServes(client.incr(newestVersionKey(tenant))),
-  /** Versions that can be used again, newest first, 0 aside. */
+  /** Versions that can be activated, newest first, without 0. */
   versions: async (tenant: string) => {
     const { inForce, present, log } = await readVersions(client, tenant);
     return present.flatMap((version) => {
@@ -154,9 +153,9 @@ export const createModelPublisher = (client: RedisClient) => ({
       return [{ version, basedOn: fit.basedOn, publishedAt: fit.publishedAt, inForce: version === inForce }];
     });
   },
-  /** Brings a kept version, or 0, into force again if `expected` is in force. */
+  /** Activates a retained version, or 0, if `expected` is active. */
   use: async (tenant: string, version: number, expected: number) => {
-    // Older ones may be there still: whoever published the newest is about to forget them.
+    // Older versions may still exist until the publisher of the newest removes them.
     const { published } = await readVersions(client, tenant);
     const isKept = published.slice(0, keptVersions).includes(version);
     const hasModel = () => whileRedisServes(client.hexists(versionKey(tenant, version), 'model'));
@@ -165,18 +164,18 @@ export const createModelPublisher = (client: RedisClient) => ({
     const change = { tenant, version, basedOn: expected, publishedAt: Date.now() };
     return (await flip(client, 'rollback', change)) ? 'used' : 'superseded';
   },
-  /** Tenants that ever had a publication. */
+  /** Tenants with a publication. */
   tenants: () => whileRedisServes(client.hkeys(modelsKey)),
-  /** Changes after the given one, oldest first; the oldest of very many may be gone. */
+  /** Oldest first. The oldest of very many may be gone. */
   changesAfter: async (tenant: string, change: number): Promise<RecordedChange[]> => {
     const missing = (await readLog(client, tenant)).filter((found) => found.change > change).reverse();
     const texts = missing.map(({ version }) => client.hmget(versionKey(tenant, version), 'model', 'report'));
     const found = await whileRedisServes(Promise.all(texts));
     return missing.map((one, i) => ({ ...one, model: found[i]?.[0] ?? '', report: found[i]?.[1] ?? '' }));
   },
-  /** What the last finished fit had seen; null before the first. */
+  /** Mark of the last finished fit; null before the first. */
   lastFit: (tenant: string) => whileRedisServes(client.hget(fitsKey, tenant)),
-  /** Ends a fit. A process that dies before the note leaves it to the next fit to forget versions. */
+  /** Ends a fit. If the process dies before, the next fit removes old versions. */
   noteFit: async (tenant: string, mark: string): Promise<void> => {
     await prune(client, tenant);
     await whileRedisServes(client.hset(fitsKey, tenant, mark));

@@ -1,6 +1,6 @@
 /**
- * The journal in Redis: streams of facts on their way to ClickHouse. Scripts that change goals, catalogues and webhooks append
- * to them in the same step as the change.
+ * The journal: streams of facts for ClickHouse. Scripts that change goals, catalogues and webhooks append to it in the same
+ * step.
  */
 import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
@@ -13,7 +13,7 @@ import { parkEntry } from './parked.js';
 export interface JournalEntry {
   readonly source: string;
   readonly id: string;
-  /** One of `journalKinds`, unless another version of the service wrote it. */
+  /** One of `journalKinds`, unless another version wrote it. */
   readonly kind: string;
   /** TSV without a line feed (contracts/journal.ts). */
   readonly row: Buffer;
@@ -22,18 +22,18 @@ export interface JournalEntry {
 export type Journal = ReturnType<typeof createJournal>;
 export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 
-/** Of one stream: a fraction of a millisecond of Redis. */
+/** Per stream: a fraction of a millisecond of Redis. */
 const pageRows = 500;
 
-/** @param redis its commands may wait for a reconnect or fail; both are safe here */
+/** @param redis its commands may wait for a reconnect or fail */
 export function createJournal(redis: RedisClient, partitions: number) {
   const all = indices(partitions);
   const sources = [...sharedJournals, ...all.map(journalKey), ...all.map(forecastsKey)];
 
   /**
-   * The oldest entries of every source, in their order; removes nothing.
+   * The oldest entries of every source, in order; removes nothing.
    * @param maxBytes soft: reading stops after the source that reaches it
-   * @returns also whether more entries waited
+   * @returns also whether more entries wait
    */
   async function next(maxBytes: number) {
     const lengths = await streamLengths(redis, sources);
@@ -51,13 +51,13 @@ export function createJournal(redis: RedisClient, partitions: number) {
 
   return {
     next,
-    /** Entry by entry, not up to the last id: after a failover Redis may give lower ids again. */
+    /** Entry by entry, not up to the last id: after a failover, Redis may assign lower ids. */
     remove: (entries: readonly JournalEntry[]): Promise<unknown> =>
       removeEntries(
         redis,
         entries.map(({ source, id }) => ({ source, entry: id })),
       ),
-    /** @returns the stream that has the entry now; null if there is no room, and it stays */
+    /** @returns the dead-letter stream; null if it is full: the entry stays */
     park: async ({ source, id }: JournalEntry, reason: string): Promise<string | null> =>
       (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null,
     facts: async () => {
@@ -66,14 +66,14 @@ export function createJournal(redis: RedisClient, partitions: number) {
       return {
         journalLength: sumOf(lengths),
         parked: sumOf(parked),
-        /** Streams whose parked rows are at their limit: further rejected rows wait. */
+        /** Streams with full dead-letter streams: further rejected rows wait. */
         fullyParked: parked.filter((length) => length >= parkedBound).length,
       };
     },
   };
 }
 
-/** Appends rows as far as there is room. @returns number of rows without room */
+/** @returns number of rows without room */
 const appendJournal = defineScript(1)<[key: string, bound: number, kind: string, ...rows: string[]], number>(`
 local rows = #ARGV - 2
 local room = math.max(0, tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1]))
@@ -83,9 +83,9 @@ return rows - kept
 `);
 
 /**
- * Appends served forecasts. Callers do not wait for it and it does not reject: rows without room, or that Redis does not take,
- * are lost and counted.
- * @param partition of a learner; the forecasts of a class may go to the partition of any one of them
+ * Appends served forecasts without making the caller wait. Never rejects: rows without room, or that Redis rejects, are lost
+ * and counted.
+ * @param partition of the learner, or of any learner of a class
  * @param onLost the error is null if there was no room
  */
 export async function noteForecasts(

@@ -1,9 +1,8 @@
-/** One page of an outbox stream as the TSV lines that ClickHouse takes. Bytes are copied, rows are not parsed. */
+/** One page of an outbox stream as TSV lines for ClickHouse. Rows are copied, not parsed. */
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { sumOf } from '../../lists.js';
 import { fieldOf } from '../redis/reads.js';
 
-/** As ioredis gives it: id, then names and values of the fields. */
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
 /** A rewrite (contracts/corrections.ts). */
@@ -11,7 +10,7 @@ export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toS
 
 export interface RowsEntry {
   readonly id: string;
-  /** Encoded rows; none where it holds nothing of ours. */
+  /** Encoded rows; empty for an entry without rows. */
   readonly lines: readonly Buffer[];
 }
 
@@ -33,13 +32,10 @@ function linesOf(rows: Buffer): Buffer[] {
   return lines;
 }
 
-/** Bytes before a row at most: partition, milliseconds and number, a tab after each. */
+/** Maximum bytes before a row: partition, milliseconds and number, each with a tab. */
 const maxPrefix = 5 + 13 + 16 + 3;
 
-/**
- * @param skip rows to leave out, each as `partition\tms\tseq`
- * @returns the rows with their outbox columns, as lines
- */
+/** @param skip rows to leave out, each as `partition\tms\tseq`. @returns lines with outbox columns */
 export function encodePage(
   partition: number,
   entries: readonly RowsEntry[],

@@ -1,6 +1,6 @@
 /**
- * The outbox in Redis: a stream per partition with an entry for each commit (watched-learners.ts). The number of waiting
- * rows is stored beside it, because the length of a stream counts entries.
+ * The outbox: a stream per partition with an entry for each commit (watched-learners.ts). A counter holds the number of rows,
+ * because the length of a stream counts entries.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
@@ -15,19 +15,19 @@ import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
-/** Rows as TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
+/** TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
 export interface OutboxBatch {
   ranges: OutboxRange[];
   rows: number;
   entries: number;
-  /** Whole lines, each ending in a line feed. */
+  /** Whole lines, each with a line feed. */
   chunks: Buffer[];
-  /** Entries between the rows that hold no row. */
+  /** Entries without rows. */
   unreadable: { partition: number; id: string }[];
 }
 
 export interface BatchLimits {
-  /** Beyond it only what is of one entry. */
+  /** Exceeded only by the rows of one entry. */
   maxRows: number;
   /** Soft: reading stops after the page that reaches it. */
   maxBytes: number;
@@ -37,12 +37,12 @@ export interface PartitionBacklog {
   partition: number;
   length: number;
   head: string | null;
-  /** Erasures that are not applied. */
+  /** Pending erasures. */
   due: number;
 }
 
 export interface OutboxEpoch {
-  /** Changes whenever a Redis server was restarted or replaced, so that acknowledged writes may be gone. */
+  /** Changes when a Redis server is restarted or replaced, which may lose acknowledged writes. */
   id: string;
   /** Redis' clock, Unix milliseconds. */
   ms: number;
@@ -51,16 +51,16 @@ export interface OutboxEpoch {
 export type Outbox = ReturnType<typeof createOutbox>;
 export type PipelineFacts = Awaited<ReturnType<Outbox['facts']>>;
 
-/** Trimming what another process trimmed in part makes the number of rows wrong until the outbox is empty. */
+/** After a partial trim by another process, the count is wrong until the outbox is empty. */
 const trimOutbox = defineScript(2)<[outbox: string, rowsKey: string, end: string, rows: number], null>(`
 if redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1]) > 0 then redis.call('DECRBY', KEYS[2], ARGV[2]) end
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 `);
 
-/** A fraction of a millisecond of Redis and about one of this loop, which both serve answers. */
+/** A fraction of a millisecond of Redis and about a millisecond of this event loop, which both serve answers. */
 const pageEntries = 100;
 
-/** @param redis its commands may wait for a reconnect or fail; both are safe here */
+/** @param redis its commands may wait for a reconnect or fail */
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = indices(partitions);
 
@@ -78,13 +78,13 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     );
   }
 
-  /** The oldest rows of the partitions, shared fairly among them; removes nothing. */
+  /** The oldest rows, shared fairly among the partitions; removes nothing. */
   async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
     const waiting = await waitingRows(redis, wanted);
     const batch = emptyBatch();
     const order = shortestFirst(wanted, waiting);
     for (const [i, partition] of order.entries()) {
-      // Short ones completely: what they leave goes to the longer ones.
+      // Short ones completely: longer ones get the rest.
       const rows = Math.ceil((limits.maxRows - batch.rows) / (order.length - i));
       await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
     }
@@ -92,7 +92,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   }
 
   /**
-   * The rows of fixed ranges that are still there, byte for byte as `next` returned them.
+   * Remaining rows of fixed ranges, byte for byte as `next` returned them.
    * @param skip rows to leave out, each as `partition\tms\tseq`
    */
   async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
@@ -103,7 +103,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return batch;
   }
 
-  /** Removes every entry up to the end of each range. Doing it again does nothing. */
+  /** Removes every entry up to the end of each range. Idempotent. */
   async function trim(ranges: readonly OutboxRange[]): Promise<void> {
     await Promise.all(
       ranges.map(({ partition, to, rows }) =>
@@ -122,12 +122,11 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     const oldest = Math.min(ms, ...waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms])));
     return {
       outboxLength: sumOf(waiting.map(({ length }) => length)),
-      /** Erasures that are not applied. */
       erasuresDue: sumOf(waiting.map(({ due }) => due)),
-      /** Age of the oldest entry by Redis' clock; 0 when nothing waits. */
+      /** Age of the oldest entry by Redis' clock; 0 if the outbox is empty. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       parked: sumOf(parked),
-      /** Partitions whose parked rows are at their limit: further rejected rows wait, and what is behind them. */
+      /** Partitions with full dead-letter streams: further rejected rows and the rows behind them wait. */
       fullyParked: parked.filter((length) => length >= parkedBound).length,
     };
   }
@@ -160,8 +159,8 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .map(({ partition }) => partition);
 
 /**
- * Appends the range's entries to the batch, page by page, up to the first rewrite and about `rows` rows. With
- * REDIS_WAIT_REPLICAS they are on the replicas: ClickHouse must not know of answers that a failover takes back.
+ * Appends entries to the batch, page by page, up to the first rewrite and about `rows` rows. With REDIS_WAIT_REPLICAS replicas
+ * have them: ClickHouse must not store answers that a failover loses.
  */
 const readRange = (
   redis: Redis | Cluster,
@@ -182,7 +181,7 @@ const readRange = (
       add(batch, partition, entries, page);
       for (const { id, lines } of taken) if (lines.length === 0) batch.unreadable.push({ partition, id });
       if (taken.length < found.length || found.length < count) return;
-      // Redis' next page may be there immediately, and be read before everything else that waits in the event loop.
+      // Lets other events run: the next page may arrive immediately.
       await nextTurn();
       bytes += page.bytes.length;
       left -= sumOf(entries.map(({ lines }) => lines.length));
@@ -191,8 +190,8 @@ const readRange = (
   });
 
 /**
- * The first entries up to the first rewrite, with at most so many rows.
- * @param withFirst includes the first one with rows even if it has more
+ * Entries up to the first rewrite with at most `maxRows` rows.
+ * @param withFirst includes the first entry with rows even if it has more
  */
 function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean): RowsEntry[] {
   const entries: RowsEntry[] = [];
@@ -225,13 +224,13 @@ function add(
   if (rows > 0) batch.chunks.push(bytes);
 }
 
-/** The smallest stream id above this one, short of the end of a sequence (2^53 entries in one millisecond). */
+/** Smallest higher stream id, except at the end of a sequence (2^53 entries in one millisecond). */
 function after(id: string): string {
   const { ms, seq } = parseId(id);
   return `${ms}-${seq + 1}`;
 }
 
-/** At least the number of entries. A count that a late trim left too high is corrected when the outbox is empty. */
+/** At least the number of entries. A count that is too high after a late trim is reset when the outbox is empty. */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
@@ -243,7 +242,7 @@ async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }
 
-/** A server process has a run_id of its own. */
+/** The id consists of the run_ids of all masters. */
 export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
   const seen = await Promise.all(servers.map(identityOf));
@@ -258,7 +257,7 @@ async function identityOf(server: Redis): Promise<OutboxEpoch> {
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
 }
 
-/** The last id that a stream gave, also where its entries are gone; '' of one that is not there. */
+/** Last assigned id, even if its entry is gone; '' for a missing stream. */
 export const lastIdLua = `
 local function lastId(key)
   if redis.call('EXISTS', key) == 0 then return '' end
@@ -275,7 +274,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 return { lastId(KEYS[2]), now() }
 `);
 
-/** Of each partition that has its marker: others are new, or have to be rebuilt. @throws ApiError UNAVAILABLE */
+/** Partitions without a marker are new, or need a rebuild: skips them. */
 export async function lastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
   const asked = indices(partitions).map((partition) => lastRow(client, partition));
   return (await Promise.all(asked)).filter((row) => row !== null);

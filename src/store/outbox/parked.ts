@@ -1,4 +1,4 @@
-/** Dead-letter rows: a script moves what ClickHouse rejects, or nothing can read, to a stream beside its own. */
+/** Dead-letter rows: scripts move rows that ClickHouse rejects, and unreadable entries, to a separate stream. */
 import { createHash } from 'node:crypto';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
@@ -7,18 +7,18 @@ import { defineScript } from '../redis/script.js';
 export interface StoredEntry {
   partition: number;
   id: string;
-  /** Without their outbox columns. */
+  /** Without outbox columns. */
   rows: readonly Buffer[];
 }
 
 export interface RefusedRow {
   id: string;
-  /** Without its outbox columns. */
+  /** Without outbox columns. */
   row: Buffer;
   reason: string;
 }
 
-/** Parks an entry as it is. @returns false if there is no room for it */
+/** @returns false if there is no room */
 export const parkEntry = async (
   redis: RedisClient,
   stream: string,
@@ -27,8 +27,8 @@ export const parkEntry = async (
 ): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), parkedBound, id, reason)) === 1;
 
 /**
- * Removes an entry whose other rows are stored, and parks the rejected rows, each as an entry.
- * @returns false if there is no room: the entry stays as it is
+ * Removes an entry whose other rows are stored, and parks each rejected row as an entry.
+ * @returns false if there is no room: the entry stays
  */
 export async function parkRows(
   redis: RedisClient,
@@ -45,7 +45,7 @@ export async function parkRows(
   return done === 1;
 }
 
-/** Does nothing if the entry is gone. @returns 0 if there is no room for it */
+/** Does nothing if the entry is gone. @returns 0 if there is no room */
 const moveEntry = defineScript(2)<
   [stream: string, parked: string, bound: number, id: string, reason: string],
   0 | 1
@@ -60,8 +60,8 @@ return 1
 `);
 
 /**
- * Does nothing if the entry is gone or has other rows: after a failover Redis may give its id again. `refused`: of each row
- * its id, the reason and the row. @returns 0 if there is no room for them
+ * Does nothing if the entry is gone or has other rows: after a failover, Redis may assign its id again. `refused`: id, reason
+ * and text of each row. @returns 0 if there is no room
  */
 const moveRows = defineScript(2)<
   [

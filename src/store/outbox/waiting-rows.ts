@@ -1,4 +1,4 @@
-/** A learner's rows that wait for ClickHouse: answers in the outbox, other facts in the journal; parked ones too. */
+/** A learner's rows that are not in ClickHouse yet: in the outbox, the journal and their dead-letter streams. */
 import { type AttemptRow, decodeAttemptRow, rowColumns, rowPrefix } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
@@ -14,7 +14,7 @@ import { defineScript } from '../redis/script.js';
 
 export type WaitingAttempts = ReturnType<typeof createWaitingAttempts>;
 
-/** A row in Redis; `row` is null where this version of the service cannot read the line. */
+/** `row` is null for an unreadable line. */
 export interface WaitingAttempt {
   readonly place: 'outbox' | 'parked';
   readonly line: string;
@@ -23,9 +23,9 @@ export interface WaitingAttempt {
 
 export const createWaitingAttempts = (client: RedisClient, partitions: number) => ({
   /**
-   * Pages, each newest first: the learner's rows in the outbox, then the parked ones. Of rows with the same number, which a
-   * correction leaves for a while, the first one counts, and it counts before a stored one. Read ClickHouse after this ends:
-   * an answer leaves Redis only when it is stored. @throws ApiError UNAVAILABLE
+   * Pages, each newest first: rows in the outbox, then parked ones. A correction leaves several rows with one number for a
+   * while: the first returned one counts, before a stored one. Read ClickHouse after this: an answer leaves Redis only when it
+   * is stored.
    */
   of: async function* (tenant: string, userId: string): AsyncGenerator<readonly WaitingAttempt[]> {
     const source = outboxKey(partitionOf(tenant, userId, partitions));
@@ -33,7 +33,7 @@ export const createWaitingAttempts = (client: RedisClient, partitions: number) =
       for await (const lines of rowsOf(client, key, rowPrefix(tenant, userId), 0))
         yield lines.map((line) => ({ place, line, row: decoded(line) }));
   },
-  /** Learners of the tenant with a row of this event id. @throws ApiError UNAVAILABLE */
+  /** Learners of the tenant with a row of this event id. */
   learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
     const found: string[] = [];
     for (const source of indices(partitions).map(outboxKey))
@@ -45,7 +45,6 @@ export const createWaitingAttempts = (client: RedisClient, partitions: number) =
   },
 });
 
-/** Null for a parked row that is not readable. */
 function decoded(line: string): AttemptRow | null {
   try {
     return decodeAttemptRow(line);
@@ -57,14 +56,14 @@ function decoded(line: string): AttemptRow | null {
 const recordTypes = { goal: 'goal_change', forecast: 'served_forecast', taken_back: 'taken_back' } as const;
 type Kind = keyof typeof recordTypes & JournalKind;
 
-/** A learner's goals, forecasts and retractions, a page at a time. @throws ApiError UNAVAILABLE */
+/** A learner's goals, forecasts and retractions, by page. */
 export async function* waitingRecords(
   client: RedisClient,
   tenant: string,
   userId: string,
   partitions: number,
 ): AsyncGenerator<readonly ExportRecord[]> {
-  // Forecasts of a class of learners may wait in any partition.
+  // Forecasts of a class may be in any partition.
   const forecasts = indices(partitions).map(forecastsKey);
   const sources: [string, readonly Kind[]][] = [
     [journalKey(partitionOf(tenant, userId, partitions)), ['goal', 'taken_back']],
@@ -74,7 +73,7 @@ export async function* waitingRecords(
     for (const [place, key] of [['journal', source] as const, ['parked', parkedKey(source)] as const])
       for await (const rows of rowsOf(client, key, learnerRowPrefix(tenant, userId), 1))
         yield rows.flatMap((row) => {
-          // Kinds that share a stream have different numbers of columns.
+          // Kinds in one stream differ in their number of columns.
           const kind = kinds.find((one) => journalColumns[one].length === row.split('\t').length);
           return kind === undefined ? [] : [{ type: recordTypes[kind], place, ...journalFields(kind, row) }];
         });
@@ -84,8 +83,8 @@ export async function* waitingRecords(
 const pageEntries = 500;
 
 /**
- * The rows of one learner in a stream, newest first, a page at a time, without what is appended meanwhile.
- * @param prefix what the learner's rows begin with, after so many leading fields
+ * One learner's rows in a stream, newest first, without rows appended during the read.
+ * @param prefix of the learner's rows, after `leading` fields
  */
 async function* rowsOf(
   client: RedisClient,
@@ -100,7 +99,7 @@ async function* rowsOf(
   }
 }
 
-/** @returns id of the oldest entry of the page ('' at the beginning of the stream), then the learner's rows */
+/** @returns id of the page's oldest entry ('' at the start of the stream), then the learner's rows */
 const findRows = defineScript(1)<
   [key: string, from: string, entries: number, prefix: string, leading: number],
   [oldest: string, ...rows: string[]]

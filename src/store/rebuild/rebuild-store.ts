@@ -1,4 +1,4 @@
-/** Redis for a rebuild: missing state, pending rows and progress. All writes are idempotent. */
+/** Redis for a rebuild: missing state, pending rows, progress. All writes are idempotent. */
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { unescapeText } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
@@ -25,11 +25,11 @@ import {
 import { fieldOf, repliesTo, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
 import { createFactsRestore } from './restored-facts.js';
 
-/** JSON of the `Checkpoint`, while a rebuild runs. */
+/** JSON of the `Checkpoint` of a running rebuild. */
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** State outside partitions, with a key that proves its existence. */
+/** State outside partitions, each with a key that proves its existence. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey },
   ...{ webhooks: wantedEventsKey, mappings: xapiMappingsKey },
@@ -38,20 +38,19 @@ export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
 export interface Checkpoint {
-  /** Version (`keptNow`) of the restored learners: another version does not continue. */
+  /** Version (`keptNow`) of the restored learners. Another version does not continue. */
   readonly kept: string;
   readonly partitions: readonly number[];
   readonly shared: readonly SharedState[];
   /** Event ids that arrived at this Unix second or later are remembered. */
   readonly idsFrom: number;
-  /** Learners up to this one are restored. */
+  /** Last restored learner. */
   readonly after: LearnerPlace | null;
   readonly learnersDone: boolean;
   readonly learners: number;
   readonly answers: number;
 }
 
-/** @throws ApiError UNAVAILABLE from each of its functions */
 export type RebuildStore = ReturnType<typeof createRebuildStore>;
 
 export function createRebuildStore(client: RedisClient) {
@@ -62,14 +61,14 @@ export function createRebuildStore(client: RedisClient) {
   };
   return {
     ...createFactsRestore(client),
-    /** Number of partitions in Redis, or null. */
+    /** Null if unknown. */
     partitions: async () => Number(await whileRedisServes(client.hget(metaKey, 'partitions'))) || null,
-    /** Partitions that are not restored. @param count how many there are */
+    /** Partitions without a marker. */
     lost: (count: number) => without(indices(count), (partition) => markerKey(partition)),
-    /** All of them for an empty Redis: it may have keys that a start added. */
+    /** Everything for an empty Redis, which may have keys that a start added. */
     lostShared: async (): Promise<SharedState[]> =>
       (await exists(metaKey)) ? without(sharedStates, (name) => sharedKeys[name]) : sharedStates,
-    /** Null if this version saved none. */
+    /** Null without one of this version. */
     checkpoint: async (): Promise<Checkpoint | null> => {
       const stored = JSON.parse((await whileRedisServes(client.get(checkpointKey))) ?? 'null');
       return stored?.kept === keptNow ? stored : null;
@@ -78,9 +77,9 @@ export function createRebuildStore(client: RedisClient) {
       whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint))),
     learners: () => scanLearners(client),
     waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
-    /** Descriptions of rows that wait for ClickHouse. */
+    /** Descriptions of rows that are not in ClickHouse yet. */
     waiting: (count: number) => waitingIn(client, indices(count)),
-    /** Moves the markers of another version aside, so that none of its processes counts answers, or back. */
+    /** Without markers, processes of another version count no answers. */
     moveMarkers: async ({ kept, partitions }: OtherVersion, to: 'aside' | 'back'): Promise<void> => {
       for (const marker of indices(partitions).map((partition) => markerKey(partition, kept))) {
         const [from, until] = to === 'aside' ? [marker, asideKey(marker)] : [asideKey(marker), marker];
@@ -93,10 +92,10 @@ export function createRebuildStore(client: RedisClient) {
       for (const partition of indices(partitions))
         await whileRedisServes(client.del(asideKey(markerKey(partition, kept))));
     },
-    /** Ends the rebuild: the service may use the state from now on. */
+    /** The service may use the state after this. */
     finish: async ({ partitions }: Checkpoint, facts: DeploymentFacts): Promise<void> => {
       const now = new Date().toISOString();
-      // Markers first: a marker completes its partition, the deployment's facts complete all.
+      // Markers first: each completes its partition. The deployment's facts complete all.
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
       await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
       await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
@@ -109,7 +108,7 @@ export function createRebuildStore(client: RedisClient) {
 
 const asideKey = (marker: string): string => `${marker}:aside`;
 
-/** Without forecasts, which no rebuild needs. */
+/** Without forecasts, which a rebuild does not need. */
 async function waitingIn(client: RedisClient, partitions: readonly number[]): Promise<string[]> {
   const entriesOf = async (keys: readonly string[]) =>
     sumOf(await whileRedisServes(streamLengths(client, keys)));
@@ -134,7 +133,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
-/** Pages of learners with answers. A concurrently written learner may appear twice. */
+/** A learner that is written during the scan may appear twice. */
 async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
     const asked = keys.map((key) => ['hexists', key, learnerField] as const);
@@ -147,7 +146,7 @@ async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]
   }
 }
 
-/** The learners' rows in outboxes and parked rows, in no order. @param count of the partitions */
+/** Rows in outboxes and dead-letter streams, in no order. */
 async function waitingRows(
   client: RedisClient,
   learners: readonly LearnerPlace[],
@@ -158,7 +157,7 @@ async function waitingRows(
   for (const [partition, own] of partitions) {
     const wanted = new Set(own.map(({ tenant, userId }) => learnerName(tenant, userId)));
     const source = outboxKey(partition);
-    // Parked rows second: a row moves there from the outbox.
+    // In this order: a row moves from the outbox to the dead-letter stream.
     for (const key of [source, parkedKey(source)])
       for await (const page of streamPages(client, key))
         for (const row of page.flatMap(([, fields]) => fieldOf(fields, 'r')?.split('\n') ?? [])) {

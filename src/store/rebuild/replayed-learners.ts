@@ -1,4 +1,4 @@
-/** Replayed learners: written to Redis, or compared with it. */
+/** Writes replayed learners to Redis, or compares them with it. */
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
@@ -15,7 +15,7 @@ import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.j
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 import { perCall } from '../redis/reads.js';
 
-/** Learners of one call: Redis does nothing else meanwhile. */
+/** Learners per call, which blocks Redis. */
 const together = 200;
 
 async function inCalls<Item extends Placed, Result>(
@@ -28,7 +28,7 @@ async function inCalls<Item extends Placed, Result>(
   return results;
 }
 
-/** Replaces each learner. No other process writes them: their partition is not restored yet. */
+/** No other process writes these learners: their partition is not restored yet. */
 export async function restoreLearners(
   client: RedisClient,
   learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],
@@ -51,7 +51,7 @@ export async function restoreLearners(
   });
 }
 
-/** All that is stored of each, as of one moment; in order. */
+/** Everything stored of each learner, as of one moment. */
 export const readDumps = (client: RedisClient, places: readonly Placed[]): Promise<LearnerDump[]> =>
   inCalls(client, places, async (group) => {
     const commands = client.multi();
@@ -71,7 +71,7 @@ const fieldsOf = (flat: readonly Buffer[]): Fields => inParts(flat, 2) as [Buffe
 
 /**
  * @param states from the rows and a snapshot
- * @returns null where they are the same; `behind` where more answers were counted than the rows have; else what differs
+ * @returns null if equal, `behind` if more answers were counted than the rows have, else the difference
  */
 export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {
   const own = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
@@ -85,7 +85,7 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
   const [wanted, found] = [partsOf(dumpOf(states)), partsOf(stored)];
-  // The goal comes from no row.
+  // No row has the goal.
   found.delete(goalField);
   const part = [...found.keys(), ...wanted.keys()].find((name) => wanted.get(name) !== found.get(name));
   if (part === undefined) return null;
@@ -93,10 +93,10 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
   return part.startsWith(itemMark) ? 'differs in its items' : `differs in skill ${part.slice(1)}`;
 }
 
-/** No field of a learner's records begins with it. */
+/** No field of a learner's records starts with it. */
 const itemMark = 'items ';
 
-/** What is stored in each field, by its name; an item's by its hash. */
+/** Values by field name; an item's by its hash. */
 function partsOf({ records, items }: LearnerDump): Map<string, string> {
   const parts = new Map(records.map(([field, value]) => [`${field}`, value.toString('hex')]));
   for (const [parity, fields] of items.entries())

@@ -1,4 +1,4 @@
-/** What a rebuild writes to Redis beside the learners' states. All writes may be repeated. */
+/** Writes what a rebuild restores except learners' states. All writes are idempotent. */
 import type { StoredKey } from '../../contracts/access.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { ModelChange, RecordedChange } from '../../contracts/model.js';
@@ -46,10 +46,10 @@ import {
 } from '../redis/keys.js';
 import { putEndpoints } from '../webhooks/endpoints.js';
 
-/** Arguments of one command, so that none holds Redis up. */
+/** Arguments per command, which blocks Redis. */
 const together = 1000;
 
-/** Versions of the changes that can be used again, newest first, and the one in force. */
+/** Versions that can be activated, newest first, including the active one. */
 export function versionsKept(changes: readonly ModelChange[]): ModelChange[] {
   const fits = changes.filter(({ action }) => action === 'fit').sort((a, b) => b.version - a.version);
   const inForce = changes[0]?.version ?? 0;
@@ -63,7 +63,7 @@ export function createFactsRestore(client: RedisClient) {
   };
 
   return {
-    /** Remembers ids that are not taken. @param count partitions of the deployment, of which some are restored */
+    /** Skips ids that are taken. @param count of all partitions, of which some are restored */
     putRetracted: async (ids: readonly RetractedId[], partitions: readonly number[], count: number) => {
       for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
     },
@@ -75,15 +75,14 @@ export function createFactsRestore(client: RedisClient) {
       }
     },
     putMapping: (tenant: string, text: string) => serve(client.hset(xapiMappingsKey, tenant, text)),
-    /** No answer that arrived up to this month enters the partition's outbox any more. */
     raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),
-    /** Gives later rows of the outbox ids above this one, by an entry that is removed. An existing stream has its own. */
+    /** Later rows get higher ids than this one, by an entry that is removed. An existing stream keeps its ids. */
     raiseOutbox: async (partition: number, last: OutboxId): Promise<void> => {
       const [key, id] = [outboxKey(partition), entryIdOf(last)];
       if ((await serve(client.exists(key))) === 1) return;
       await serve(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
     },
-    /** Makes skills with fewer learners rare, unless an existing catalogue has them. */
+    /** Makes skills with fewer learners rare, unless the catalogue has them. */
     noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
       for (const part of inParts(skills, together)) {
         const skillIds = part.map(({ skillId }) => skillId);
@@ -102,17 +101,17 @@ export function createFactsRestore(client: RedisClient) {
       if (newest === undefined) return;
       await serve(client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`));
     },
-    /** Counters alone: what a fit found for an item comes with the next fit. */
+    /** Counters only: the next fit adds the rest. */
     putItems: (tenant: string, version: number, items: readonly ItemRecord[]) =>
       putFields(
         itemsKey(tenant, version),
         items.map((item) => [hashItem(item.itemId), packCounters(item)]),
       ),
     /**
-     * Activates the tenant's last version again, after everything that it needs.
+     * Activates the tenant's last version, after everything that it needs.
      * @param changes newest first, at least one
-     * @param kept with the texts; one without is left out
-     * @param newest highest number that a version was given
+     * @param kept with texts; those without are left out
+     * @param newest highest number of a version
      */
     putModels: async (
       tenant: string,
@@ -139,7 +138,7 @@ export function createFactsRestore(client: RedisClient) {
       const { restore } = createKeyStore(client);
       for (const key of keys) await restore(key);
     },
-    /** Accepted answers are those that are stored, and none was removed. */
+    /** Counts stored answers as accepted, and none as removed. */
     putAccepted: async (partitions: readonly number[], days: readonly DayOfAnswers[]): Promise<void> => {
       const own = byPartition(days);
       for (const partition of partitions) {
@@ -154,7 +153,6 @@ export function createFactsRestore(client: RedisClient) {
   };
 }
 
-/** Those whose learners are of the wanted partitions. */
 const placed = <Item extends LearnerPlace>(
   items: readonly Item[],
   wanted: readonly number[],
@@ -164,7 +162,7 @@ const placed = <Item extends LearnerPlace>(
     .map((item) => [{ ...item, partition: partitionOf(item.tenant, item.userId, count) }, item] as const)
     .filter(([{ partition }]) => wanted.includes(partition));
 
-/** Skips an id that is taken: it was counted again after the retraction. */
+/** An id that is taken was counted again after the retraction. */
 async function putRetracted(
   client: RedisClient,
   place: Placed,

@@ -1,13 +1,13 @@
-/** Binary records, little-endian, and hashes of texts. */
+/** Little-endian records, and hashes of texts. */
 import { hashLane, keySeed } from '../../domain/base/text-hash.js';
 
-/** DataView reads and writes a record in a tenth of the time that Buffer's methods take. */
+/** Ten times as fast as Buffer's methods. */
 export const viewOf = (record: Buffer): DataView =>
   new DataView(record.buffer, record.byteOffset, record.byteLength);
 
 const maxCount = 2 ** 24 - 1;
 
-/** Three bytes. A larger count is written as `maxCount`: an error would stop the learner for ever. */
+/** Three bytes. Larger counts become `maxCount`: an error would block the learner forever. */
 export function writeCount(record: DataView, count: number, at: number): void {
   write3Bytes(record, Math.min(count, maxCount), at);
 }
@@ -20,7 +20,7 @@ export function write3Bytes(record: DataView, bits: number, at: number): void {
 export const readCount = (record: DataView, at: number): number =>
   record.getUint16(at, true) | (record.getUint8(at + 2) << 16);
 
-/** 64-bit hash of two lanes of `hashLane`. Must never change. Attackers can make texts that collide. */
+/** 64-bit hash, two lanes of `hashLane`. Must never change. Attackers can find collisions. */
 export function hashText(text: string): Buffer {
   const hash = Buffer.allocUnsafe(8);
   hash.writeUInt32LE(hashLane(text, keySeed), 0);

@@ -1,7 +1,7 @@
 const maxSpareBytes = 1024 * 1024;
 /**
- * The last released buffer. New memory outside of V8's heap for each batch makes V8 collect all garbage of the thread once
- * a second: a pause of 20 ms (docs/performance.md).
+ * The last released buffer. New off-heap memory for each batch makes V8 collect garbage once a second, a pause of 20 ms
+ * (docs/performance.md).
  */
 let spare: Buffer | null = null;
 
@@ -12,9 +12,9 @@ function takeBuffer(size: number): Buffer {
   return taken;
 }
 
-/** Up to this length a word is written byte by byte: 28 ns instead of 66 for the call. */
+/** Shorter words are written byte by byte: 28 ns instead of 66. */
 const shortWord = 48;
-/** UTF-16 code units become at most this many bytes each. */
+/** Of a UTF-16 code unit. */
 const maxUnitBytes = 3;
 /** `*` or `$`, up to ten digits and two line ends. */
 const frameBytes = 16;
@@ -22,7 +22,7 @@ const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 
 
 export type CommandBytes = ReturnType<typeof createCommandBytes>;
 
-/** Encodes commands (RESP) into one buffer: an object and a promise per command would cost more than the command. */
+/** Encodes commands (RESP) into one buffer: an object and a promise per command cost more than the command. */
 export function createCommandBytes(size: number) {
   let buffer = takeBuffer(size);
   let end = 0;
@@ -59,7 +59,7 @@ export function createCommandBytes(size: number) {
     return true;
   }
 
-  /** @param start of the word's frame, which announces an ASCII text */
+  /** @param start of the word's frame, which declares ASCII length */
   function writeWord(word: string, start: number): void {
     let written = buffer.write(word, end);
     if (written !== word.length) {
@@ -99,11 +99,11 @@ export function createCommandBytes(size: number) {
       end += word.length;
       lineEnd();
     },
-    /** Commands, and replies to expect. */
+    /** Number of commands, which equals the number of replies. */
     count: (): number => commands,
-    /** What was written; the end of it. */
+    /** The encoded commands. */
     done: (): Buffer => buffer.subarray(0, end),
-    /** The next commands may be written over these. */
+    /** Allows the next commands to reuse the buffer. */
     release: (): void => {
       if (buffer.length <= maxSpareBytes) spare = buffer;
     },

@@ -5,23 +5,23 @@ import { type RedisClient, whileRedisServes } from './client.js';
 import { keptNow, markerKey, metaKey } from './keys.js';
 import { repliesTo } from './reads.js';
 
-/** Partitions of a new deployment; stored at the first start and fixed from then on. */
+/** For a new deployment; fixed after the first start. */
 export const defaultPartitions = 16;
 
 export type Deployment =
   | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
-  /** Redis has no state although ClickHouse holds some: it has to be rebuilt. */
+  /** Redis is empty, but ClickHouse has state: needs a rebuild. */
   | { readonly state: 'lost' }
   | OtherVersion;
 
-/** The learners are those of another version of the service. */
+/** Learners of another version. */
 export interface OtherVersion {
   readonly state: 'older' | 'newer';
   readonly kept: string;
   readonly partitions: number;
 }
 
-/** Why this version of the service cannot use what Redis holds, for people. */
+/** For operators. */
 export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
   if (deployment.state === 'lost')
     return 'Redis came back empty while ClickHouse has answers, goals, catalogues, webhooks or revoked keys: npm run rebuild restores it';
@@ -33,9 +33,9 @@ export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' 
 }
 
 /**
- * Finds out whether Redis belongs to a running deployment, and marks a new one. An empty Redis is new only where ClickHouse
- * holds no state: else it lost its data, and everybody would become a new learner. Several processes may ask at once.
- * @param holdsState whether ClickHouse holds what was in Redis; asked only where Redis has no marks
+ * Finds out whether Redis belongs to a deployment, and marks a new one. An empty Redis is new only if ClickHouse has no state:
+ * otherwise it lost its data. Several processes may do this concurrently.
+ * @param holdsState whether ClickHouse has state; called only if Redis has no deployment
  */
 export async function openDeployment(
   client: RedisClient,
@@ -56,7 +56,7 @@ export async function openDeployment(
   return { state: 'ready', partitions, id: id ?? '' };
 }
 
-/** Null where this version keeps the learners, or there are none. */
+/** Null without learners of another version. */
 export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
   const [partitions, noted] = await client.hmget(metaKey, 'partitions', 'model_version');
   const kept = noted ?? '';
@@ -65,7 +65,7 @@ export async function otherVersion(client: RedisClient): Promise<OtherVersion | 
   return { state, kept, partitions: Number(partitions) };
 }
 
-/** Null where Redis has none. @throws ApiError UNAVAILABLE */
+/** Null if Redis has none. */
 export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
   const meta = client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions');
   const [deploymentId, createdAt, partitions] = await whileRedisServes(meta);
@@ -73,7 +73,7 @@ export async function readDeployment(client: RedisClient): Promise<DeploymentFac
   return { deploymentId, createdAt, partitions: Number(partitions) };
 }
 
-/** The marks come before the meta key: a start that dies in between is repeated by the next. */
+/** Markers before the meta key: if a start dies in between, the next one repeats it. */
 async function markNew(client: RedisClient): Promise<void> {
   const now = new Date().toISOString();
   await Promise.all(indices(defaultPartitions).map((one) => client.set(markerKey(one), now, 'NX')));

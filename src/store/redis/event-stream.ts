@@ -1,4 +1,4 @@
-/** Events of webhooks: appended in the step that decides them, read by who makes messages of them. */
+/** Webhook events: appended in the step that decides them, later turned into messages. */
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import { endedEvents, eventFields, type WebhookEvent } from '../../contracts/webhook-events.js';
@@ -8,10 +8,10 @@ import type { CommandBytes } from './command-bytes.js';
 import { eventsBound, eventsKey, wantedEventsKey } from './keys.js';
 import { fieldOf, removeMatching } from './reads.js';
 
-/** Fields and values of an event. */
+/** Fields and values per event. */
 const eventWords = 8;
 
-/** Lua function `appendEvents(stream, from)`: appends the events of `eventFields` in ARGV from that place to its end. */
+/** Lua function `appendEvents(stream, from)`: appends the events of `eventFields` in ARGV, starting at `from`. */
 export const appendEventsLua = `
 local function appendEvents(stream, from)
   for i = from, #ARGV, ${eventWords} do
@@ -23,13 +23,13 @@ end
 export const writeEvent = (request: CommandBytes, partition: number, event: WebhookEvent): void =>
   request.whole('XADD', eventsKey(partition), 'MAXLEN', '~', `${eventsBound}`, '*', ...eventFields(event));
 
-/** In the order of the tenants, for `isWanted`. @throws ApiError UNAVAILABLE */
+/** In the order of the tenants, for `isWanted`. */
 export async function wantedEvents(client: RedisClient, tenants: readonly string[]): Promise<string[]> {
   if (tenants.length === 0) return [];
   return (await whileRedisServes(client.hmget(wantedEventsKey, ...tenants))).map((text) => text ?? '');
 }
 
-/** Removes the learners' events of the histories that an erasure has ended. @throws ApiError UNAVAILABLE */
+/** Removes the learners' events of erased histories. */
 export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const isOver = endedEvents(own);

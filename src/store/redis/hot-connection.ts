@@ -1,6 +1,6 @@
 /**
- * Connections for the commands of answers. ioredis connects, authenticates, encrypts and reconnects. Commands and replies
- * bypass it: its objects, queue and dispatch dominate a worker's CPU time.
+ * Connections for answers. ioredis connects, authenticates, encrypts and reconnects. Commands and replies bypass it: its
+ * objects, queue and dispatch would dominate a worker's CPU time.
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
@@ -25,15 +25,15 @@ import { createReplyReader, type Reply } from './replies.js';
 export interface HotConnection extends ReturnType<typeof passBy> {
   /** False for a connection to one master of a Cluster. */
   readonly reachesAll: boolean;
-  /** How many replicas must have a write before it is confirmed. */
+  /** Number of replicas that must have a write before it is confirmed. */
   waitReplicas(): number;
-  /** False where another server is known to be the keys' master by now. */
+  /** False if another server is known to be the master now. */
   isMaster(): boolean;
-  /** Resolves when commands may be sent. @throws ApiError UNAVAILABLE */
+  /** Resolves when commands can be sent. @throws ApiError UNAVAILABLE */
   ready(): Promise<void>;
   /**
-   * Leaves the connection where its Redis replied that another one serves now.
-   * @returns whether nothing was carried out, and the new server is known
+   * Closes the connection if its Redis replied that another one serves now.
+   * @returns whether nothing was executed and the new server is known
    */
   leave(error: unknown): Promise<boolean>;
 }
@@ -47,19 +47,19 @@ export function openHotConnection(url: string, waitReplicas: number, timeoutMs =
     waitReplicas: () => waitReplicas,
     isMaster: () => true,
     ready: async () => {
-      // ioredis notices the connection's end a little later.
+      // ioredis notices the end of the connection later.
       const ended = client.status === 'ready' && !passing.isOpen() ? once(client, 'close') : null;
       await whileRedisServes(Promise.resolve(ended).then(() => whenReady(client, connectTimeoutMs)));
     },
     leave: async (error: unknown) => {
-      // A failover behind one address does not always end connections to the old master.
+      // A failover behind one address does not always close connections to the old master.
       if (codeOf(error) === 'READONLY') client.stream.destroy();
       return false;
     },
   };
 }
 
-/** @param client that nobody else uses */
+/** @param client without other users */
 function passBy(client: Redis, timeoutMs: number) {
   noteErrors(client);
   let line: ReturnType<typeof takeOver> | null = null;
@@ -67,16 +67,16 @@ function passBy(client: Redis, timeoutMs: number) {
 
   return {
     isOpen,
-    /** Identity of the socket: after a reconnect nothing is watched any more. */
+    /** Changes with a reconnect, which ends all watches. */
     current: (): object => client.stream,
     /**
-     * Sends commands in one write and returns their replies in order, an error reply as an Error in its place.
-     * @throws Error where there is no connection, or it is lost before the last reply: what was carried out is not known
+     * Sends commands in one write. Replies are in order, an error reply as an Error.
+     * @throws Error without a connection, or if it is lost before the last reply: the commands may have been executed
      */
     send: async (commands: CommandBytes): Promise<Reply[]> => {
       const { stream } = client;
       if (!isOpen()) throw new Error('Connection is closed.');
-      // ioredis reads nothing from here on: its own commands were answered before.
+      // ioredis reads nothing after this: its own commands have their replies.
       if (line?.stream !== stream) line = takeOver(stream);
       return line.exchange(commands, timeoutMs);
     },
@@ -84,7 +84,6 @@ function passBy(client: Redis, timeoutMs: number) {
   };
 }
 
-/** Takes a connection's socket from ioredis. */
 function takeOver(stream: Redis['stream']) {
   const reader = createReplyReader();
   const open: { readonly count: number; readonly replies: Reply[]; settle(error: Error | null): void }[] = [];
@@ -92,12 +91,12 @@ function takeOver(stream: Redis['stream']) {
   function failAll(error: Error): void {
     for (const waiting of open.splice(0)) waiting.settle(error);
   }
-  /** What follows on the connection could not be told apart any more. */
+  /** Later replies could no longer be matched. */
   function giveUp(error: Error): void {
     failAll(error);
     stream.destroy();
   }
-  /** All is read before any caller hears of it: what came with a reply that nobody asked for cannot be trusted either. */
+  /** Parse everything first: replies that come with an unexpected one cannot be trusted. */
   function takeReplies(): void {
     let complete = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
@@ -138,7 +137,7 @@ function takeOver(stream: Redis['stream']) {
 
 export type HotConnections = ReturnType<typeof openHotConnections>;
 
-/** @param redis another connection to the same Redis, which knows where a Cluster's slots are */
+/** @param redis another connection, which knows the slots of a Cluster */
 export function openHotConnections(url: string, waitReplicas: number, redis: () => Promise<RedisClient>) {
   const { nodes, login } = redisAddress(url);
   const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
@@ -156,7 +155,7 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
   }
 
   return {
-    /** The connection to a partition's learners, ready. @throws ApiError UNAVAILABLE */
+    /** Ready connection to a partition's learners. @throws ApiError UNAVAILABLE */
     of: async (partition: number): Promise<HotConnection> => {
       if (single === null) return masterNow(partition);
       await single.ready();
@@ -168,13 +167,13 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
   };
 }
 
-/** Replies of a node that is not the slot's master any more, or of a Cluster that is not whole. */
+/** The node is no longer the slot's master, or the Cluster is incomplete. */
 const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
 
-/** Without the ready check nobody waits for a master that restarts: it replies that it is loading. */
+/** Without the ready check, a restarting master replies LOADING instead of making callers wait. */
 const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
-/** After the connection's end the caller asks again who the master is. @throws ApiError UNAVAILABLE where there is none */
+/** Never reconnects: the caller looks up the master again. @throws ApiError UNAVAILABLE without a master */
 function masterOf(
   client: Cluster,
   partition: number,
@@ -214,7 +213,7 @@ function masterOf(
   };
 }
 
-/** An IPv6 address has colons of its own. */
+/** An IPv6 address contains colons. */
 function hostAndPort(address: string): { readonly host: string; readonly port: number } {
   const end = address.lastIndexOf(':');
   return { host: address.slice(0, end), port: Number(address.slice(end + 1)) };

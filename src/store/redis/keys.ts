@@ -1,6 +1,6 @@
 /**
- * The names of everything in Redis; docs/architecture.md says what each key holds. All keys of a partition share the hash tag
- * `{pN}`: one transaction or script over them is atomic on a single node and on a Cluster.
+ * All Redis keys; docs/architecture.md describes their contents. Keys of a partition share the hash tag `{pN}`: one transaction
+ * or script over them is atomic on a single node and on a Cluster.
  */
 import { learnerName } from '../../contracts/learner-name.js';
 import { tenantDay } from '../../contracts/tenant-day.js';
@@ -17,57 +17,57 @@ export const itemTracesKey = (partition: number, parity: number, tenant: string,
   `${partitionPrefix(partition)}:h${parity}:${learnerName(tenant, userId)}`;
 export const eventIdsKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
-/** Written to be able to wait until replicas have what others wrote (replication.ts). */
+/** Written so that WAIT covers writes of others (replication.ts). */
 export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
-/** Entries: field `r`, rows of a commit (contracts/outbox-ids.ts); or `c`, a rewrite (contracts/corrections.ts). */
+/** Fields: `r`, rows of a commit (contracts/outbox-ids.ts); or `c`, a rewrite (contracts/corrections.ts). */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
-/** Erasures that are not applied, under ids of the outbox: field `c`, the erasure's id. */
+/** Pending erasures by outbox id. Field `c`: the erasure's id. */
 export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
-/** Counted answers, for the audit; `removedKey` has those of them whose rows were erased or taken back. */
+/** Counted answers, for the audit. `removedKey`: those that were erased or retracted. */
 export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
 export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
-/** Field of both. @param day UTC day of arrival, as the number of days since 1970 */
+/** Field of both. @param day UTC day of arrival, days since 1970 */
 export const acceptedField = tenantDay;
 export const auditKey = 'st:audit';
-/** Held while a tenant's demo is made or removed. */
+/** Held while a demo is created or removed. */
 export const demoLockKey = (tenant: string): string => `st:demo:lock:${tenant}`;
-/** Field: key of the learner; value: the last line of the import that is counted. */
+/** Field: learner's key. Value: last counted line. */
 export const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
-/** What ClickHouse refused of a stream: the entry's own fields, `id` (its id there) and `reason`. */
+/** Dead-letter rows: the entry's fields, `id` (its previous id) and `reason`. */
 export const parkedKey = (stream: string): string => `${stream}:parked`;
-/** Most entries of a stream of parked ones, about 6 MB: beyond it, refused rows wait where they are. */
+/** Maximum entries, about 6 MB. When full, rejected rows wait in their stream. */
 export const parkedBound = 10_000;
-/** Field = erasure, value = its record as JSON; field = `@TENANT:USER`, value = the erasure of that learner. */
+/** Fields: erasure id with its record as JSON; `@TENANT:USER` with the erasure's id. */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /**
- * How learners are kept: version of the formulas, a point, version of the layout (which keys there are, and what they hold).
- * A rebuild rewrites every learner's keys; a layout without one of today's keys has to remove that one there.
+ * Version of stored learners: version of the formulas, a point, version of the layout (keys and their contents). A rebuild
+ * rewrites every learner's keys. A layout that drops a key must remove it there.
  */
 export const keptNow = `${modelVersion}.5`;
 export const markerName = `m${keptNow}`;
 /**
- * Marker of the deployment: absent where this Redis is new, came back empty, or has learners of another version. The version
- * is in its name, so that a process of another one, left running or started by mistake, counts nothing.
+ * Absent if this Redis is new, came back empty, or has learners of another version. The name contains the version, so that a
+ * process of another version counts nothing.
  */
 export const markerKey = (partition: number, kept = keptNow): string =>
   `${partitionPrefix(partition)}:m${kept}`;
-/** Facts that only Redis knows: `k` = kind, `r` = row (contracts/journal.ts). */
+/** Facts that only Redis has: `k`, kind; `r`, row (contracts/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
-/** Most entries of a journal: beyond it, changes are refused. */
+/** Maximum entries of a journal. Further changes are rejected. */
 export const journalBound = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
 export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
-/** The name of the set of known skills is the hash tag, so both have one slot. */
+/** The name of the other key is the hash tag: both have one slot. */
 export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;
 export const idSweepKey = 'st:ids:sweep';
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
 export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
-/** By tenant: number of changes and Unix milliseconds of the last. */
+/** By tenant: number of changes, Unix milliseconds of the last. */
 export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
 export const catalogueJournalKey = 'st:{catalogues}:journal';
@@ -84,36 +84,29 @@ export const versionsKey = (tenant: string): string => `${modelPrefix(tenant)}:v
 export const versionKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:v:${version}`;
 export const itemsKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:i:${version}`;
 
-/** Events of webhooks that are not handed to their tenants' endpoints (contracts/webhook-events.ts). */
+/** Events that are no messages yet (contracts/webhook-events.ts). */
 export const eventsKey = (partition: number): string => `${partitionPrefix(partition)}:events`;
 export const modelEventsKey = 'st:{models}:events';
-/** Most entries of such a stream, beyond which the oldest go: an endpoint that is sent nothing is disabled at as many. */
+/** Maximum entries; the oldest are removed. An endpoint with as many undelivered messages is disabled. */
 export const eventsBound = 100_000;
-/**
- * By learner's name: Unix milliseconds from which the learner's goal is to be checked for alerts. With `!` before the name the
- * check is claimed until then, and falls to another run afterwards.
- */
+/** By learner's name: Unix milliseconds of the next check. `!` before the name: claimed until then. */
 export const goalChecksKey = (partition: number): string => `${partitionPrefix(partition)}:goal:checks`;
-/** By learner's name: alerts that are raised (learners/goal-checks.ts). */
+/** By learner's name: raised alerts (learners/goal-checks.ts). */
 export const goalAlertsKey = (partition: number): string => `${partitionPrefix(partition)}:goal:alerts`;
-/** By tenant: types that its endpoints ask for (`isWanted`). All keys of endpoints and messages share this slot. */
+/** By tenant: types that its endpoints want (`isWanted`). All keys of endpoints and messages share this slot. */
 export const wantedEventsKey = 'st:{webhooks}:wanted';
-/** Endpoints (`TENANT:ID`) with messages that wait, by the Unix milliseconds of the next try. */
+/** Endpoints (`TENANT:ID`) by Unix milliseconds of the next try. */
 export const nextTriesKey = 'st:{webhooks}:next';
 /** Prefix of an endpoint's messages (store/webhooks/message-scripts.ts). */
 export const messagesKey = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
-/** All that begin with it. */
 export const messageKeys = (webhookId: string): string[] =>
   ['s', 'b', 'log', 'due', 'last'].map((name) => `${messagesKey(webhookId)}:${name}`);
 export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
 export const webhooksJournalKey = 'st:{webhooks}:journal';
-/** Journals that belong to no partition. */
+/** Journals outside partitions. */
 export const sharedJournals = [catalogueJournalKey, webhooksJournalKey] as const;
 
-/**
- * Partition of a learner, 0 to partitions - 1; must never change.
- * FNV-1a over the UTF-16 code units with murmur3's finaliser: placement, not security.
- */
+/** 0 to partitions - 1; must never change. FNV-1a over UTF-16 code units with murmur3's finaliser: placement, not security. */
 export function partitionOf(tenant: string, userId: string, partitions: number): number {
   let hash = 0x811c9dc5;
   for (const text of [tenant, ':', userId]) {

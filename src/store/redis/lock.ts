@@ -1,10 +1,10 @@
 import { type RedisClient, whileRedisServes } from './client.js';
 import { defineScript } from './script.js';
 
-/** A live holder takes the lock again every two seconds. */
+/** A live holder renews the lock every two seconds. */
 const lockMs = 10_000;
 
-/** @returns 0 when the caller has the lock, or the milliseconds for which another holder has it. @throws ApiError UNAVAILABLE */
+/** @returns 0 if the caller has the lock now, else milliseconds of another holder, at least 1 */
 export const takeLock = defineScript(1)<[key: string, holder: string], number>(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
@@ -16,6 +16,6 @@ export const releaseLock = defineScript(1)<[key: string, holder: string], null>(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
 );
 
-/** Whether it is the caller's turn to do what one process does every so many seconds. @throws ApiError UNAVAILABLE */
+/** Whether the caller runs what one process does every `seconds`. */
 export const takeTurn = async (client: RedisClient, key: string, seconds: number): Promise<boolean> =>
   (await whileRedisServes(client.set(key, '1', 'EX', seconds, 'NX'))) === 'OK';

@@ -39,7 +39,7 @@ export async function openRedis(
 
 const logAgainMs = 60_000;
 
-/** Logs the causes of lost connections, each once a minute, and their end. */
+/** Logs each cause at most once a minute. */
 function logLosses(client: RedisClient, logger: Logger): void {
   const logged = new Map<string, number>();
   let isLost = false;
@@ -56,11 +56,11 @@ function logLosses(client: RedisClient, logger: Logger): void {
   });
 }
 
-/** After this time without a connection, the TLS settings of both sides are compared. */
+/** After this time without a connection, compares the TLS settings of both sides. */
 const mismatchAfterMs = 1000;
 const probeMs = 2000;
 
-/** Where one side alone speaks TLS, the connection seems to break, or the server to hang. Nothing secret is sent. */
+/** If only one side uses TLS, the connection breaks or hangs. Sends nothing secret. */
 async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   await sleep(mismatchAfterMs, undefined, { signal });
   const { protocol, hostname, port } = new URL(url);

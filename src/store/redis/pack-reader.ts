@@ -1,9 +1,9 @@
 export type PackReader = ReturnType<typeof createPackReader>;
 
 /**
- * Reads lists and strings of MessagePack, one after another; its functions throw an Error for anything else.
+ * Reads lists and strings of MessagePack in sequence. @throws Error for anything else
  * Source: MessagePack specification, formats fixarray, array 16 and 32, fixstr, str 8, 16 and 32; lengths are big-endian.
- * @param from where the first value begins
+ * @param from start of the first value
  */
 export function createPackReader(packed: Buffer, from = 0) {
   let at = from;
@@ -11,7 +11,7 @@ export function createPackReader(packed: Buffer, from = 0) {
   const u16 = (): number => 256 * byte() + byte();
   const u32 = (): number => 65_536 * u16() + u16();
 
-  /** @returns how many of the following values are the list's */
+  /** @returns number of values in the list */
   function list(): number {
     const head = byte();
     if (head >= 0x90 && head <= 0x9f) return head - 0x90;
@@ -29,7 +29,7 @@ export function createPackReader(packed: Buffer, from = 0) {
     throw unexpected('a string', head);
   }
 
-  /** @returns where the string begins */
+  /** @returns start of the string */
   function skip(): number {
     const size = length();
     at += size;
@@ -39,7 +39,7 @@ export function createPackReader(packed: Buffer, from = 0) {
   return {
     list,
     skip,
-    /** A part of the packed bytes, not a copy. */
+    /** Not a copy. */
     bytes: (): Buffer => packed.subarray(skip(), at),
     text: () => packed.toString('utf8', skip(), at),
     position: () => at,

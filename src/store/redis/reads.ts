@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { byPartition, groupedBy, inParts } from '../../lists.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 
-/** One call for all items on a single node; on a Cluster, where a script may touch one slot, one per partition. */
+/** One call on a single node. On a Cluster one per partition, because a script may touch one slot. */
 export async function perCall<Item extends { readonly partition: number }, Result>(
   client: RedisClient,
   items: readonly Item[],
@@ -19,7 +19,7 @@ export async function perCall<Item extends { readonly partition: number }, Resul
 
 const pageKeys = 1000;
 
-/** Pages of keys with their node. A key may be in two pages. */
+/** A key may be in two pages. */
 export async function* scanKeys(
   client: RedisClient,
   pattern: string,
@@ -34,12 +34,11 @@ export async function* scanKeys(
   }
 }
 
-/** A command's name and arguments. */
 type CommandLine = readonly [name: string, ...args: (string | number)[]];
 
 /**
- * Replies to commands, in their order. They go in one write, which costs more than most commands do; on a Cluster, where each may
- * be another node's, one by one.
+ * Replies in the order of the commands. Sent in one write, which costs more than most commands; on a Cluster individually,
+ * because each may belong to another node.
  */
 export async function repliesTo<Reply>(
   redis: RedisClient,
@@ -57,7 +56,6 @@ export const streamLengths = (redis: RedisClient, keys: readonly string[]): Prom
     keys.map((key) => ['xlen', key]),
   );
 
-/** Removes entries of streams. */
 export const removeEntries = (
   redis: RedisClient,
   entries: readonly { readonly source: string; readonly entry: string }[],
@@ -74,10 +72,9 @@ export const removeEntries = (
 export type TextEntry = [id: string, fields: string[]];
 
 /**
- * The entries of a stream, oldest first.
- * @param size entries of a page: 500 of a row each are a fraction of a millisecond of Redis
+ * Entries of a stream, oldest first.
+ * @param size entries per page: 500 with a row each take a fraction of a millisecond of Redis
  * @param from id of the first entry; `to`: of the last
- * @throws ApiError UNAVAILABLE
  */
 export async function* streamPages(
   redis: RedisClient,
@@ -93,7 +90,6 @@ export async function* streamPages(
   }
 }
 
-/** Removes the entries of a stream that are meant. @throws ApiError UNAVAILABLE */
 export async function removeMatching(
   redis: RedisClient,
   key: string,
@@ -105,10 +101,10 @@ export async function removeMatching(
   }
 }
 
-/** A millisecond of this thread, as a batch of answers. */
+/** A millisecond of this thread, like a batch of answers. */
 const pageFields = 500;
 
-/** Fields of a hash with their values, in no order, some perhaps twice. @param size fields of a page @throws ApiError UNAVAILABLE */
+/** In no order. Some fields may appear twice. @param size fields per page */
 export async function* hashPages(client: RedisClient, key: string, size: number) {
   let cursor = '0';
   do {
@@ -125,7 +121,7 @@ const refuseUnreadable: OnUnreadable = (error) => {
   throw error;
 };
 
-/** Decodes a large hash page by page. @throws ApiError UNAVAILABLE */
+/** Decodes a large hash page by page, so that other work can run in between. */
 export async function readHash<Value>(
   client: RedisClient,
   key: string,
@@ -143,7 +139,7 @@ export async function readHash<Value>(
   return values;
 }
 
-/** Null where the entry has no such field. */
+/** Null if the entry lacks the field. */
 export function fieldOf<Text extends string | Buffer>(fields: readonly Text[], name: string): Text | null {
   const at = fields.findIndex((field, i) => i % 2 === 0 && field.toString() === name);
   return at < 0 ? null : (fields[at + 1] as Text);

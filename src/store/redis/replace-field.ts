@@ -1,6 +1,6 @@
 import { defineScript } from './script.js';
 
-/** Replaces a hash's field if it has the expected value. '' stands for no value. @returns 1 if it was replaced */
+/** Compare-and-set of a hash's field. '' stands for no value. @returns 1 if it was replaced */
 export const replaceField = defineScript(1)<
   [key: string, field: string, expected: string, value: string],
   0 | 1

@@ -1,4 +1,4 @@
-/** Waiting for replicas (REDIS_WAIT_REPLICAS): a master that dies takes with it what no replica has yet. */
+/** Waits for replicas (REDIS_WAIT_REPLICAS): a master that dies loses writes that no replica has. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
@@ -11,17 +11,17 @@ import {
 } from './client.js';
 import { waitKey } from './keys.js';
 
-/** Replicas take well under a millisecond; the connection is blocked meanwhile. */
+/** Replicas take well under a millisecond. WAIT blocks the connection. */
 export const waitMs = 1000;
 
 export const notSafe = (): ApiError =>
   unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
- * Does something that ends with a write to the slot of `key`, and waits until replicas have it. WAIT speaks for earlier writes
- * of the same connection, so it must not change: a new master's replicas would confirm what it never had.
+ * Runs work that ends with a write to the slot of `key`, and waits until replicas have it. WAIT covers earlier writes of the
+ * same connection, which must not change: a new master's replicas would confirm a write that it never had.
  * @param matters whether the result needs the replicas
- * @throws ApiError UNAVAILABLE where replicas did not confirm: it is done, and may be lost with its master
+ * @throws ApiError UNAVAILABLE if replicas did not confirm: the write is done, and may be lost with its master
  */
 export async function replicated<Value>(
   client: RedisClient,
@@ -40,8 +40,8 @@ export async function replicated<Value>(
 }
 
 /**
- * Reads what others wrote in a partition, and returns it when replicas have it too.
- * It writes as well: since Redis 7.2 WAIT speaks for a connection's own writes alone. @throws ApiError UNAVAILABLE
+ * Reads others' writes in a partition, and returns them when replicas have them too. Writes as well: since Redis 7.2, WAIT
+ * covers only a connection's own writes.
  */
 export function readReplicated<Value>(
   client: RedisClient,
@@ -60,8 +60,8 @@ export function readReplicated<Value>(
 }
 
 /**
- * The master that serves the key, as far as the client knows, and how many replicas have to confirm. A Cluster does not list
- * replicas that it holds for dead: who took over from a dead master goes on without.
+ * The known master of the key, and the number of replicas that must confirm. A Cluster does not list dead replicas: after a
+ * failover, the new master continues without them.
  */
 function placeOf(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
   const wanted = replicasToWaitFor(client);
@@ -73,7 +73,7 @@ function placeOf(client: RedisClient, key: string): { node: Redis | undefined; r
   return { node, replicas: Math.min(wanted, place?.replicas ?? wanted) };
 }
 
-/** WAITs that are about to be sent: the partitions that a batch commits on one node share one. */
+/** WAITs about to be sent: partitions that a batch commits on one node share one. */
 const next = new WeakMap<Redis, Promise<number>>();
 
 function confirmed(node: Redis, wanted: number): Promise<number> {

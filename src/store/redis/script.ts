@@ -3,9 +3,9 @@ import { type RedisClient, whileRedisServes } from './client.js';
 let defined = 0;
 
 /**
- * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. ioredis sends the script's hash, and its
- * text where Redis does not have it. The function throws ApiError UNAVAILABLE, as `whileRedisServes`.
- * @param keys number of keys, the first arguments; null: the first argument is their number
+ * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. It throws ApiError UNAVAILABLE like
+ * `whileRedisServes`. ioredis sends the script's hash, and its text if Redis lacks it.
+ * @param keys number of keys, which are the first arguments; null: the first argument is that number
  */
 export const defineScript =
   (keys: number | null, reply: 'text' | 'bytes' = 'text') =>

@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis';
 import { listpackBytes } from '../../contracts/redis.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 
-/** What is at risk with the settings of this Redis, or of any node of the Cluster. */
+/** Risks of the settings of Redis, or of any node of a Cluster. */
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
   if (!isCluster(client)) return warningsOf(client);
-  // A connection that is still being made is waited for; a node that cannot be asked is left out.
+  // Waits for pending connections. Skips nodes that do not reply.
   const asked = await Promise.allSettled(client.nodes().map(warningsOf));
   return [...new Set(asked.flatMap((found) => (found.status === 'fulfilled' ? found.value : [])))];
 }
@@ -13,7 +13,7 @@ export async function redisWarnings(client: RedisClient): Promise<string[]> {
 async function warningsOf(node: Redis): Promise<string[]> {
   const [info, [, value]] = await Promise.all([
     node.info(),
-    // CONFIG may not be allowed.
+    // CONFIG may be forbidden.
     (node.config('GET', 'hash-max-*-value') as Promise<string[]>).catch(() => []),
   ]);
   const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
@@ -39,36 +39,36 @@ async function warningsOf(node: Redis): Promise<string[]> {
 }
 
 /**
- * Share of `maxmemory` kept free, within bounds in bytes: jobs, locks and trims need memory too. A Redis that is filled to
- * its last byte cannot be emptied any more.
+ * Share of `maxmemory` kept free, with limits in bytes: jobs, locks and trims need memory too. A completely full Redis cannot
+ * be emptied.
  */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
-/** Bytes, of which `most` is `maxmemory`: 0 without one. */
+/** Bytes. `most` is `maxmemory`, 0 without a limit. */
 export interface Memory {
   readonly used: number;
   readonly most: number;
 }
 
-/** Memory of Redis, or of each master of a Cluster. */
+/** Of Redis, or of each master of a Cluster. */
 export async function memoryOf(client: RedisClient): Promise<Memory[]> {
   const servers = isCluster(client) ? client.nodes('master') : [client];
   return (await Promise.all(servers.map((server) => server.info('memory')))).map(memoryIn);
 }
 
-/** @param info reply of INFO memory */
+/** @param info reply to INFO memory */
 export const memoryIn = (info: string): Memory => ({
   used: numberIn(info, /^used_memory:(\d+)/m),
   most: numberIn(info, /^maxmemory:(\d+)/m),
 });
 
-/** Of several, at least one, the one that uses most of its limit; without limits the largest. */
+/** The server with the largest share of its limit; without limits the largest. @param all at least one */
 export const nearestToFull = (all: readonly Memory[]): Memory =>
   all.reduce((first, second) => (shareOf(second) > shareOf(first) ? second : first));
 
 const shareOf = ({ used, most }: Memory): number => used / (most || Number.MAX_SAFE_INTEGER);
 
-/** Whether Redis has no room for more answers. Any full node of a Cluster counts: one has the queues of all partitions. */
+/** Whether any node lacks room for more answers: one of them has the queues of all partitions. */
 export const isMemoryFull = async (client: RedisClient): Promise<boolean> =>
   (await memoryOf(client)).some(isNearlyFull);
 
@@ -80,7 +80,7 @@ export function isNearlyFull({ used, most }: Memory): boolean {
 
 const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
 
-/** Of a Cluster that of one of its masters. @throws ApiError UNAVAILABLE */
+/** Of one master of a Cluster. */
 export async function redisVersion(client: RedisClient): Promise<string> {
   const [server = client] = isCluster(client) ? client.nodes('master') : [client];
   const info = await whileRedisServes(server.info('server'));

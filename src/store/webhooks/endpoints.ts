@@ -1,4 +1,4 @@
-/** Webhook endpoints: JSON in the tenant's hash, with secrets, which only Redis has. */
+/** Webhook endpoints: JSON in the tenant's hash. Only Redis has their secrets. */
 import { randomBytes } from 'node:crypto';
 import { webhookRow } from '../../contracts/journal.js';
 import { storedJson } from '../../contracts/stored-json.js';
@@ -33,12 +33,10 @@ export interface Endpoint extends WebhookRecord {
 const decode = storedJson(StoredWebhook, 'a stored webhook');
 
 /**
- * Writes an endpoint where it is unchanged, with the journal's row and what its tenant asks for now. One that is deleted goes
- * with its messages: an erasure would not find those of an endpoint that is no more.
- * KEYS: the tenant's endpoints, what all tenants ask for, the journal, next tries, those of the endpoint's messages.
- * ARGV: tenant; id; the value that it replaces ('': it is new); the value now ('': it is deleted); the row; most entries of the
- *   journal.
- * Result: `written`, or why not: `changed` meanwhile, `many` endpoints, the journal is `full`.
+ * Replaces an unchanged endpoint, appends to the journal and updates the types that the tenant wants. Deletes messages with
+ * their endpoint: an erasure would not find them. KEYS: the tenant's endpoints, types wanted by all tenants, journal, next
+ * tries, keys of the endpoint's messages. ARGV: tenant; id; previous value ('': new); value ('': delete); row; limit of the
+ * journal. Result: `changed` concurrently, too `many` endpoints, `full` journal.
  */
 const writeEndpoint = defineScript(9)<
   [...keys: [string, string, string, string], ...texts: string[], maxJournal: number],
@@ -78,11 +76,14 @@ const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook): Endpoint => {
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-/** Its functions throw ApiError UNAVAILABLE, also where Redis came back empty. @param bound most entries of the journal */
+/** @param bound of the journal */
 export function createEndpointStore(client: RedisClient, bound = journalBound) {
   const read = (tenant: string, id: string) => whileRedisServes(client.hget(endpointsKey(tenant), id));
 
-  /** @param before value that it replaces, '' for a new one @param next with an empty url it is deleted @returns false where it is another by now */
+  /**
+   * @param before previous value, '' for a new one. @param next with an empty url to delete. @returns false after a concurrent
+   * change
+   */
   async function write(before: string, next: StoredWebhook): Promise<boolean> {
     if ((await whileRedisServes(client.exists(metaKey))) === 0)
       throw unavailable('The state store came back empty and has to be rebuilt first');
@@ -99,7 +100,6 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     return outcome === 'written';
   }
 
-  /** Retries after concurrent changes. */
   async function change(tenant: string, id: string, to: (stored: StoredWebhook) => StoredWebhook) {
     for (;;) {
       const before = await read(tenant, id);
@@ -118,7 +118,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
       const value = await read(tenant, id);
       return value === null ? null : endpointOf(decode(value));
     },
-    /** @throws ApiError LIMIT_EXCEEDED, too */
+    /** @throws ApiError LIMIT_EXCEEDED */
     create: async (tenant: string, setting: WebhookSetting, secret: string): Promise<Endpoint> => {
       const id = `wh_${randomBytes(randomIdBytes).toString('base64url')}`;
       const [now, secrets] = [Date.now(), [{ secret, until: null }]];
@@ -127,11 +127,11 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
       await write('', stored);
       return endpointOf(stored);
     },
-    /** @param to called again after concurrent changes; an error changes nothing. Null for an unknown endpoint */
+    /** @param to called again after concurrent changes; an error changes nothing. @returns null for an unknown endpoint */
     change,
-    /** With its messages. Null for an unknown endpoint. */
+    /** Also removes its messages. */
     remove: (tenant: string, id: string) => change(tenant, id, (stored) => ({ ...stored, url: '' })),
-    /** Keeps an earlier reason. Null for an unknown endpoint. */
+    /** Keeps an earlier reason. */
     disable: (tenant: string, id: string, reason: DisabledReason) =>
       change(tenant, id, (stored) => ({ ...stored, disabledReason: stored.disabledReason ?? reason })),
   };
@@ -139,7 +139,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
 
 const randomIdBytes = 12;
 
-/** Restores endpoints as disabled, because their secrets are lost; existing ones stay. Idempotent. */
+/** Restored endpoints are disabled, because their secrets are lost. Existing ones stay. */
 export async function putEndpoints(client: RedisClient, records: readonly WebhookRecord[]): Promise<void> {
   for (const { tenant, id, ...record } of records) {
     const disabledReason = record.disabledReason ?? 'restored';
@@ -149,7 +149,7 @@ export async function putEndpoints(client: RedisClient, records: readonly Webhoo
   }
 }
 
-/** Removes a tenant's endpoints with messages. Not journaled: the rows are removed as well. */
+/** Not journaled: the caller removes the rows as well. */
 export async function removeEndpoints(client: RedisClient, tenant: string): Promise<void> {
   for (const id of await whileRedisServes(client.hkeys(endpointsKey(tenant)))) {
     await whileRedisServes(client.unlink(...messageKeys(id)));

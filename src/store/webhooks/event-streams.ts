@@ -1,4 +1,4 @@
-/** Streams of events that are not handed to endpoints: one in each partition, one of models. */
+/** Streams of events that are no messages yet: one in each partition, one of models. */
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
@@ -9,16 +9,15 @@ import type { NewMessage } from './messages.js';
 
 export interface WaitingEvent extends NewMessage {
   readonly tenant: string;
-  /** Its stream, and the entry there. */
+  /** Its stream, and its entry there. */
   readonly source: string;
   readonly entry: string;
-  /** Null for an event of models. */
+  /** Null for a model's event. */
   readonly partition: number | null;
 }
 
 export type EventStreams = ReturnType<typeof createEventStreams>;
 
-/** Its functions throw ApiError UNAVAILABLE. */
 export function createEventStreams(client: RedisClient, partitions: number) {
   const sources = [
     { source: modelEventsKey, partition: null },
@@ -27,7 +26,7 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   const streams = sources.map(({ source }) => source);
 
   return {
-    /** The oldest events of every stream, each stream's in their order, and whether there may be more. */
+    /** The oldest events of every stream, in order. */
     next: async (atMost: number): Promise<{ events: WaitingEvent[]; hasMore: boolean }> => {
       const ofStream = Math.ceil(atMost / streams.length);
       const asked = streams.map((source) => ['xrange', source, '-', '+', 'COUNT', ofStream] as const);
@@ -37,9 +36,8 @@ export function createEventStreams(client: RedisClient, partitions: number) {
       );
       return { events, hasMore: pages.some(({ length }) => length === ofStream) };
     },
-    /** How many wait. */
     waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
-    /** Events of learners who were erased after them. */
+    /** Events of learners who were erased later. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
       const ofLearners = events.flatMap((event) => {
         const [{ partition }, hash] = [event, learnerHashOf(event.id)];
@@ -57,7 +55,7 @@ function readEvent(source: string, partition: number | null, [entry, fields]: Te
   return {
     ...{ source, entry, partition },
     ...{ id: text('i'), tenant: text('t'), type: text('y'), body: text('b') },
-    // Redis' clock, as of the erasures.
+    // Redis' clock, like `at` of erasures.
     at: Number.parseInt(entry, 10),
   };
 }

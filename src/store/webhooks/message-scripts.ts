@@ -1,16 +1,19 @@
 /**
- * Scripts of the messages to an endpoint. Behind its prefix it has `:s`, states by message id; `:b`, bodies; `:log`, ids by the
- * time at which they came; `:due`, ids of those that wait, by the time of the next try; `:last`, the time of the last delivery.
- * All keys are of one slot. Scores are Unix microseconds, so that no two messages have the same; `:last` is in milliseconds.
+ * Scripts of an endpoint's messages. Keys behind its prefix, all in one slot: `:s`, states by message id; `:b`, bodies; `:log`,
+ * ids by arrival; `:due`, pending ids by the time of the next try; `:last`, time of the last delivery in milliseconds. Scores
+ * are Unix microseconds, so that no two messages share one.
  */
 import { defineScript } from '../redis/script.js';
 
-/** Listed, and waiting, for so long. */
+/** How long messages are listed and retried. */
 export const keptMs = 7 * 86_400_000;
-/** Messages of a command: a fraction of a millisecond of Redis. */
+/** Messages per command: a fraction of a millisecond of Redis. */
 export const chunk = 200;
 
-/** What each script is given first. KEYS: prefix, next tries, endpoints. ARGV: name in the next tries, id, most that are listed. */
+/**
+ * First arguments of each script. KEYS: prefix, next tries, endpoints. ARGV: name in the next tries, id, maximum of listed
+ * messages.
+ */
 type Own = readonly [...keys: [string, string, string], name: string, id: string, listed: number];
 
 const ownLua = `
@@ -42,8 +45,8 @@ end
 `;
 
 /**
- * Adds messages that are not there, in their order; none to an endpoint that is no more.
- * ARGV, on: most that wait, then of each message id, state and body. Result: for how many there was no room.
+ * Adds new messages in order; none to a deleted endpoint. `waiting`: maximum of pending ones. `messages`: id, state, body of
+ * each. Result: number of messages without room.
  */
 export const addMessages = defineScript(3)<
   [...own: Own, waiting: number, ...messages: readonly string[]],
@@ -76,8 +79,8 @@ return refused
 `);
 
 /**
- * Notes what became of tries; nothing for a message that was forgotten meanwhile.
- * ARGV, on: of each its id, state, and milliseconds until the next try or '' for none. Result: how many of them are there.
+ * Stores the outcome of tries; ignores deleted messages. `tries`: id, state, milliseconds until the next try or '' of each.
+ * Result: number of existing messages.
  */
 export const settleMessages = defineScript(3)<[...own: Own, ...tries: readonly (string | number)[]], number>(`
 ${ownLua}
@@ -103,10 +106,7 @@ if delivered then redis.call('SET', last, millis, 'PX', ${keptMs}) end
 return there
 `);
 
-/**
- * Ends a run of an endpoint: its next is that of its first message, but not before a pause is over.
- * ARGV, on: milliseconds of the pause.
- */
+/** Ends a run of an endpoint. The next run is due with its first message, but not before the pause (milliseconds) ends. */
 export const restEndpoint = defineScript(3)<[...own: Own, pause: number], null>(`
 ${ownLua}
 prune(${chunk})
@@ -118,7 +118,6 @@ else
 end
 `);
 
-/** ARGV, on: ids. */
 export const forgetMessages = defineScript(3)<[...own: Own, ...ids: readonly string[]], null>(`
 ${ownLua}
 for i = 4, #ARGV do forget(ARGV[i]) end

@@ -1,4 +1,4 @@
-/** Messages to endpoints in Redis: pending ones and outcomes (message-scripts.ts). */
+/** Messages to endpoints: pending ones and outcomes (message-scripts.ts). */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../../contracts/checked.js';
 import { partsOfName } from '../../contracts/learner-name.js';
@@ -30,9 +30,9 @@ const State = Type.Object({
   at: Type.Integer(),
   /** Since it was added, or sent again by hand. */
   tries: Type.Integer(),
-  /** Status of the last response; null without one. */
+  /** Status of the last response. */
   lastStatus: nullable(Type.Integer()),
-  /** Why there was none; null before the first try. */
+  /** Why there was no response. */
   lastError: nullable(Type.String()),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
@@ -46,7 +46,6 @@ export interface Message extends MessageState {
   readonly body: string;
 }
 
-/** A message after a try. */
 export interface TriedMessage {
   readonly message: MessageState;
   /** Milliseconds until the next try; null: none. */
@@ -63,7 +62,7 @@ export interface ListedMessage extends MessageState {
 const encode = ({ type, at, tries, lastStatus, lastError, status }: MessageState): string =>
   JSON.stringify({ v: 1, type, at, tries, lastStatus, lastError, status });
 
-/** @throws Error for a message of another version */
+/** @throws Error for another version */
 function decode(id: string, text: string): MessageState {
   const { v: _, ...state } = parse(text);
   return { id, ...state };
@@ -71,15 +70,12 @@ function decode(id: string, text: string): MessageState {
 
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
-/**
- * Its functions throw ApiError UNAVAILABLE.
- * @param limits of an endpoint: pending messages; all listed messages (about 200 MB)
- */
+/** @param limits of an endpoint: pending messages; all listed messages (about 200 MB) */
 export function createMessageStore(client: RedisClient, { waiting = 100_000, listed = 200_000 } = {}) {
   const own = ({ tenant, id }: EndpointPlace) =>
     [messagesKey(id), nextTriesKey, endpointsKey(tenant), `${tenant}:${id}`, id, listed] as const;
 
-  /** Stores the outcome of tries. @returns number of the messages that still exist */
+  /** @returns number of existing messages */
   const settle = (endpoint: EndpointPlace, tries: readonly TriedMessage[]): Promise<number> => {
     const texts = tries.flatMap(({ message, afterMs }) => [message.id, encode(message), afterMs ?? '']);
     return settleMessages(client, ...own(endpoint), ...texts);
@@ -99,7 +95,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       }
       return refused;
     },
-    /** Endpoints whose next try is due, the longest due first. @param now Unix milliseconds */
+    /** The longest due first. @param now Unix milliseconds */
     endpointsDue: async (now: number, atMost: number): Promise<EndpointPlace[]> => {
       const names = client.zrangebyscore(nextTriesKey, '-inf', now, 'LIMIT', 0, atMost);
       return (await whileRedisServes(names)).map((name) => {
@@ -107,7 +103,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         return { tenant, id };
       });
     },
-    /** Messages whose next try is due, in its order. @param now Unix milliseconds */
+    /** In the order of their tries. @param now Unix milliseconds */
     due: async ({ id: endpoint }: EndpointPlace, now: number, atMost: number): Promise<Message[]> => {
       const prefix = messagesKey(endpoint);
       const tries = client.zrangebyscore(`${prefix}:due`, '-inf', 1000 * (now + 1), 'LIMIT', 0, atMost);
@@ -121,10 +117,10 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         return state && typeof body === 'string' ? [{ ...decode(id, state), body }] : [];
       });
     },
-    /** Call it at the end of a run: schedules the next one. @param pauseMs of the endpoint */
+    /** Ends a run and schedules the next one. */
     rest: (endpoint: EndpointPlace, pauseMs: number): Promise<unknown> =>
       restEndpoint(client, ...own(endpoint), pauseMs),
-    /** Unix milliseconds on Redis' clock; 0: none in the last days. */
+    /** Unix milliseconds on Redis' clock; 0: none within `keptMs`. */
     lastDelivery: async ({ id }: EndpointPlace): Promise<number> =>
       Number(await whileRedisServes(client.get(`${messagesKey(id)}:last`))),
     /** Newest first. @param before mark of the previous page; null for the first page */
@@ -145,7 +141,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       });
       return { messages, next: found.length > atMost ? (shown.at(-1)?.[1] ?? null) : null };
     },
-    /** Sends a message again immediately. @returns false for an unknown message */
+    /** @returns false for an unknown message */
     again: async (endpoint: EndpointPlace, messageId: string): Promise<boolean> => {
       const state = await whileRedisServes(client.hget(`${messagesKey(endpoint.id)}:s`, messageId));
       if (state === null) return false;
@@ -158,7 +154,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         await forgetMessages(client, ...own(endpoint), ...ids);
       }
     },
-    /** All messages of the endpoint, in no order; some may appear twice. */
+    /** In no order. Some may appear twice. */
     all: async function* ({ id: endpoint }: EndpointPlace) {
       for await (const page of hashPages(client, `${messagesKey(endpoint)}:s`, chunk))
         yield page.map(([id, text]) => decode(id, text));
