@@ -130,8 +130,8 @@ async function refusals(t: TestContext) {
     await redis.xdel(outboxKey(i % 2), id);
     const history = { tenant: 'default', userId: `learner-${i}`, correction: id, goalAt: 0, requestedAt: 0 };
     const record = JSON.stringify({ v: 1, ...history, removed: { records: 0, items: 0 } });
-    await redis.hset(erasuresKey(i % 2), `e-${i}`, record);
-    await redis.xadd(dueKey(i % 2), id, 'c', `e-${i}`);
+    await redis.hset(erasuresKey(i % 2), `e-${id}`, record);
+    await redis.xadd(dueKey(i % 2), id, 'c', `e-${id}`);
   };
   const refuse = (i: number): Promise<string | null> =>
     redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));

@@ -2,12 +2,12 @@
  * Traces of erased learners in Redis. For seven days a hash (contracts/learner-name.ts) identifies their late rows: from a
  * process that slept, or parked rows.
  */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { journalRowOf, lastOfEnded } from '../../contracts/journal.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import { firstRowOf, type OutboxId } from '../../contracts/outbox-ids.js';
+import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { byPartition, groupedBy, indices, inParts } from '../../lists.js';
 import { forgetLearners } from '../catalogue/known-skills.js';
 import { listImportMarks } from '../learners/import-store.js';
@@ -33,16 +33,10 @@ const Stored = Type.Object({
 });
 const check = Compile(Stored);
 
-export interface ErasedLearner extends Omit<Static<typeof Stored>, 'v' | 'correction'> {
-  readonly partition: number;
-  readonly hash: string;
-  /** Rows of the erased histories have a lower id. */
-  readonly below: OutboxId;
-  readonly text: string;
-}
+type ErasedLearner = NonNullable<ReturnType<typeof decode>>;
 
-/** Null for another version. */
-function decode(partition: number, hash: string, text: string): ErasedLearner | null {
+/** Null for another version. `below`: rows of the erased histories have a lower id. */
+function decode(partition: number, hash: string, text: string) {
   const stored: unknown = JSON.parse(text);
   if (!check.Check(stored)) return null;
   const { v: _, correction, ...facts } = stored;

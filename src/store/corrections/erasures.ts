@@ -1,7 +1,7 @@
 /** Open erasures: a record in the learner's partition until the erasure is done. */
 import { randomUUID } from 'node:crypto';
-import Type, { type Static } from 'typebox';
-import { type CorrectedRows, type Counts, Removal } from '../../contracts/corrections.js';
+import Type from 'typebox';
+import { type CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerHash, learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { storedJson } from '../../contracts/stored-json.js';
@@ -30,17 +30,12 @@ const Stored = Type.Object({
   removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
   /** What the correction removes; `at`: since when Redis has known that, Unix milliseconds. Absent after it was applied. */
   plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
+  /** Rows of the history by table. Absent until the correction is applied. */
   before: Type.Optional(Removal.properties.before),
 });
 const parse = storedJson(Stored, 'an erasure');
 
-export interface OpenErasure extends Readonly<Pick<Static<typeof Stored>, 'requestedAt' | 'removed'>> {
-  readonly id: string;
-  readonly rows: CorrectedRows;
-  readonly plan: { readonly at: number; readonly removal: Removal } | null;
-  /** Rows of the history by table; null until the correction is applied. */
-  readonly before: Counts | null;
-}
+export type OpenErasure = ReturnType<typeof decodeErasure>;
 
 /** `open`: nothing new since the erasure of this id, which is not done. */
 export type BegunErasure =
@@ -112,19 +107,11 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
 }
 
 /** @throws Error for another version */
-export function decodeErasure(id: string, partition: number, text: string): OpenErasure {
-  const {
-    tenant,
-    userId,
-    goalAt,
-    requestedAt,
-    correction,
-    removed,
-    plan = null,
-    before = null,
-  } = parse(text);
-  const rows = { tenant, userId, partition, below: firstRowOf(correction), fromSeq: 0, goalAt };
-  return { id, rows, requestedAt, removed, plan, before };
+export function decodeErasure(id: string, partition: number, text: string) {
+  const { v: _, tenant, userId, goalAt, correction, plan = null, before = null, ...begun } = parse(text);
+  const below = firstRowOf(correction);
+  const rows: CorrectedRows = { tenant, userId, partition, below, fromSeq: 0, goalAt };
+  return { ...begun, id, rows, plan, before };
 }
 
 /**

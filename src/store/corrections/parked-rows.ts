@@ -74,26 +74,8 @@ function readParked([id, fields]: TextEntry) {
   };
 }
 
-export interface ParkedEntry {
-  readonly parkedId: string;
-  /** Original stream and id. */
-  readonly stream: string;
-  readonly id: string;
-  /** Null if unreadable. */
-  readonly tenant: string | null;
-  readonly reason: string;
-  /** Unix milliseconds on Redis' clock. */
-  readonly parkedAt: number;
-}
-
-export interface Redriven {
-  moved: number;
-  /** Deleted rows of erased learners. */
-  erased: number;
-  /** Rows that stayed: their stream is full, or a correction is pending. */
-  stayed: number;
-}
-
+export type ParkedEntry = ReturnType<typeof parkedEntry>;
+export type Redriven = ReturnType<typeof noneRedriven>;
 export type ParkedRows = ReturnType<typeof createParkedRows>;
 
 export const createParkedRows = (redis: RedisClient) => ({
@@ -105,22 +87,11 @@ export const createParkedRows = (redis: RedisClient) => ({
     return partition === null ? [...streams, ...sharedJournals] : streams;
   },
   /** Stream by stream, oldest first. @param after parked id in the first stream */
-  entries: async function* (
-    streams: readonly string[],
-    after: string | null = null,
-  ): AsyncGenerator<ParkedEntry> {
+  entries: async function* (streams: readonly string[], after: string | null = null) {
     for (const [i, stream] of streams.entries()) {
       const from = i === 0 && after !== null ? `(${after}` : '-';
       for await (const page of streamPages(redis, parkedKey(stream), { from }))
-        for (const [parkedId, fields] of page)
-          yield {
-            parkedId,
-            stream,
-            id: fieldOf(fields, 'id') ?? '',
-            tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
-            reason: fieldOf(fields, 'reason') ?? '',
-            parkedAt: Number.parseInt(parkedId, 10),
-          };
+        for (const entry of page) yield parkedEntry(stream, entry);
     }
   },
   redrive: async (streams: readonly string[]): Promise<Redriven> => {
@@ -128,6 +99,16 @@ export const createParkedRows = (redis: RedisClient) => ({
     for (const stream of streams) await redrive(redis, stream, total);
     return total;
   },
+});
+
+/** `id`: in its original stream. `parkedAt`: Unix milliseconds on Redis' clock. */
+const parkedEntry = (stream: string, [parkedId, fields]: TextEntry) => ({
+  parkedId,
+  stream,
+  id: fieldOf(fields, 'id') ?? '',
+  tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
+  reason: fieldOf(fields, 'reason') ?? '',
+  parkedAt: Number.parseInt(parkedId, 10),
 });
 
 /** Null unless the tenant is valid. @param kind of a journal row; null: an answer */
@@ -138,7 +119,8 @@ function tenantOf(kind: string | null, row: string | null): string | null {
   return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
 
-const noneRedriven = (): Redriven => ({ moved: 0, stayed: 0, erased: 0 });
+/** `stayed`: rows whose stream is full, or has a pending correction. `erased`: deleted rows of erased learners. */
+const noneRedriven = () => ({ moved: 0, stayed: 0, erased: 0 });
 
 /** Adds to `total`. Ends at the newest row of the start: rows rejected again stay parked. */
 export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {

@@ -40,10 +40,6 @@ export interface ResultFigures {
   readonly advice: Advice | null;
 }
 
-export interface FirstAnswer extends ResultFigures {
-  readonly fingerprint: Buffer;
-}
-
 export const answerBytes = 24;
 const plateauFlag = 1;
 const noCode = 0xff;
@@ -67,7 +63,7 @@ export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, re
 }
 
 /** @throws Error for another version */
-export function decodeFirstAnswer(record: Buffer): FirstAnswer {
+export function decodeFirstAnswer(record: Buffer): ResultFigures & { readonly fingerprint: Buffer } {
   if (record.length !== answerBytes)
     throw new Error(`an event id's record of ${record.length} bytes is not known`);
   const view = viewOf(record);

@@ -4,21 +4,13 @@
  */
 import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
-import { forecastsKey, journalKey, parkedBound, parkedKey, sharedJournals } from '../redis/keys.js';
+import { forecastsKey, journalKey, parkedKey, sharedJournals } from '../redis/keys.js';
 import { fieldOf, removeEntries, streamLengths } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
-import { parkEntry } from './parked.js';
+import { parkEntry, parkedFacts } from './parked.js';
 
-export interface JournalEntry {
-  readonly source: string;
-  readonly id: string;
-  /** One of `journalKinds`, unless another version wrote it. */
-  readonly kind: string;
-  /** TSV without a line feed (contracts/journal.ts). */
-  readonly row: Buffer;
-}
-
+export type JournalEntry = ReturnType<typeof readEntry>;
 export type Journal = ReturnType<typeof createJournal>;
 export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 
@@ -61,14 +53,11 @@ export function createJournal(redis: RedisClient, partitions: number) {
     park: async ({ source, id }: JournalEntry, reason: string): Promise<string | null> =>
       (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null,
     facts: async () => {
-      const lengths = await streamLengths(redis, [...sources, ...sources.map(parkedKey)]);
-      const parked = lengths.splice(sources.length);
-      return {
-        journalLength: sumOf(lengths),
-        parked: sumOf(parked),
-        /** Streams with full dead-letter streams: further rejected rows wait. */
-        fullyParked: parked.filter((length) => length >= parkedBound).length,
-      };
+      const [lengths, parked] = await Promise.all([
+        streamLengths(redis, sources),
+        parkedFacts(redis, sources),
+      ]);
+      return { journalLength: sumOf(lengths), ...parked };
     },
   };
 }
@@ -104,9 +93,11 @@ export async function noteForecasts(
   }
 }
 
-const readEntry = (source: string, [id, fields]: StreamEntry): JournalEntry => ({
+const readEntry = (source: string, [id, fields]: StreamEntry) => ({
   source,
   id: id.toString('latin1'),
+  /** One of `journalKinds`, unless another version wrote it. */
   kind: fieldOf(fields, 'k')?.toString() ?? '',
+  /** TSV without a line feed (contracts/journal.ts). */
   row: fieldOf(fields, 'r') ?? Buffer.alloc(0),
 });

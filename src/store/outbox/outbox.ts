@@ -8,12 +8,12 @@ import type { OutboxRange } from '../../contracts/jobs.js';
 import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js';
 import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
-import { dueKey, markerKey, outboxKey, outboxRowsKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { dueKey, markerKey, outboxKey, outboxRowsKey } from '../redis/keys.js';
 import { repliesTo, streamLengths } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
-import { parkEntry, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
+import { parkEntry, parkedFacts, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
 /** TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
 export interface OutboxBatch {
@@ -31,14 +31,6 @@ export interface BatchLimits {
   maxRows: number;
   /** Soft: reading stops after the page that reaches it. */
   maxBytes: number;
-}
-
-export interface PartitionBacklog {
-  partition: number;
-  length: number;
-  head: string | null;
-  /** Pending erasures. */
-  due: number;
 }
 
 export interface OutboxEpoch {
@@ -64,7 +56,8 @@ const pageEntries = 100;
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = indices(partitions);
 
-  async function backlog(wanted: readonly number[]): Promise<PartitionBacklog[]> {
+  /** `due`: pending erasures. */
+  async function backlog(wanted: readonly number[]) {
     const [rows, lengths] = await Promise.all([
       waitingRows(redis, wanted),
       streamLengths(redis, wanted.map(dueKey)),
@@ -116,7 +109,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   async function facts() {
     const [waiting, parked, { ms }] = await Promise.all([
       backlog(all),
-      streamLengths(redis, all.map(outboxKey).map(parkedKey)),
+      parkedFacts(redis, all.map(outboxKey)),
       epochOf(redis),
     ]);
     const oldest = Math.min(ms, ...waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms])));
@@ -125,9 +118,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
       erasuresDue: sumOf(waiting.map(({ due }) => due)),
       /** Age of the oldest entry by Redis' clock; 0 if the outbox is empty. */
       oldestPendingSeconds: (ms - oldest) / 1000,
-      parked: sumOf(parked),
-      /** Partitions with full dead-letter streams: further rejected rows and the rows behind them wait. */
-      fullyParked: parked.filter((length) => length >= parkedBound).length,
+      ...parked,
     };
   }
 

@@ -1,7 +1,9 @@
 /** Dead-letter rows: scripts move rows that ClickHouse rejects, and unreadable entries, to a separate stream. */
 import { createHash } from 'node:crypto';
+import { sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
+import { streamLengths } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 
 export interface StoredEntry {
@@ -16,6 +18,12 @@ export interface RefusedRow {
   /** Without outbox columns. */
   row: Buffer;
   reason: string;
+}
+
+export async function parkedFacts(redis: RedisClient, streams: readonly string[]) {
+  const lengths = await streamLengths(redis, streams.map(parkedKey));
+  /** `fullyParked`: streams without room. Further rejected rows and the rows behind them wait. */
+  return { parked: sumOf(lengths), fullyParked: lengths.filter((length) => length >= parkedBound).length };
 }
 
 /** @returns false if there is no room */

@@ -14,20 +14,13 @@ import { defineScript } from '../redis/script.js';
 
 export type WaitingAttempts = ReturnType<typeof createWaitingAttempts>;
 
-/** `row` is null for an unreadable line. */
-export interface WaitingAttempt {
-  readonly place: 'outbox' | 'parked';
-  readonly line: string;
-  readonly row: AttemptRow | null;
-}
-
 export const createWaitingAttempts = (client: RedisClient, partitions: number) => ({
   /**
    * Pages, each newest first: rows in the outbox, then parked ones. A correction leaves several rows with one number for a
    * while: the first returned one counts, before a stored one. Read ClickHouse after this: an answer leaves Redis only when it
-   * is stored.
+   * is stored. `row` is null for an unreadable line.
    */
-  of: async function* (tenant: string, userId: string): AsyncGenerator<readonly WaitingAttempt[]> {
+  of: async function* (tenant: string, userId: string) {
     const source = outboxKey(partitionOf(tenant, userId, partitions));
     for (const [place, key] of [['outbox', source] as const, ['parked', parkedKey(source)] as const])
       for await (const lines of rowsOf(client, key, rowPrefix(tenant, userId), 0))

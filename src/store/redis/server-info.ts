@@ -44,20 +44,16 @@ async function warningsOf(node: Redis): Promise<string[]> {
  */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
-/** Bytes. `most` is `maxmemory`, 0 without a limit. */
-export interface Memory {
-  readonly used: number;
-  readonly most: number;
-}
-
 /** Of Redis, or of each master of a Cluster. */
 export async function memoryOf(client: RedisClient): Promise<Memory[]> {
   const servers = isCluster(client) ? client.nodes('master') : [client];
   return (await Promise.all(servers.map((server) => server.info('memory')))).map(memoryIn);
 }
 
-/** @param info reply to INFO memory */
-export const memoryIn = (info: string): Memory => ({
+type Memory = ReturnType<typeof memoryIn>;
+
+/** Bytes; `most` is 0 without a limit. @param info reply to INFO memory */
+export const memoryIn = (info: string) => ({
   used: numberIn(info, /^used_memory:(\d+)/m),
   most: numberIn(info, /^maxmemory:(\d+)/m),
 });

@@ -24,12 +24,6 @@ import { defineScript } from '../redis/script.js';
 
 export const maxEndpoints = 10;
 
-export interface Endpoint extends WebhookRecord {
-  readonly enabled: boolean;
-  /** Valid secrets (`whsec_` and base64), newest first; none after a rebuild. */
-  readonly secrets: readonly string[];
-}
-
 const decode = storedJson(StoredWebhook, 'a stored webhook');
 
 /**
@@ -68,7 +62,10 @@ redis.call('HSET', KEYS[2], tenant, wanted)
 return 'written'
 `);
 
-const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook): Endpoint => {
+export type Endpoint = ReturnType<typeof endpointOf>;
+
+/** `secrets`: valid ones (`whsec_` and base64), newest first; none after a rebuild. */
+const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook) => {
   const valid = secrets.filter(({ until }) => until === null || until > Date.now());
   const enabled = record.disabledReason === null;
   return { ...record, enabled, secrets: valid.map(({ secret }) => secret) };

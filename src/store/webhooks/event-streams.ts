@@ -5,17 +5,8 @@ import { findErased } from '../corrections/erased-learners.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { eventsKey, modelEventsKey } from '../redis/keys.js';
 import { fieldOf, removeEntries, repliesTo, streamLengths, type TextEntry } from '../redis/reads.js';
-import type { NewMessage } from './messages.js';
 
-export interface WaitingEvent extends NewMessage {
-  readonly tenant: string;
-  /** Its stream, and its entry there. */
-  readonly source: string;
-  readonly entry: string;
-  /** Null for a model's event. */
-  readonly partition: number | null;
-}
-
+export type WaitingEvent = ReturnType<typeof readEvent>;
 export type EventStreams = ReturnType<typeof createEventStreams>;
 
 export function createEventStreams(client: RedisClient, partitions: number) {
@@ -50,7 +41,8 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   };
 }
 
-function readEvent(source: string, partition: number | null, [entry, fields]: TextEntry): WaitingEvent {
+/** @param partition null for a model's event */
+function readEvent(source: string, partition: number | null, [entry, fields]: TextEntry) {
   const text = (name: string): string => fieldOf(fields, name) ?? '';
   return {
     ...{ source, entry, partition },
