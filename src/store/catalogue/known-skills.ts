@@ -64,7 +64,7 @@ const members = (skillIds: readonly string[]): (string | number)[] => skillIds.f
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
-    await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), ...page)));
+    await resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
   }
 }
 
@@ -82,7 +82,7 @@ export const createKnownSkills = (client: RedisClient) => ({
   /** Removes an unconfigured skill until a learner answers it for the first time. */
   forget: async (tenant: string, skillId: string): Promise<void> => {
     const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
-    await whileRedisServes(resultsOf(both.hdel(rareSkillsKey(tenant), skillId)));
+    await resultsOf(both.hdel(rareSkillsKey(tenant), skillId));
     // It may have been configured in between.
     const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
     if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
@@ -104,7 +104,7 @@ export async function noteLearners(
 export async function makeRare(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
   for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
-  await whileRedisServes(resultsOf(commands));
+  await resultsOf(commands);
 }
 
 export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {

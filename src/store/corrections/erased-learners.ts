@@ -15,7 +15,7 @@ import type { JournalEntry } from '../outbox/journal.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { forgetEvents } from '../redis/event-stream.js';
 import { endedKey, forecastsKey, journalKey, learnerKey, parkedKey, partitionOf } from '../redis/keys.js';
-import { fieldOf, readHash, removeMatching, repliesTo } from '../redis/reads.js';
+import { fieldOf, readHash, removeMatching, repliesTo, replyPerKey } from '../redis/reads.js';
 import { replaceField } from '../redis/replace-field.js';
 
 /** Takes a fraction of a millisecond of Redis. */
@@ -50,14 +50,14 @@ export async function findErased(
 ): Promise<(ErasedLearner | null)[]> {
   const groups = [...byPartition(learners)];
   // Most partitions have none.
-  const keys = groups.map(([partition]) => ['exists', endedKey(partition)] as const);
-  const have = await whileRedisServes(repliesTo<number>(client, keys));
+  const keys = groups.map(([partition]) => endedKey(partition));
+  const have = await replyPerKey<number>(client, 'exists', keys);
   const parts = groups.filter((_, i) => have[i] === 1).flatMap(([, own]) => inParts(own, chunk));
   const asked = parts.map((part) => {
     const [{ partition }] = part as [(typeof learners)[number]];
     return ['hmget', endedKey(partition), ...part.map(({ hash }) => hash)] as const;
   });
-  const texts = (await whileRedisServes(repliesTo<(string | null)[]>(client, asked))).flat();
+  const texts = (await repliesTo<(string | null)[]>(client, asked)).flat();
   const found = new Map(parts.flat().map(({ hash }, i) => [hash, texts[i]]));
   return learners.map(({ partition, hash }) => {
     const text = found.get(hash);

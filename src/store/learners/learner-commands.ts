@@ -1,5 +1,5 @@
 /** Commands that load and commit learners, and their replies. On the path of every answer. */
-import { learnerName } from '../../contracts/learner-name.js';
+import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
 import type { LearnerState, RememberedItem, SkillState } from '../../domain/tracing/states.js';
@@ -32,10 +32,8 @@ import {
   skillField,
 } from './learner-codec.js';
 
-export interface Placed {
+export interface Placed extends LearnerPlace {
   readonly partition: number;
-  readonly tenant: string;
-  readonly userId: string;
 }
 
 export const placeOf = (tenant: string, userId: string, partitions: number): Placed => {

@@ -9,7 +9,7 @@ import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js'
 import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey } from '../redis/keys.js';
-import { repliesTo, streamLengths } from '../redis/reads.js';
+import { replyPerKey, streamLengths } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
@@ -225,10 +225,7 @@ function after(id: string): string {
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
-    repliesTo<string | null>(
-      redis,
-      partitions.map((one) => ['get', outboxRowsKey(one)]),
-    ),
+    replyPerKey<string | null>(redis, 'get', partitions.map(outboxRowsKey)),
   ]);
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }

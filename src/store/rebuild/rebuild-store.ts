@@ -22,7 +22,7 @@ import {
   wantedEventsKey,
   xapiMappingsKey,
 } from '../redis/keys.js';
-import { fieldOf, repliesTo, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
+import { fieldOf, repliesTo, replyPerKey, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
 import { createFactsRestore } from './restored-facts.js';
 
 /** JSON of the `Checkpoint` of a running rebuild. */
@@ -110,16 +110,10 @@ const asideKey = (marker: string): string => `${marker}:aside`;
 
 /** Without forecasts, which a rebuild does not need. */
 async function waitingIn(client: RedisClient, partitions: readonly number[]): Promise<string[]> {
-  const entriesOf = async (keys: readonly string[]) =>
-    sumOf(await whileRedisServes(streamLengths(client, keys)));
+  const entriesOf = async (keys: readonly string[]) => sumOf(await streamLengths(client, keys));
   const outboxes = partitions.map(outboxKey);
   const journals = [...partitions.map(journalKey), ...sharedJournals];
-  const erasures = await whileRedisServes(
-    repliesTo<number>(
-      client,
-      partitions.map((partition) => ['hlen', erasuresKey(partition)]),
-    ),
-  );
+  const erasures = await replyPerKey<number>(client, 'hlen', partitions.map(erasuresKey));
   const found: readonly (readonly [number, string])[] = [
     [await entriesOf(outboxes), 'in outboxes'],
     [await entriesOf(journals), 'in journals'],
@@ -137,7 +131,7 @@ const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
     const asked = keys.map((key) => ['hexists', key, learnerField] as const);
-    const found = await whileRedisServes(repliesTo<number>(node, asked));
+    const found = await repliesTo<number>(node, asked);
     yield keys.flatMap((key, i) => {
       const [, tenant, userId] = namePattern.exec(key) ?? [];
       const isLearner = found[i] === 1 && tenant !== undefined && userId !== undefined;

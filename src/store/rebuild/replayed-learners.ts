@@ -11,7 +11,7 @@ import {
   learnerField,
 } from '../learners/learner-codec.js';
 import type { Placed } from '../learners/learner-commands.js';
-import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
+import { type RedisClient, resultsOf } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 import { perCall } from '../redis/reads.js';
 
@@ -46,7 +46,7 @@ export async function restoreLearners(
         write(itemTracesKey(partition, parity, tenant, userId), items[parity]);
       write(eventIdsKey(partition, tenant, userId), ids);
     }
-    await whileRedisServes(resultsOf(commands));
+    await resultsOf(commands);
     return [];
   });
 }
@@ -60,7 +60,7 @@ export const readDumps = (client: RedisClient, places: readonly Placed[]): Promi
       for (const parity of [0, 1])
         commands.callBuffer('HGETALL', itemTracesKey(partition, parity, tenant, userId));
     }
-    const hashes = ((await whileRedisServes(resultsOf(commands))) as Buffer[][]).map(fieldsOf);
+    const hashes = ((await resultsOf(commands)) as Buffer[][]).map(fieldsOf);
     return group.map((_, i) => ({
       records: hashes[3 * i] ?? [],
       items: [hashes[3 * i + 1] ?? [], hashes[3 * i + 2] ?? []],

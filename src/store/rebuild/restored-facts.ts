@@ -80,7 +80,7 @@ export function createFactsRestore(client: RedisClient) {
     raiseOutbox: async (partition: number, last: OutboxId): Promise<void> => {
       const [key, id] = [outboxKey(partition), entryIdOf(last)];
       if ((await serve(client.exists(key))) === 1) return;
-      await serve(resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id)));
+      await resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id));
     },
     /** Makes skills with fewer learners rare, unless the catalogue has them. */
     noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {

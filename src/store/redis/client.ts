@@ -168,14 +168,16 @@ export function codeOf(error: unknown): string | null {
   return error.message.split(' ', 1)[0] ?? '';
 }
 
-/** Results of commands that are sent together. @throws the first error */
-export async function resultsOf(commands: ChainableCommander): Promise<unknown[]> {
-  const replies = (await commands.exec()) ?? [];
-  return replies.map(([error, result]) => {
-    if (error !== null) throw error;
-    return result;
-  });
-}
+/** Results of commands that are sent together. @throws ApiError UNAVAILABLE; the first error reply */
+export const resultsOf = (commands: ChainableCommander): Promise<unknown[]> =>
+  whileRedisServes(
+    commands.exec().then((replies) =>
+      (replies ?? []).map(([error, result]) => {
+        if (error !== null) throw error;
+        return result;
+      }),
+    ),
+  );
 
 /** Resolves when the client can send commands. Rejects after `timeoutMs`, and immediately if waiting is pointless. */
 export async function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {

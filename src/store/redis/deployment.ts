@@ -3,7 +3,7 @@ import type { DeploymentFacts } from '../../contracts/access.js';
 import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { keptNow, markerKey, metaKey } from './keys.js';
-import { repliesTo } from './reads.js';
+import { replyPerKey } from './reads.js';
 
 /** For a new deployment; fixed after the first start. */
 export const defaultPartitions = 16;
@@ -50,8 +50,8 @@ export async function openDeployment(
   }
   const [known, id] = await client.hmget(metaKey, 'partitions', 'deployment_id');
   const partitions = Number(known ?? defaultPartitions);
-  const marked = indices(partitions).map((one) => ['exists', markerKey(one)] as const);
-  const marks = await repliesTo<number>(client, marked);
+  const markers = indices(partitions).map((one) => markerKey(one));
+  const marks = await replyPerKey<number>(client, 'exists', markers);
   if (!isNew && marks.includes(0)) return { state: 'lost' };
   return { state: 'ready', partitions, id: id ?? '' };
 }

@@ -45,16 +45,20 @@ export async function repliesTo<Reply>(
   commands: readonly CommandLine[],
 ): Promise<Reply[]> {
   const replies = isCluster(redis)
-    ? Promise.all(commands.map(([name, ...args]) => redis.call(name, ...args)))
+    ? whileRedisServes(Promise.all(commands.map(([name, ...args]) => redis.call(name, ...args))))
     : resultsOf(redis.pipeline(commands.map((line) => [...line])));
   return (await replies) as Reply[];
 }
 
-export const streamLengths = (redis: RedisClient, keys: readonly string[]): Promise<number[]> =>
-  repliesTo(
+/** Replies to a command for each key. */
+export const replyPerKey = <Reply>(redis: RedisClient, name: string, keys: readonly string[]) =>
+  repliesTo<Reply>(
     redis,
-    keys.map((key) => ['xlen', key]),
+    keys.map((key) => [name, key]),
   );
+
+export const streamLengths = (redis: RedisClient, keys: readonly string[]) =>
+  replyPerKey<number>(redis, 'xlen', keys);
 
 export const removeEntries = (
   redis: RedisClient,

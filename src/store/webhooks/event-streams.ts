@@ -2,7 +2,7 @@
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import type { RedisClient } from '../redis/client.js';
 import { eventsKey, modelEventsKey } from '../redis/keys.js';
 import { fieldOf, removeEntries, repliesTo, streamLengths, type TextEntry } from '../redis/reads.js';
 
@@ -21,7 +21,7 @@ export function createEventStreams(client: RedisClient, partitions: number) {
     next: async (atMost: number): Promise<{ events: WaitingEvent[]; hasMore: boolean }> => {
       const ofStream = Math.ceil(atMost / streams.length);
       const asked = streams.map((source) => ['xrange', source, '-', '+', 'COUNT', ofStream] as const);
-      const pages = await whileRedisServes(repliesTo<TextEntry[]>(client, asked));
+      const pages = await repliesTo<TextEntry[]>(client, asked);
       const events = sources.flatMap(({ source, partition }, i) =>
         (pages[i] ?? []).map((entry) => readEvent(source, partition, entry)),
       );
@@ -37,7 +37,7 @@ export function createEventStreams(client: RedisClient, partitions: number) {
       const erased = await findErased(client, ofLearners);
       return ofLearners.flatMap(({ event }, i) => (event.at <= (erased[i]?.at ?? 0) ? [event] : []));
     },
-    remove: (events: readonly WaitingEvent[]) => whileRedisServes(removeEntries(client, events)),
+    remove: (events: readonly WaitingEvent[]) => removeEntries(client, events),
   };
 }
 
