@@ -6,8 +6,7 @@ import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
 import { type OnUnreadable, readHash } from '../redis/reads.js';
-import { replaceField } from '../redis/replace-field.js';
-import { defineScript } from '../redis/script.js';
+import { defineScript, replaceField } from '../redis/script.js';
 
 /** Value of a field named by the key's hash. The key itself is never stored. */
 const keyRecordCheck = Compile(

@@ -4,8 +4,8 @@ import { unsetMapping, type XapiMapping, xapiMappingCheck } from '../../contract
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { xapiMappingsKey } from '../redis/keys.js';
 import { keepRecent } from '../redis/recent.js';
-import { replaceField } from '../redis/replace-field.js';
 import { replicated } from '../redis/replication.js';
+import { replaceField } from '../redis/script.js';
 
 /** The largest mappings take 3 MB. */
 const mostKept = 20;

@@ -12,7 +12,6 @@ import { removeParked } from './parked-rows.js';
 
 /** An erasure, or the rewrite at the head of the outbox. */
 export interface DueCorrection {
-  readonly partition: number;
   readonly id: string;
   /** Content of its entry: a rewrite as JSON, or the erasure's id. */
   readonly text: string;
@@ -39,17 +38,17 @@ export const createCorrectionStore = (client: RedisClient) => ({
     return firstOfLearners(some.length > dueAtOnce ? await dueIn(client, partition, maxOpenErasures) : some);
   },
   /** Keeps an existing plan: a repeated count would miss deleted rows. */
-  plan: ({ partition, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
+  plan: ({ rows: { partition }, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
     keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
   /** One step, once: counts the removed answers, updates the erasure's record and removes the correction. */
   settle: (correction: PlannedCorrection): Promise<unknown> => {
-    const { partition, id, text, rows, plan } = correction;
+    const { id, text, rows, plan } = correction;
     const { answers, before } = plan.removal;
     const days = Object.entries(answers).map(([day, n]) => [acceptedField(rows.tenant, Number(day)), n]);
     const place = isErasure(correction) ? 'due' : 'out';
     const args = [place, id, text, JSON.stringify(before)] as const;
-    return settleCorrection(client, partitionPrefix(partition), ...args, ...days.flat());
+    return settleCorrection(client, partitionPrefix(rows.partition), ...args, ...days.flat());
   },
 });
 
@@ -65,7 +64,7 @@ async function dueIn(client: RedisClient, partition: number, atMost: number): Pr
     // After a failover, Redis may contain earlier rows again.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
     const { rows, plan } = decodeErasure(text, partition, record);
-    due.push({ partition, id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
+    due.push({ id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
   }
   if (rewrite !== '') due.push(dueRewrite(partition, head, rewrite, Number(now)));
   return due;
@@ -77,7 +76,7 @@ function dueRewrite(partition: number, id: string, text: string, now: number): D
   const rows = { tenant, userId, partition, below: firstRowOf(id), fromSeq, goalAt: 0 };
   // All rows but one are written again.
   const removal = { answers: { [takenBackDay]: 1 }, before: {} };
-  return { partition, id, text, rows, plan: { removal, ageMs: now - parseId(id).ms } };
+  return { id, text, rows, plan: { removal, ageMs: now - parseId(id).ms } };
 }
 
 function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {

@@ -16,7 +16,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { forgetEvents } from '../redis/event-stream.js';
 import { endedKey, forecastsKey, journalKey, learnerKey, parkedKey, partitionOf } from '../redis/keys.js';
 import { fieldOf, readHash, removeMatching, repliesTo, replyPerKey } from '../redis/reads.js';
-import { replaceField } from '../redis/replace-field.js';
+import { replaceField } from '../redis/script.js';
 
 /** Takes a fraction of a millisecond of Redis. */
 const chunk = 500;
