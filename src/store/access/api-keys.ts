@@ -75,7 +75,6 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
       const stored = await get(keyHash);
       return stored?.revokedAt === null ? stored : null;
     },
-    /** Including a revoked key. */
     get,
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
@@ -99,7 +98,6 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
       change(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
       ),
-    /** @returns false for an unknown key */
     revoke: async (keyHash: string): Promise<boolean> => {
       const stored = await change(keyHash, (found) =>
         found?.revokedAt === null ? { ...found, revokedAt: now() } : null,

@@ -41,7 +41,6 @@ export function createAuditStore(client: RedisClient, partitions: number) {
     },
     /** The id changes when a server restarts: reads before and after do not fit together. */
     epoch: () => whileRedisServes(epochOf(client)),
-    /** Forgets the counts of days up to this one. */
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay),
     keep: (record: AuditRecord): Promise<unknown> =>
@@ -92,7 +91,6 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   return {
     ...facts,
     partition,
-    /** Rows without a readable tenant and day. */
     unreadable: waiting.unreadable + parked.unreadable,
     /** Id of the newest row in `accepted`. */
     last: newest,
@@ -138,7 +136,7 @@ async function factsOf(client: RedisClient, partition: number) {
 const pairsOf = (flat: readonly string[]): [string, number][] =>
   inParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
-/** Last day whose counts were forgotten. No tenant name is empty. */
+/** Last day of the forgotten counts. No tenant name is empty. */
 const prunedField = ':pruned';
 
 /** One step: between two, an audit would find a surplus. */

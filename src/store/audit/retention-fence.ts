@@ -52,7 +52,6 @@ export async function raiseFence(redis: RedisClient, partition: number, month: n
   await redis.zadd(archivedKey(partition), 'GT', month, 'month');
 }
 
-/** Last assigned outbox id. */
 async function endOf(redis: RedisClient, partition: number): Promise<string> {
   const key = outboxKey(partition);
   if ((await redis.exists(key)) === 0) return '0-0';

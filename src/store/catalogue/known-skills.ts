@@ -60,7 +60,6 @@ const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
-/** Configured skills are known without answers. */
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   for (const page of inParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
@@ -117,7 +116,7 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
 
 /** Known for forecasts: configured, or answered by enough learners. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
-  // In this order: a skill added in between counts only among all, so the difference is never negative.
+  // In this order: a skill added in between counts only in the total, so the difference is never negative.
   const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;
   const [rare, all] = await whileRedisServes(Promise.all(counts));
   return all - rare;

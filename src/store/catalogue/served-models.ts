@@ -16,7 +16,6 @@ interface ErrorLog {
 }
 
 interface Entry {
-  /** Active model without the catalogue. */
   fitted: Promise<TenantModel>;
   /** Last version seen, readable or not; -1 during the first load. */
   seen: number;

@@ -12,7 +12,6 @@ const mostKept = 20;
 
 type StoredMapping = ReturnType<typeof decode>;
 
-/** @param text '' if none is set */
 function decode(text: string) {
   const tag = createHash('sha1').update(text).digest('hex');
   if (text === '') return { text, tag, updatedAt: 0, value: unsetMapping };

@@ -95,7 +95,6 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
     },
     open,
     openOf: async (tenant: string) => (await open()).filter(({ rows }) => rows.tenant === tenant),
-    /** Removes the record of a done erasure. */
     close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
       const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
       const args = [id, learnerName(tenant, userId), ...eventFields(event)] as const;

@@ -24,7 +24,6 @@ import { findErased } from './erased-learners.js';
 
 /** Half of the outbox limit, so that a redrive never makes the outbox reject answers. */
 const outboxRoom = 125_000;
-/** Outbox entries have many rows each. */
 const pageRows = 200;
 
 /** Counts rows as removed answers, unless a rewrite writes them again. */
@@ -61,7 +60,6 @@ return removed
 type Column = (typeof rowColumns)[number];
 const column = (name: Column): number => rowColumns.indexOf(name);
 
-/** May be unreadable. */
 function readParked([id, fields]: TextEntry) {
   const values = (fieldOf(fields, 'r') ?? '').split('\t');
   const of = (name: Column): string => unescapeText(values[column(name)] ?? '');
@@ -119,7 +117,7 @@ function tenantOf(kind: string | null, row: string | null): string | null {
   return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
 
-/** `stayed`: rows whose stream is full, or has a pending correction. `erased`: deleted rows of erased learners. */
+/** `stayed`: their stream is full or has a pending correction. `erased`: deleted rows of erased learners. */
 const noneRedriven = () => ({ moved: 0, stayed: 0, erased: 0 });
 
 /** Adds to `total`. Ends at the newest row of the start: rows rejected again stay parked. */
@@ -139,7 +137,7 @@ export async function redrive(redis: RedisClient, stream: string, total = noneRe
   return total;
 }
 
-/** Removes rows of erased histories. The journal's drain drops its own. */
+/** Removes rows of erased histories from the outbox. The journal's drain removes those of the journal. */
 async function removeErased(redis: RedisClient, stream: string, page: readonly TextEntry[]): Promise<number> {
   const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
   if (partition === undefined) return 0;

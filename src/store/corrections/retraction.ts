@@ -24,7 +24,6 @@ export interface Retraction {
 
 type RetractionStatus = Exclude<RetractionResult['status'], 'absent' | 'incomplete'>;
 
-/** Atomic. */
 export function commitRetraction(
   client: RedisClient,
   { partition, expectedVersion, month, correction, answer, states, rows }: Retraction,

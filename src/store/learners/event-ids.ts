@@ -21,7 +21,6 @@ export function fingerprintOf(event: TrackEvent): Buffer {
   return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
-/** A 48-bit integer, as in attempt rows. */
 export const fingerprintNumber = (fingerprint: Buffer): number => fingerprint.readUIntLE(0, fingerprintBytes);
 
 export function fingerprintFrom(number: number): Buffer {
@@ -148,7 +147,6 @@ export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
 
 export type StoredIds = ReturnType<typeof storedIds>;
 
-/** @param values of `idFieldsOf`, in order */
 export function storedIds(fields: readonly string[], values: readonly (Buffer | null)[]) {
   const buckets = new Map<string, Buffer>();
   for (let i = 1; i < fields.length; i++) {

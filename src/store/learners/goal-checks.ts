@@ -23,12 +23,10 @@ export const wantsGoals = (wanted: string): boolean =>
 export interface GoalCheck extends Placed {
   /** Unix milliseconds. Identifies the claim. */
   readonly claimedUntil: number;
-  /** As of the claim. */
   readonly alerts: GoalAlerts | null;
 }
 
 export interface SettledCheck {
-  /** Null removes them. */
   readonly alerts: GoalAlerts | null;
   readonly events: readonly WebhookEvent[];
   /** Unix milliseconds of the next check, unless an answer causes an earlier one; null: only answers do. */

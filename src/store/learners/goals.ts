@@ -44,7 +44,6 @@ const tagOfGoal = (value: string): string => createHash('sha1').update(value).di
 export interface GoalWrite {
   readonly tenant: string;
   readonly userId: string;
-  /** Null removes the goal. */
   readonly setting: GoalSetting | null;
   readonly ifMatch: IfMatch;
   readonly now: number;
@@ -100,7 +99,6 @@ return { 'written', value }
 
 export type GoalStore = ReturnType<typeof createGoalStore>;
 
-/** @param bound of a partition's journal */
 export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound) {
   return {
     read: async (tenant: string, userId: string): Promise<Tagged<StoredGoal> | null> => {

@@ -49,7 +49,6 @@ end
 return forgotten
 `);
 
-/** @returns number of removed ids */
 export async function sweepIds(client: RedisClient, nowMs: number): Promise<number> {
   const cutoff = Math.floor(nowMs / 1000) - idWindowSeconds - clockDifferenceSeconds;
   let forgotten = 0;

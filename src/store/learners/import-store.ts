@@ -16,7 +16,6 @@ export interface ImportRecord {
 
 /** Hash of `ImportRecord` in snake case, `finished_at` empty until the end. The braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
-/** Field: id. Value: hash of the content. */
 const importsKey = 'st:imports';
 export const importLockKey = (content: string): string => `${importKey(content)}:lock`;
 

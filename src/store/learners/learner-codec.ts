@@ -13,7 +13,6 @@ import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 
 const format = 1;
 const learnerBytes = 310;
-/** Start of the figures of `course.ts`. */
 const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
 const trendAt = courseEnd + 40;

@@ -46,7 +46,6 @@ export interface LearnerQuery extends Placed {
   readonly itemIds: readonly Buffer[];
 }
 
-/** In the order of the query. */
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
   /** The goal may be removed. */
@@ -64,14 +63,12 @@ export interface LearnerCommit extends Placed {
   /** Its version is one above the loaded one, or random for a new history. */
   readonly learner: LearnerState;
   readonly skills: readonly (readonly [string, SkillState])[];
-  /** Encoded attempt rows, in order. */
   readonly rows: readonly string[];
   /** UTC day of arrival of each row, days since 1970. */
   readonly arrivalDays: readonly number[];
   readonly ids: IdFields;
   /** Current generation before the commit; 0 for a new learner. */
   readonly itemGeneration: number;
-  /** By the item's hash. */
   readonly items: readonly (readonly [id: Buffer, item: RememberedItem])[];
   readonly importLine: number;
   readonly events: readonly WebhookEvent[];
@@ -115,7 +112,7 @@ export function readLearner(
   const [even, odd] = itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
   const learner = own ? decodeLearner(own) : null;
   const generation = learner?.items.generation ?? 0;
-  // The parity of the current generation selects its hash. The other hash holds the previous one.
+  // The parity of the current generation selects its hash. The other hash contains the previous one.
   const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
   return {
     learner,

@@ -52,9 +52,7 @@ const maxFieldsAndValues = 1500;
 
 export interface FoundLearner {
   readonly learner: LearnerState;
-  /** In no order. */
   readonly skills: readonly (readonly [skillId: string, state: SkillState])[];
-  /** For `decodeGoal`. */
   readonly goalRecord: string | null;
 }
 
@@ -115,7 +113,6 @@ function unpack(reader: PackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
-/** Opens only the buckets of the given ids. */
 export async function readIds(
   client: RedisClient,
   { partition, tenant, userId }: Placed,
@@ -163,7 +160,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
   return found && { ...found, items: unpackItems(reader, found.learner.items) };
 }
 
-/** One hash holds the current generation, the other the previous one. */
+/** One hash contains the current generation, the other the previous one. */
 function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   const items = new Map<string, RememberedItem>();
   for (const parity of [0, 1]) {
@@ -177,7 +174,6 @@ function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   return items;
 }
 
-/** Like `findLearner`, with skills by id. */
 export async function readLearner(client: RedisClient, place: Placed) {
   const found = await findLearner(client, place);
   return found && { ...found, skills: new Map(found.skills) };

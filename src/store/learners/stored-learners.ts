@@ -10,7 +10,6 @@ export interface StoredLearner {
   /** State before the rows; null: none. */
   from: ReplayedStates | null;
   rows: AttemptRow[];
-  /** Including rows before the snapshot. */
   answers: number;
 }
 

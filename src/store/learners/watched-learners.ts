@@ -27,13 +27,10 @@ import {
 export type CommitStatus = 'committed' | 'conflict' | 'outbox-full' | 'not-restored';
 
 export interface WatchOptions {
-  /** Rows per partition. */
   readonly outboxBound: number;
-  /** Hash of the imported file, or null. */
   readonly importId: string | null;
 }
 
-/** Learners are in the order of the queries. */
 export interface LoadedBatch {
   readonly learners: readonly LoadedLearner[];
   /** Marks of the tenants' catalogues; null if not read. */
@@ -113,7 +110,7 @@ export class WatchedLearners {
     return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
   }
 
-  /** A new connection has no watches, and a newer attempt ended those of this one. */
+  /** A new connection has no watches, and a newer attempt ended the watches of this one. */
   private isWatching(): boolean {
     return this.hot.current() === this.socket && newest.get(this.socket) === this;
   }

@@ -40,7 +40,7 @@ const pairBytes = 8;
 const chunk = 2000;
 
 /**
- * `deltas`: hash and counters of each item. `make`: 1 if the hash may be created. Result: -1 if the version's items are gone,
+ * `deltas`: hash and counters of each item. `make`: 1 if the hash may be created. Result: -1 if the version's items were removed,
  * else the number of new items without room.
  */
 const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
@@ -63,7 +63,7 @@ end
 return refused
 `);
 
-/** @returns number of items not added: `maxItems` reached, or the version's items are gone */
+/** @returns number of items not added: `maxItems` reached, or the version's items were removed */
 export async function addItemAnswers(
   client: RedisClient,
   tenant: string,
@@ -81,7 +81,6 @@ export async function addItemAnswers(
   return refused;
 }
 
-/** @param bytes of the whole record */
 export function packCounters({ answers, right, expected }: ItemCounts, bytes = counterBytes): Buffer {
   const record = Buffer.allocUnsafe(bytes).fill(0, counterBytes);
   record.writeUInt32LE(answers, 0);

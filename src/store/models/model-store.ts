@@ -19,9 +19,9 @@ import {
 import { defineScript } from '../redis/script.js';
 import { copyItems, makeItems, putItems } from './item-store.js';
 
-/** Versions whose model is retained, for a rollback. */
+/** Versions with a retained model, for a rollback. */
 export const keptVersions = 10;
-/** Versions whose items are retained. An older version starts without counts. */
+/** Versions with retained items. An older version starts without counts. */
 const keptItems = 3;
 export const keptChanges = 100;
 
@@ -115,7 +115,7 @@ async function readLog(client: RedisClient, tenant: string): Promise<ModelChange
   });
 }
 
-/** Removes old versions, and those of processes that died while publishing. */
+/** Removes old versions, and versions of processes that died while publishing. */
 async function prune(client: RedisClient, tenant: string): Promise<void> {
   const { inForce, present, published } = await readVersions(client, tenant);
   const isAmong = (newest: number, version: number): boolean =>
@@ -164,7 +164,6 @@ export const createModelPublisher = (client: RedisClient) => ({
     const change = { tenant, version, basedOn: expected, publishedAt: Date.now() };
     return (await flip(client, 'rollback', change)) ? 'used' : 'superseded';
   },
-  /** Tenants with a publication. */
   tenants: () => whileRedisServes(client.hkeys(modelsKey)),
   /** Oldest first. The oldest of very many may be gone. */
   changesAfter: async (tenant: string, change: number): Promise<RecordedChange[]> => {

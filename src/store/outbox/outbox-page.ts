@@ -10,7 +10,6 @@ export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toS
 
 export interface RowsEntry {
   readonly id: string;
-  /** Encoded rows; empty for an entry without rows. */
   readonly lines: readonly Buffer[];
 }
 

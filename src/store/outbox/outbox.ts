@@ -1,5 +1,5 @@
 /**
- * The outbox: a stream per partition with an entry for each commit (watched-learners.ts). A counter holds the number of rows,
+ * The outbox: a stream per partition with an entry for each commit (watched-learners.ts). A counter stores the number of rows,
  * because the length of a stream counts entries.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -20,7 +20,6 @@ export interface OutboxBatch {
   ranges: OutboxRange[];
   rows: number;
   entries: number;
-  /** Whole lines, each with a line feed. */
   chunks: Buffer[];
   /** Entries without rows. */
   unreadable: { partition: number; id: string }[];
@@ -71,7 +70,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     );
   }
 
-  /** The oldest rows, shared fairly among the partitions; removes nothing. */
+  /** The oldest rows, in fair shares of the partitions; removes nothing. */
   async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
     const waiting = await waitingRows(redis, wanted);
     const batch = emptyBatch();

@@ -53,7 +53,7 @@ export async function parkRows(
   return done === 1;
 }
 
-/** Does nothing if the entry is gone. @returns 0 if there is no room */
+/** Does nothing if the entry was removed. @returns 0 if there is no room */
 const moveEntry = defineScript(2)<
   [stream: string, parked: string, bound: number, id: string, reason: string],
   0 | 1
@@ -68,7 +68,7 @@ return 1
 `);
 
 /**
- * Does nothing if the entry is gone or has other rows: after a failover, Redis may assign its id again. `refused`: id, reason
+ * Does nothing if the entry was removed or has other rows: after a failover, Redis may assign its id again. `refused`: id, reason
  * and text of each row. @returns 0 if there is no room
  */
 const moveRows = defineScript(2)<

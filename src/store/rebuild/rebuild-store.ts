@@ -25,7 +25,6 @@ import {
 import { fieldOf, repliesTo, replyPerKey, scanKeys, streamLengths, streamPages } from '../redis/reads.js';
 import { createFactsRestore } from './restored-facts.js';
 
-/** JSON of the `Checkpoint` of a running rebuild. */
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
@@ -44,7 +43,6 @@ export interface Checkpoint {
   readonly shared: readonly SharedState[];
   /** Event ids that arrived at this Unix second or later are remembered. */
   readonly idsFrom: number;
-  /** Last restored learner. */
   readonly after: LearnerPlace | null;
   readonly learnersDone: boolean;
   readonly learners: number;
@@ -61,9 +59,7 @@ export function createRebuildStore(client: RedisClient) {
   };
   return {
     ...createFactsRestore(client),
-    /** Null if unknown. */
     partitions: async () => Number(await whileRedisServes(client.hget(metaKey, 'partitions'))) || null,
-    /** Partitions without a marker. */
     lost: (count: number) => without(indices(count), (partition) => markerKey(partition)),
     /** Everything for an empty Redis, which may have keys that a start added. */
     lostShared: async (): Promise<SharedState[]> =>

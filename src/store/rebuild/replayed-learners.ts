@@ -96,7 +96,6 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
 /** No field of a learner's records starts with it. */
 const itemMark = 'items ';
 
-/** Values by field name; an item's by its hash. */
 function partsOf({ records, items }: LearnerDump): Map<string, string> {
   const parts = new Map(records.map(([field, value]) => [`${field}`, value.toString('hex')]));
   for (const [parity, fields] of items.entries())

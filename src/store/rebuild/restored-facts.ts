@@ -63,7 +63,7 @@ export function createFactsRestore(client: RedisClient) {
   };
 
   return {
-    /** Skips ids that are taken. @param count of all partitions, of which some are restored */
+    /** Skips ids that are taken. @param count number of all partitions, restored or not */
     putRetracted: async (ids: readonly RetractedId[], partitions: readonly number[], count: number) => {
       for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
     },
@@ -101,7 +101,6 @@ export function createFactsRestore(client: RedisClient) {
       if (newest === undefined) return;
       await serve(client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`));
     },
-    /** Counters only: the next fit adds the rest. */
     putItems: (tenant: string, version: number, items: readonly ItemRecord[]) =>
       putFields(
         itemsKey(tenant, version),
@@ -110,7 +109,7 @@ export function createFactsRestore(client: RedisClient) {
     /**
      * Activates the tenant's last version, after everything that it needs.
      * @param changes newest first, at least one
-     * @param kept with texts; those without are left out
+     * @param kept with texts; skips those without
      * @param newest highest number of a version
      */
     putModels: async (

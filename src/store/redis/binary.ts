@@ -1,4 +1,3 @@
-/** Little-endian records, and hashes of texts. */
 import { hashLane, keySeed } from '../../domain/base/text-hash.js';
 
 /** Ten times as fast as Buffer's methods. */

@@ -42,7 +42,7 @@ const options = {
 } satisfies RedisOptions;
 
 /**
- * For connections whose replies ioredis does not read (hot-connection.ts). While Redis loads, ioredis polls by a timer, which
+ * For connections that bypass ioredis' reply parser (hot-connection.ts). While Redis loads, ioredis polls by a timer, which
  * must end before it reconnects: otherwise the new connection receives an unexpected reply.
  */
 export const hotOptions = { ...options, protocol: 2, maxLoadingRetryTime: 25 } satisfies RedisOptions;

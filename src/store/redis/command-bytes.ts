@@ -99,9 +99,7 @@ export function createCommandBytes(size: number) {
       end += word.length;
       lineEnd();
     },
-    /** Number of commands, which equals the number of replies. */
     count: (): number => commands,
-    /** The encoded commands. */
     done: (): Buffer => buffer.subarray(0, end),
     /** Allows the next commands to reuse the buffer. */
     release: (): void => {

@@ -14,14 +14,12 @@ export type Deployment =
   | { readonly state: 'lost' }
   | OtherVersion;
 
-/** Learners of another version. */
 export interface OtherVersion {
   readonly state: 'older' | 'newer';
   readonly kept: string;
   readonly partitions: number;
 }
 
-/** For operators. */
 export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
   if (deployment.state === 'lost')
     return 'Redis came back empty while ClickHouse has answers, goals, catalogues, webhooks or revoked keys: npm run rebuild restores it';
@@ -65,7 +63,6 @@ export async function otherVersion(client: RedisClient): Promise<OtherVersion | 
   return { state, kept, partitions: Number(partitions) };
 }
 
-/** Null if Redis has none. */
 export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
   const meta = client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions');
   const [deploymentId, createdAt, partitions] = await whileRedisServes(meta);

@@ -8,7 +8,6 @@ import type { CommandBytes } from './command-bytes.js';
 import { eventsBound, eventsKey, wantedEventsKey } from './keys.js';
 import { fieldOf, removeMatching } from './reads.js';
 
-/** Fields and values per event. */
 const eventWords = 8;
 
 /** Lua function `appendEvents(stream, from)`: appends the events of `eventFields` in ARGV, starting at `from`. */

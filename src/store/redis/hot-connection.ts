@@ -59,7 +59,6 @@ export function openHotConnection(url: string, waitReplicas: number, timeoutMs =
   };
 }
 
-/** @param client without other users */
 function passBy(client: Redis, timeoutMs: number) {
   noteErrors(client);
   let line: ReturnType<typeof takeOver> | null = null;
@@ -76,7 +75,7 @@ function passBy(client: Redis, timeoutMs: number) {
     send: async (commands: CommandBytes): Promise<Reply[]> => {
       const { stream } = client;
       if (!isOpen()) throw new Error('Connection is closed.');
-      // ioredis reads nothing after this: its own commands have their replies.
+      // ioredis reads nothing after this: the commands that ioredis sent have their replies.
       if (line?.stream !== stream) line = takeOver(stream);
       return line.exchange(commands, timeoutMs);
     },

@@ -30,7 +30,6 @@ export const removedKey = (partition: number): string => `${partitionPrefix(part
 /** Field of both. @param day UTC day of arrival, days since 1970 */
 export const acceptedField = tenantDay;
 export const auditKey = 'st:audit';
-/** Held while a demo is created or removed. */
 export const demoLockKey = (tenant: string): string => `st:demo:lock:${tenant}`;
 /** Field: learner's key. Value: last counted line. */
 export const importMarksKey = (partition: number, id: string): string =>
@@ -72,7 +71,6 @@ export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
 export const catalogueJournalKey = 'st:{catalogues}:journal';
 
-/** By tenant, as JSON. */
 export const xapiMappingsKey = 'st:xapi:mappings';
 
 export const modelsKey = 'st:{models}:in-force';
@@ -103,7 +101,6 @@ export const messageKeys = (webhookId: string): string[] =>
   ['s', 'b', 'log', 'due', 'last'].map((name) => `${messagesKey(webhookId)}:${name}`);
 export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
 export const webhooksJournalKey = 'st:{webhooks}:journal';
-/** Journals outside partitions. */
 export const sharedJournals = [catalogueJournalKey, webhooksJournalKey] as const;
 
 /** 0 to partitions - 1; must never change. FNV-1a over UTF-16 code units with murmur3's finaliser: placement, not security. */

@@ -11,7 +11,6 @@ export function createPackReader(packed: Buffer, from = 0) {
   const u16 = (): number => 256 * byte() + byte();
   const u32 = (): number => 65_536 * u16() + u16();
 
-  /** @returns number of values in the list */
   function list(): number {
     const head = byte();
     if (head >= 0x90 && head <= 0x9f) return head - 0x90;
@@ -29,7 +28,6 @@ export function createPackReader(packed: Buffer, from = 0) {
     throw unexpected('a string', head);
   }
 
-  /** @returns start of the string */
   function skip(): number {
     const size = length();
     at += size;

@@ -118,7 +118,7 @@ export async function* hashPages(client: RedisClient, key: string, size: number)
   } while (cursor !== '0');
 }
 
-/** Called for a field whose value cannot be decoded. */
+/** Called for a field with an undecodable value. */
 export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
 
 const refuseUnreadable: OnUnreadable = (error) => {

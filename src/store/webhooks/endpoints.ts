@@ -108,7 +108,6 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
   }
 
   return {
-    /** In no order. */
     list: async (tenant: string): Promise<Endpoint[]> =>
       (await whileRedisServes(client.hvals(endpointsKey(tenant)))).map((value) => endpointOf(decode(value))),
     find: async (tenant: string, id: string): Promise<Endpoint | null> => {
