@@ -1,7 +1,7 @@
 /** Numbers and times as people read them; what is not known is a dash. */
-import { compact, grouped } from '../../../lab/report/numbers.js';
+import { compact, grouped, rangeText } from '../../../lab/report/numbers.js';
 
-export { compact, grouped };
+export { compact, grouped, rangeText };
 
 export const none = '–';
 

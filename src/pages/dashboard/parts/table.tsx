@@ -27,18 +27,22 @@ interface FieldOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> 
   readonly format?: (value: Value) => ComponentChildren;
 }
 
-/** @returns builds columns of these rows, each of one field */
+interface Fields<Row> {
+  <Name extends FieldOf<Row>>(title: string, of: Name, options?: FieldOptions<Row, Row[Name]>): Column<Row>;
+  <Value>(title: string, of: (row: Row) => Value & Cell, options?: FieldOptions<Row, Value>): Column<Row>;
+}
+
+/** @returns builds columns of these rows, each of one field or of a value that a function computes */
 export const fieldsOf =
-  <Row,>() =>
-  <Name extends FieldOf<Row>>(
+  <Row,>(): Fields<Row> =>
+  (
     title: string,
-    name: Name,
-    { format, ...options }: FieldOptions<Row, Row[Name]> = {},
-  ): Column<Row> => ({
-    ...{ title, value: (row) => row[name] as Cell },
-    ...(format && { show: (row) => format(row[name]) }),
-    ...options,
-  });
+    of: FieldOf<Row> | ((row: Row) => Cell),
+    { format, ...options }: FieldOptions<Row, never> = {},
+  ) => {
+    const value = typeof of === 'function' ? of : (row: Row) => row[of] as Cell;
+    return { title, value, ...(format && { show: (row: Row) => format(value(row) as never) }), ...options };
+  };
 
 /** A column of buttons. */
 export const actionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({

@@ -7,7 +7,7 @@ import { Choice } from '../../parts/choice.jsx';
 import '../skills/skills.css';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { accuracyBands, Scale } from '../skills/bands.jsx';
 import { cellAt, drawHeat, type Layout, layoutOf, type Skill } from './heat.js';
 import type { Member } from './read.js';
@@ -225,15 +225,11 @@ function inOrder(members: readonly Member[], order: string): readonly Member[] {
   return members.toSorted((a, b) => rank.indexOf(a.status) - rank.indexOf(b.status) || byExpected(a, b));
 }
 
+const field = fieldsOf<Member>();
 const columnsOf = (skills: readonly Skill[]): readonly Column<Member>[] => [
-  { title: 'Learner', value: ({ userId }) => userId },
-  { title: 'Status', value: ({ status }) => statuses[status] },
-  ...skills.map(
-    ({ id, name }): Column<Member> => ({
-      title: name,
-      align: 'end',
-      value: ({ progress }) => progress.expected_accuracy[id] ?? null,
-      show: ({ progress }) => percent(progress.expected_accuracy[id]),
-    }),
+  field('Learner', 'userId'),
+  field('Status', ({ status }) => statuses[status]),
+  ...skills.map(({ id, name }) =>
+    field(name, ({ progress }) => progress.expected_accuracy[id] ?? null, { format: percent, align: 'end' }),
   ),
 ];

@@ -14,13 +14,11 @@ const columns: readonly Column<Member>[] = [
       </a>
     ),
   }),
-  {
-    title: 'Status',
+  field('Status', ({ status }) => statuses[status], {
     about:
       'By the last answer, the number of answers, and the forecast against the goal; the rule stands above',
-    value: ({ status }) => statuses[status],
     show: ({ status }) => <StatusBadge status={status} />,
-  },
+  }),
   field('Why', 'reason', {
     format: (reason) => (reason === null ? none : <span class="why">{reason}</span>),
     about:
@@ -30,10 +28,8 @@ const columns: readonly Column<Member>[] = [
     format: (currentTotal) => currentTotal,
     about: 'Total score that the model sees now, 400 to 1600',
   }),
-  {
-    title: 'In 30 days',
+  field('In 30 days', ({ prediction }) => prediction.predicted_total_in_30_days, {
     about: 'Forecast of the total score, and its 80 % interval',
-    value: ({ prediction }) => prediction.predicted_total_in_30_days,
     show: ({ prediction: { predicted_total_in_30_days: total, confidence_intervals: within } }) => (
       <>
         {total}
@@ -42,17 +38,9 @@ const columns: readonly Column<Member>[] = [
         </span>
       </>
     ),
-  },
-  {
-    title: 'Low',
-    isForFile: true,
-    value: ({ prediction }) => prediction.confidence_intervals.total.low,
-  },
-  {
-    title: 'High',
-    isForFile: true,
-    value: ({ prediction }) => prediction.confidence_intervals.total.high,
-  },
+  }),
+  field('Low', ({ prediction }) => prediction.confidence_intervals.total.low, { isForFile: true }),
+  field('High', ({ prediction }) => prediction.confidence_intervals.total.high, { isForFile: true }),
   field('Goal', 'targetScore', {
     show: ({ targetScore, prediction: { goal_tracking: goal } }) => (
       <>
@@ -63,22 +51,12 @@ const columns: readonly Column<Member>[] = [
     ),
     about: "The learner's own target, or the default where none is set",
   }),
-  {
-    title: 'Goal is set',
-    isForFile: true,
-    value: ({ prediction }) => prediction.goal_tracking.is_set,
-  },
-  {
-    title: 'Goal date',
-    isForFile: true,
-    value: ({ prediction }) => prediction.goal_tracking.target_date,
-  },
-  {
-    title: 'Chance',
+  field('Goal is set', ({ prediction }) => prediction.goal_tracking.is_set, { isForFile: true }),
+  field('Goal date', 'targetDate', { isForFile: true }),
+  field('Chance', ({ prediction }) => prediction.goal_tracking.goal_probability, {
+    format: percent,
     about: 'Probability of standing at or above the goal at its date, without a date in a year',
-    value: ({ prediction }) => prediction.goal_tracking.goal_probability,
-    show: ({ prediction }) => percent(prediction.goal_tracking.goal_probability),
-  },
+  }),
   field('Last answer', 'lastAnswerAt', {
     format: (lastAnswerAt) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : agoText(lastAnswerAt)}>
@@ -88,25 +66,18 @@ const columns: readonly Column<Member>[] = [
     about: 'UTC day of the last answer',
   }),
   field('Answers', 'answers'),
-  {
-    title: 'Right',
+  field('Right', ({ progress, answers }) => (answers === 0 ? null : progress.correct_attempts / answers), {
+    format: percent,
     about: 'Share of right answers, of all',
-    value: ({ progress: { correct_attempts: right }, answers }) => (answers === 0 ? null : right / answers),
-    show: ({ progress: { correct_attempts: right }, answers }) =>
-      answers === 0 ? none : percent(right / answers),
-  },
-  {
-    title: 'Mastered',
+  }),
+  field('Mastered', ({ progress }) => progress.mastered, {
     about:
       'Skills that the learner has mastered: mastery of 95 % or more, and at least 75 % of the next answers expected to be right',
-    value: ({ progress }) => progress.mastered,
-  },
-  {
-    title: 'Plateaus',
-    about: 'Skills that practice no longer raises; the learner’s page names them',
-    value: ({ progress }) => progress.plateaus.length,
+  }),
+  field('Plateaus', ({ plateaus }) => plateaus.length, {
     show: ({ plateaus }) => <span title={plateaus.join(', ')}>{plateaus.length}</span>,
-  },
+    about: 'Skills that practice no longer raises; the learner’s page names them',
+  }),
 ];
 
 const agoText = (time: string): string => `${daysSince(time)} days ago`;

@@ -24,7 +24,7 @@ const dayIn = (days: number): string => day(timeIn(days).toISOString());
 const field = fieldsOf<Dot>();
 const columns: readonly Column<Dot>[] = [
   field('Days from now', 'days'),
-  { title: 'Day', value: ({ days }) => dayIn(days) },
+  field('Day', ({ days }) => dayIn(days)),
   field('Expected', 'score'),
   field('Low', 'low', { align: 'end' }),
   field('High', 'high', { align: 'end' }),

@@ -116,16 +116,14 @@ const columns: readonly Column<Numbered>[] = [
   field('No.', 'number', { about: 'Which answer on this skill' }),
   field('When (UTC)', 'occurred_at', { format: dayAndTime }),
   field('Item', 'item_id'),
-  {
-    title: 'Answer',
-    value: ({ is_correct }) => rightText(is_correct),
+  field('Answer', ({ is_correct }) => rightText(is_correct), {
     show: ({ is_correct }) => (
       <span class={is_correct ? 'right' : 'wrong'}>
         <span aria-hidden="true">{is_correct ? '● ' : '✕ '}</span>
         {rightText(is_correct)}
       </span>
     ),
-  },
+  }),
   field('Expected correct', 'expected_accuracy', {
     show: ({ expected_accuracy, expected_low, expected_high }) => (
       <>

@@ -165,7 +165,7 @@ const columns: readonly Column<SeriesDay>[] = [
   field('Mastery', 'mastery', { format: percent, align: 'end' }),
   field('Answers', 'attempts'),
   field('Right', 'correct'),
-  { title: 'Wrong', value: ({ attempts, correct }) => attempts - correct },
+  field('Wrong', ({ attempts, correct }) => attempts - correct),
 ];
 
 const dayMs = 86_400_000;

@@ -124,12 +124,10 @@ const columns: readonly Column<ListedLearner>[] = [
     ),
   }),
   field('Answers', 'total_attempts'),
-  {
-    title: 'Right',
-    value: ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts,
-    show: ({ correct_attempts, total_attempts }) => percent(correct_attempts / total_attempts),
+  field('Right', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
+    format: percent,
     about: 'Share of all answers that were right',
-  },
+  }),
   field('Skills', 'skills', { about: 'Skills with at least one answer' }),
   field('Last answer', 'last_day', { format: day, about: 'UTC day of the last answer' }),
 ];

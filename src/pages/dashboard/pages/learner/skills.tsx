@@ -66,9 +66,7 @@ const sectionTexts = { math: 'Math', rw: 'Reading' } as const;
 
 const field = fieldsOf<LearnerSkill>();
 const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<LearnerSkill>[] => [
-  {
-    title: 'Skill',
-    value: ({ skill_id }) => nameOf(skill_id),
+  field('Skill', ({ skill_id }) => nameOf(skill_id), {
     show: ({ skill_id }) => (
       <a
         href={href('learner', [userId], { ...query, skill: skill_id })}
@@ -77,14 +75,12 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
         <bdi>{nameOf(skill_id)}</bdi>
       </a>
     ),
-  },
+  }),
   field('Skill id', 'skill_id', { isForFile: true }),
-  {
-    title: 'Section',
-    value: ({ section }) => (section === null ? null : measures[section]),
+  field('Section', ({ section }) => (section === null ? null : measures[section]), {
     show: ({ section }) => (section === null ? none : sectionTexts[section]),
     about: 'Math, or reading and writing; a dash: the skill counts half in each',
-  },
+  }),
   field('Expected correct', 'expected_accuracy', {
     show: (skill) => (
       <>
@@ -98,19 +94,15 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
   field('Expected high', 'expected_high', { isForFile: true }),
   field('Mastery', 'mastery', { format: percent, about: masteryMeaning }),
   field('After last', 'mastery_at_last_attempt', { isForFile: true }),
-  {
-    title: 'Forgotten',
-    value: (skill) => skill.mastery - skill.mastery_at_last_attempt,
-    show: (skill) => points(skill.mastery - skill.mastery_at_last_attempt),
+  field('Forgotten', (skill) => skill.mastery - skill.mastery_at_last_attempt, {
+    format: points,
     about: 'Percentage points that mastery has lost since the last answer',
-  },
+  }),
   field('Answers', 'total_attempts'),
-  {
-    title: 'Right',
-    value: ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts,
-    show: ({ correct_attempts, total_attempts }) => percent(correct_attempts / total_attempts),
+  field('Right', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
+    format: percent,
     about: 'Share of all answers on the skill that were right',
-  },
+  }),
   field('Efficiency', 'efficiency_index', {
     show: (skill) => efficiencyNote(skill) ?? decimal(0)(skill.efficiency_index),
     align: 'end',
@@ -123,7 +115,7 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
     about:
       'Percentage points by which the learner is surer than right (+) or less sure than right (−); a dash where no confidence was reported',
   }),
-  { title: 'State', value: (skill) => statesOf(skill).join(', '), show: (skill) => <States skill={skill} /> },
+  field('State', (skill) => statesOf(skill).join(', '), { show: (skill) => <States skill={skill} /> }),
   field('Last answer', 'last_attempt_at', { format: day }),
 ];
 

@@ -100,18 +100,16 @@ function waterfall(steps: readonly Step[]): Plot.PlotOptions {
   };
 }
 
-const change = (title: string, part: Part, about: string): Column<Step> => ({
-  title,
-  value: (step) => step[part],
-  show: (step) => (step[part] === null ? none : signed(Number((100 * (step[part] as number)).toFixed(1)))),
-  align: 'end',
-  about,
-});
-
 const field = fieldsOf<Step>();
+const change = (title: string, part: Part, about: string): Column<Step> =>
+  field(title, part, {
+    format: (value) => (value === null ? none : signed(Number((100 * value).toFixed(1)))),
+    align: 'end',
+    about,
+  });
 const columns: readonly Column<Step>[] = [
   field('When (UTC)', 'occurred_at', { format: dayAndTime }),
-  { title: 'Answer', value: ({ is_correct }) => (is_correct ? 'right' : 'wrong') },
+  field('Answer', ({ is_correct }) => (is_correct ? 'right' : 'wrong')),
   field('Before', 'mastery_before_forgetting', {
     format: percent,
     align: 'end',

@@ -9,7 +9,7 @@ import { Chart } from '../../parts/chart.jsx';
 import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 
 type Skill = ModelVersion['skills'][number];
 type Parameter = (typeof parameters)[number];
@@ -210,59 +210,43 @@ const plotOf =
   };
 
 function columnsOf(from: number, to: number): Column<Pair>[] {
-  const change = (parameter: Parameter): Column<Pair> => ({
-    title: `${parameter} (change)`,
-    about: `${titles[parameter]}: in version ${to}, and percentage points against version ${from}`,
-    value: (pair) => changeOf(pair, parameter),
-    show: (pair) =>
-      pair.after === null
-        ? none
-        : `${decimal(3)(pair.after[parameter])} (${points(changeOf(pair, parameter))})`,
-    align: 'end',
-  });
+  const field = fieldsOf<Pair>();
+  const change = (parameter: Parameter) =>
+    field(`${parameter} (change)`, (pair) => changeOf(pair, parameter), {
+      about: `${titles[parameter]}: in version ${to}, and percentage points against version ${from}`,
+      show: (pair) =>
+        pair.after === null
+          ? none
+          : `${decimal(3)(pair.after[parameter])} (${points(changeOf(pair, parameter))})`,
+      align: 'end',
+    });
   return [
-    {
-      title: 'Skill',
-      value: ({ skillId }) => skillId,
-      show: ({ skillId }) => (
+    field('Skill', 'skillId', {
+      format: (skillId) => (
         <a class="words" href={href('skills', [skillId])}>
           <bdi>{skillId}</bdi>
         </a>
       ),
-    },
+    }),
     ...parameters.map(change),
-    {
-      title: `In version ${to}`,
-      value: ({ after }) =>
-        after === null ? 'not there' : after.published ? 'new' : `as in version ${after.parameters_version}`,
-    },
-    {
-      title: 'Why',
-      value: ({ after }) => after?.reason ?? null,
-      show: ({ after }) => (after === null ? none : <span class="long">{after.reason}</span>),
-    },
-    { title: 'Answers', value: ({ after }) => after?.answers ?? null, align: 'end' },
-    {
-      title: 'Log loss',
+    field(`In version ${to}`, ({ after }) =>
+      after === null ? 'not there' : after.published ? 'new' : `as in version ${after.parameters_version}`,
+    ),
+    field('Why', ({ after }) => after?.reason ?? null, {
+      format: (reason) => (reason === null ? none : <span class="long">{reason}</span>),
+    }),
+    field('Answers', ({ after }) => after?.answers ?? null, { align: 'end' }),
+    field('Log loss', ({ after }) => after?.new_log_loss ?? null, {
       about:
         'On answers that the fit has not seen: with what was in force, and with what was fitted; lower is better',
-      value: ({ after }) => after?.new_log_loss ?? null,
       show: ({ after }) =>
         after === null ? none : `${decimal(4)(after.old_log_loss)} → ${decimal(4)(after.new_log_loss)}`,
       align: 'end',
-    },
-    { title: 'Log loss before', value: ({ after }) => after?.old_log_loss ?? null, isForFile: true },
-    ...parameters.flatMap((parameter): Column<Pair>[] => [
-      {
-        title: `${parameter} in version ${from}`,
-        value: ({ before }) => before?.[parameter] ?? null,
-        isForFile: true,
-      },
-      {
-        title: `${parameter} in version ${to}`,
-        value: ({ after }) => after?.[parameter] ?? null,
-        isForFile: true,
-      },
+    }),
+    field('Log loss before', ({ after }) => after?.old_log_loss ?? null, { isForFile: true }),
+    ...parameters.flatMap((name) => [
+      field(`${name} in version ${from}`, ({ before }) => before?.[name] ?? null, { isForFile: true }),
+      field(`${name} in version ${to}`, ({ after }) => after?.[name] ?? null, { isForFile: true }),
     ]),
   ];
 }

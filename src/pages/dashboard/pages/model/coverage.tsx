@@ -4,7 +4,7 @@ import type { Coverage } from '../../../../client/types.js';
 import { shareInterval } from '../../../../domain/base/metrics.js';
 import type { Series } from '../../../../lab/report/marks.js';
 import { sumOf } from '../../../../lists.js';
-import { decimal, grouped, percent, plural, points } from '../../base/format.js';
+import { decimal, percent, plural, points, rangeText } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -22,10 +22,7 @@ const heldOf = (band: Band, level: Level): number => band[`coverage_${level}`];
 /** Fewer learners than this say little. */
 const fewLearners = 30;
 
-const historyOf = ({ history_from, history_to }: Band): string =>
-  history_to === null
-    ? `${grouped(history_from)} or more`
-    : `${grouped(history_from)} to ${grouped(history_to)}`;
+const historyOf = ({ history_from, history_to }: Band): string => rangeText(history_from, history_to);
 
 export function CoveragePart({ horizon }: { horizon: string | undefined }) {
   const { api } = useViewer();
@@ -180,28 +177,24 @@ function plot(bands: readonly Band[]): Plot.PlotOptions {
   };
 }
 
-const share = (title: string, value: (band: Band) => number, about?: string): Column<Band> => ({
-  title,
-  value,
-  show: (band) => decimal(3)(value(band)),
-  ...(about !== undefined && { about }),
-});
-
+const share = decimal(3);
 const field = fieldsOf<Band>();
 const columns: Column<Band>[] = [
   field('Days ahead', 'forecast_days'),
-  { title: 'Answers before', value: historyOf },
+  field('Answers before', historyOf),
   field('Cases', 'cases'),
   field('Learners', 'learners'),
-  share('Held of 50 %', (band) => band.coverage_50),
-  share('Held of 80 %', (band) => band.coverage_80),
-  share('Held of 95 %', (band) => band.coverage_95),
-  share(
-    'Width of 80 %',
-    (band) => band.mean_width_80,
-    'Mean width of 80 % intervals, as a share of right answers',
-  ),
-  share('Foretold', (band) => band.expected_share, 'Mean share of right answers that was foretold'),
-  share('Came', (band) => band.observed_share, 'Mean share of right answers that came'),
-  share('Brier', (band) => band.brier),
+  field('Held of 50 %', 'coverage_50', { format: share }),
+  field('Held of 80 %', 'coverage_80', { format: share }),
+  field('Held of 95 %', 'coverage_95', { format: share }),
+  field('Width of 80 %', 'mean_width_80', {
+    format: share,
+    about: 'Mean width of 80 % intervals, as a share of right answers',
+  }),
+  field('Foretold', 'expected_share', {
+    format: share,
+    about: 'Mean share of right answers that was foretold',
+  }),
+  field('Came', 'observed_share', { format: share, about: 'Mean share of right answers that came' }),
+  field('Brier', 'brier', { format: share }),
 ];

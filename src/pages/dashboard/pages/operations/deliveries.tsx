@@ -54,10 +54,10 @@ const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] =>
   field('Event', 'type', { format: (type) => <span class="words">{type}</span> }),
   field('State', 'status', { format: (status) => <Badge look={looks[status]}>{status}</Badge> }),
   field('Tries', 'tries'),
-  {
-    title: 'Last answer',
-    value: ({ last_status, last_error }) => last_error ?? (last_status === null ? null : `${last_status}`),
-  },
+  field(
+    'Last answer',
+    ({ last_status, last_error }) => last_error ?? (last_status === null ? null : `${last_status}`),
+  ),
   field('Next try (UTC)', 'next_try_at', { format: dayAndTime }),
   field('Message', 'message_id', { format: (message_id) => <code>{message_id}</code> }),
   actionColumn(

@@ -103,22 +103,18 @@ const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Ke
     ),
     about: 'The first 12 characters of its SHA-256',
   }),
-  ...(can('operator') ? [{ title: 'Tenant', value: ({ tenant }: Key) => tenant }] : []),
-  {
-    title: 'Scopes',
-    value: ({ scopes }) => scopes.join(', '),
-    show: ({ scopes }) => <span class="words">{scopes.join(', ')}</span>,
-  },
+  ...(can('operator') ? [field('Tenant', 'tenant')] : []),
+  field('Scopes', ({ scopes }) => scopes.join(', '), {
+    format: (scopes) => <span class="words">{scopes}</span>,
+  }),
   field('Requests a minute', 'requests_per_minute', { show: quotaText, align: 'end' }),
   field('Made (UTC)', 'created_at', {
     format: (created_at) => <span title={dayAndTime(created_at)}>{day(created_at)}</span>,
   }),
-  {
-    title: 'State',
-    value: ({ revoked_at }) => (revoked_at === null ? 'in force' : `revoked ${revoked_at}`),
+  field('State', ({ revoked_at }) => (revoked_at === null ? 'in force' : `revoked ${revoked_at}`), {
     show: ({ revoked_at }) =>
       revoked_at === null ? <Badge look="good">in force</Badge> : <>revoked {day(revoked_at)}</>,
-  },
+  }),
   actionColumn(
     (key) =>
       key.revoked_at === null && (

@@ -101,14 +101,10 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
     ),
   }),
   field('Id', 'webhook_id', { format: (webhook_id) => <code>{webhook_id}</code> }),
-  {
-    title: 'Events',
-    value: ({ event_types }) => event_types.join(', '),
+  field('Events', ({ event_types }) => event_types.join(', '), {
     show: ({ event_types }) => (event_types.includes('*') ? 'all' : event_types.join(', ')),
-  },
-  {
-    title: 'State',
-    value: ({ enabled, disabled_reason }) => (enabled ? 'enabled' : `disabled: ${disabled_reason}`),
+  }),
+  field('State', ({ enabled, disabled_reason }) => (enabled ? 'enabled' : `disabled: ${disabled_reason}`), {
     show: ({ enabled, disabled_reason }) =>
       enabled ? (
         <Badge look="good">enabled</Badge>
@@ -117,7 +113,7 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
           <Badge look="alert">disabled</Badge> {disabled_reason !== null && reasons[disabled_reason]}
         </>
       ),
-  },
+  }),
   field('Made (UTC)', 'created_at', { format: day }),
   actionColumn((webhook) => (
     <span class="row tight">

@@ -97,60 +97,47 @@ const pointsOf = ({ name, skill_id, section, statistics }: Row): Point[] =>
         },
       ];
 
-const share = (title: string, about: string, of: (statistics: Statistics) => number): Column<Row> => ({
-  ...{ title, about, align: 'end' },
-  value: ({ statistics }) => statistics && of(statistics),
-  show: ({ statistics }) => percent(statistics && of(statistics)),
-});
+/** @param velocity mastery won by an answer, -1 to 1 */
+export const velocityText = (velocity: number | null): string =>
+  velocity === null ? none : `${velocity > 0 ? '+' : ''}${(100 * velocity).toFixed(1)}`.replace('-', '−');
+
+const share = { format: percent, align: 'end' } as const;
 
 const field = fieldsOf<Row>();
 const columns: readonly Column<Row>[] = [
-  {
-    title: 'Skill',
-    value: ({ skill_id, name }) => name ?? skill_id,
+  field('Skill', ({ skill_id, name }) => name ?? skill_id, {
     show: ({ skill_id, name }) => (
       <a class="name" href={href('skills', [skill_id])}>
         <bdi>{name ?? skill_id}</bdi>
       </a>
     ),
-  },
+  }),
   field('Id', 'skill_id', { isForFile: true }),
-  {
-    title: 'Section',
-    value: ({ section }) => sectionName(section),
-    show: ({ section }) => <span class="nowrap">{sectionName(section)}</span>,
-  },
+  field('Section', ({ section }) => sectionName(section), {
+    format: (section) => <span class="nowrap">{section}</span>,
+  }),
   field('Weight', 'weight', { about: 'What the skill counts in its section, against the others' }),
-  {
-    ...{ title: 'Learners', align: 'end' },
-    value: ({ statistics }) => statistics?.learners ?? null,
-  },
-  { ...{ title: 'Answers', align: 'end' }, value: ({ statistics }) => statistics?.answers ?? null },
-  share('Right', 'Share of right answers', ({ accuracy }) => accuracy),
-  share(
-    'Predicted',
-    'Mean of the probabilities of a right answer that were given before the answers came',
-    ({ mean_p_correct }) => mean_p_correct,
-  ),
-  share(
-    'Plateaus',
-    'Share of learners whom practice on it no longer moved at some answer of their last day',
-    ({ plateau_share }) => plateau_share,
-  ),
-  {
-    ...{ title: 'Velocity', align: 'end' },
+  field('Learners', ({ statistics }) => statistics?.learners ?? null, { align: 'end' }),
+  field('Answers', ({ statistics }) => statistics?.answers ?? null, { align: 'end' }),
+  field('Right', ({ statistics }) => statistics?.accuracy ?? null, {
+    ...share,
+    about: 'Share of right answers',
+  }),
+  field('Predicted', ({ statistics }) => statistics?.mean_p_correct ?? null, {
+    ...share,
+    about: 'Mean of the probabilities of a right answer that were given before the answers came',
+  }),
+  field('Plateaus', ({ statistics }) => statistics?.plateau_share ?? null, {
+    ...share,
+    about: 'Share of learners whom practice on it no longer moved at some answer of their last day',
+  }),
+  field('Velocity', ({ statistics }) => statistics?.velocity_per_attempt ?? null, {
+    format: velocityText,
+    align: 'end',
     about: 'Percentage points of mastery that an answer brings the learner in the middle',
-    value: ({ statistics }) => statistics?.velocity_per_attempt ?? null,
-    show: ({ statistics }) => velocityText(statistics?.velocity_per_attempt ?? null),
-  },
-  {
-    title: 'Parameters',
+  }),
+  field('Parameters', ({ origin }) => origins[origin].short, {
+    format: (origin) => <span class="nowrap">{origin}</span>,
     about: 'Where the parameters in force come from',
-    value: ({ origin }) => origins[origin].short,
-    show: ({ origin }) => <span class="nowrap">{origins[origin].short}</span>,
-  },
+  }),
 ];
-
-/** @param velocity mastery won by an answer, -1 to 1 */
-export const velocityText = (velocity: number | null): string =>
-  velocity === null ? none : `${velocity > 0 ? '+' : ''}${(100 * velocity).toFixed(1)}`.replace('-', '−');
