@@ -14,6 +14,7 @@ import { LivePage } from './pages/live.jsx';
 import { ModelPage } from './pages/model.jsx';
 import { OperationsPage } from './pages/operations.jsx';
 import { SkillsPage } from './pages/skills.jsx';
+import { Button } from './parts/button.jsx';
 import { ErrorNote, Loading } from './parts/loaded.jsx';
 import { Scoped, type ScopedPart } from './parts/scoped.jsx';
 
@@ -113,9 +114,9 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
   useArrival([name, ...route.args].join('/'));
   return (
     <ViewerContext.Provider value={viewer}>
-      <button type="button" class="skip" onClick={() => document.getElementById('content')?.focus()}>
+      <Button class="skip" onClick={() => document.getElementById('content')?.focus()}>
         Skip to the content
-      </button>
+      </Button>
       <header class="top">
         <Brand />
         <nav aria-label="Pages">
@@ -132,9 +133,7 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
           {own.tenant === 'demo' && <a href={href('about-demo')}>About the demo</a>}
           <a href="/docs">API</a>
           <ThemeButton />
-          <button type="button" onClick={onLeave}>
-            Leave
-          </button>
+          <Button onClick={onLeave}>Leave</Button>
         </div>
       </header>
       <main id="content" tabIndex={-1} aria-label={title}>

@@ -4,6 +4,7 @@ import type { LiveFigures } from '../../../client/types.js';
 import { sumOf } from '../../../lists.js';
 import { decimal, plural, whole } from '../base/format.js';
 import { useViewer } from '../base/viewer.js';
+import { Button } from '../parts/button.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Badge, Stat, Stats } from '../parts/stat.jsx';
 import { ErrorChart, LatencyChart, RateChart } from './live/charts.jsx';
@@ -47,14 +48,8 @@ function Controls({ live, last, onSum }: ControlsProps) {
       <Badge look={live.lost !== null ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}>
         {streamState(live, last)}
       </Badge>
-      {last !== undefined && (
-        <button type="button" onClick={() => onSum(summaryOf(last))}>
-          Sum up
-        </button>
-      )}
-      <button type="button" onClick={() => live.setPaused(!live.isPaused)}>
-        {live.isPaused ? 'Go on' : 'Pause'}
-      </button>
+      {last !== undefined && <Button onClick={() => onSum(summaryOf(last))}>Sum up</Button>}
+      <Button onClick={() => live.setPaused(!live.isPaused)}>{live.isPaused ? 'Go on' : 'Pause'}</Button>
     </div>
   );
 }

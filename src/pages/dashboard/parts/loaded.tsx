@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { SkilltraceError } from '../../../client/errors.js';
 import { plural } from '../base/format.js';
 import type { Load } from '../base/load.js';
+import { Button } from './button.jsx';
 
 export const Loading = ({ what }: { what: string }) => (
   <p class="loading" role="status">
@@ -38,11 +39,7 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => voi
       <p>
         <strong>{message}</strong> {adviceOf(error)}
       </p>
-      {retry !== undefined && !isFinal(error) && (
-        <button type="button" onClick={retry}>
-          Try again
-        </button>
-      )}
+      {retry !== undefined && !isFinal(error) && <Button onClick={retry}>Try again</Button>}
     </div>
   );
 }

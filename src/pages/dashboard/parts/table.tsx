@@ -1,8 +1,9 @@
-import type { ComponentChildren } from 'preact';
+import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type Cell, csvOf, download } from '../base/csv.js';
 import { grouped, none } from '../base/format.js';
 import { look, useRoute } from '../base/route.js';
+import { Button } from './button.jsx';
 
 export interface Column<Row> {
   readonly title: string;
@@ -49,18 +50,8 @@ export const actionColumn = <Row,>(show: (row: Row) => ComponentChildren): Colum
   ...{ title: 'Do', isAction: true, value: () => null, show },
 });
 
-interface RowButtonProps {
-  /** Read out in place of the text, which does not name the row. */
-  readonly name?: string;
-  readonly onClick: () => void;
-  readonly children: ComponentChildren;
-}
-
-export const RowButton = ({ name, onClick, children }: RowButtonProps) => (
-  <button type="button" class="quiet" aria-label={name} onClick={onClick}>
-    {children}
-  </button>
-);
+/** Its `aria-label` names the row, which its text does not. */
+export const RowButton = (attributes: ButtonHTMLAttributes) => <Button class="quiet" {...attributes} />;
 
 export interface TableProps<Row> {
   /** For those who do not see it, and the file's name. */
@@ -121,9 +112,9 @@ export function Table<Row>({
             ? grouped(rows.length)
             : `${grouped(found.length)} of ${grouped(rows.length)}`}
         </span>
-        <button type="button" class="quiet" onClick={save}>
+        <Button class="quiet" onClick={save}>
           CSV
-        </button>
+        </Button>
       </div>
       {/* A box that scrolls has to be reached by keyboard. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
@@ -157,9 +148,9 @@ export function Table<Row>({
         </table>
       </section>
       {sorted.length > most && (
-        <button type="button" onClick={() => setMost(most + 10 * firstRows)}>
+        <Button onClick={() => setMost(most + 10 * firstRows)}>
           Show more of {grouped(sorted.length - most)}
-        </button>
+        </Button>
       )}
       <Meanings columns={shownColumns} />
     </div>
@@ -226,10 +217,10 @@ function Head<Row>({
       class={isNumeric ? 'number' : undefined}
       aria-sort={isSorted ? (order[1] ? 'descending' : 'ascending') : undefined}
     >
-      <button type="button" title={about} onClick={() => onOrder([title, descending])}>
+      <Button title={about} onClick={() => onOrder([title, descending])}>
         {title}
         <span aria-hidden="true">{isSorted ? (order[1] ? ' ▾' : ' ▴') : ''}</span>
-      </button>
+      </Button>
     </th>
   );
 }

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { plural } from '../../base/format.js';
 import { go } from '../../base/route.js';
+import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
 import { columnIds, idsOf, listOf, mostLearners, pastedIds } from './list.js';
 import type { Choice } from './read.js';
@@ -30,9 +31,9 @@ export function Chooser({ choice, view }: ChooserProps) {
         />
         <button type="submit">Show</button>
       </form>
-      <button type="button" onClick={() => setListOpen(true)}>
+      <Button onClick={() => setListOpen(true)}>
         {choice.ids === undefined ? 'Give a list' : 'Change the list'}
-      </button>
+      </Button>
       {isListOpen && <ListDialog choice={choice} view={view} onClose={() => setListOpen(false)} />}
     </div>
   );
@@ -73,9 +74,7 @@ function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose
           <button type="submit" class="primary" disabled={ids.length === 0 || problem !== null}>
             Show the class
           </button>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
+          <Button onClick={onClose}>Cancel</Button>
         </div>
       </form>
     </Dialog>

@@ -7,6 +7,7 @@ import { dayAndTime, decimal, percent, percentRange, plural } from '../../base/f
 import { useLoad } from '../../base/load.js';
 import { look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
@@ -49,9 +50,7 @@ export function SkillHistory({ userId, skillId, by, now }: HistoryProps) {
         <div class="stack">
           <History of={of} by={by} now={now} />
           {of.next_cursor !== null && limit < 1000 && (
-            <button type="button" onClick={() => setLimit(1000)}>
-              Show up to 1,000 answers
-            </button>
+            <Button onClick={() => setLimit(1000)}>Show up to 1,000 answers</Button>
           )}
         </div>
       )}

@@ -4,6 +4,7 @@ import { day, dayAndTime, decimal, percent, percentRange, points } from '../../b
 import { useLoad } from '../../base/load.js';
 import { href, look } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { masteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { Badge, Facts, Stat, Stats } from '../../parts/stat.jsx';
@@ -39,9 +40,7 @@ export function SkillDetail({ userId, skill, query, nameOf }: SkillDetailProps) 
         </h2>
         <div class="row">
           <a href={href('skills', [skillId])}>How everybody does on it</a>
-          <button type="button" onClick={() => look({ skill: null, by: null })}>
-            Close
-          </button>
+          <Button onClick={() => look({ skill: null, by: null })}>Close</Button>
         </div>
       </div>
       <SkillTiles skill={skill} />

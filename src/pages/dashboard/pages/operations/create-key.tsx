@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { CreatedKey, OwnKey } from '../../../../client/types.js';
 import { useAction } from '../../base/action.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { Once } from './once.jsx';
@@ -42,9 +43,7 @@ const Made = ({ created, onClose }: { created: CreatedKey; onClose: () => void }
     />
     <p>It is shown here and nowhere else: copy it now. Who loses it gets a new one.</p>
     <div>
-      <button type="button" onClick={onClose}>
-        I have it
-      </button>
+      <Button onClick={onClose}>I have it</Button>
     </div>
   </>
 );
@@ -87,9 +86,7 @@ function Form({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedK
         <button type="submit" class="primary" disabled={isBusy || scopes.length === 0}>
           Make the key
         </button>
-        <button type="button" onClick={onClose}>
-          Cancel
-        </button>
+        <Button onClick={onClose}>Cancel</Button>
       </div>
     </form>
   );

@@ -63,7 +63,7 @@ const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] =>
   actionColumn(
     ({ message_id, status }) =>
       status !== 'pending' && (
-        <RowButton name={`Redeliver ${message_id}`} onClick={() => again(message_id)}>
+        <RowButton aria-label={`Redeliver ${message_id}`} onClick={() => again(message_id)}>
           Redeliver
         </RowButton>
       ),

@@ -4,6 +4,7 @@ import { dayAndTime } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { usePaged } from '../../base/paged.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PagedRows } from '../../parts/paged.jsx';
@@ -37,9 +38,7 @@ export function ErasuresPart() {
         <Dialog title="Erasure" onClose={() => show(null)}>
           <Receipt erasureId={shown} />
           <div>
-            <button type="button" onClick={() => show(null)}>
-              Close
-            </button>
+            <Button onClick={() => show(null)}>Close</Button>
           </div>
         </Dialog>
       )}
@@ -62,7 +61,7 @@ const columnsOf = (show: (erasureId: string) => void): Column<Row>[] => [
   field('Asked for (UTC)', 'requested_at', { format: dayAndTime }),
   field('Done (UTC)', 'done_at', { format: dayAndTime }),
   actionColumn(({ erasure_id }) => (
-    <RowButton name={`Proof of ${erasure_id}`} onClick={() => show(erasure_id)}>
+    <RowButton aria-label={`Proof of ${erasure_id}`} onClick={() => show(erasure_id)}>
       Proof
     </RowButton>
   )),

@@ -119,10 +119,13 @@ const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Ke
     (key) =>
       key.revoked_at === null && (
         <span class="row tight">
-          <RowButton name={`Change the quota of ${key.key_id}`} onClick={() => ask({ what: 'quota', key })}>
+          <RowButton
+            aria-label={`Change the quota of ${key.key_id}`}
+            onClick={() => ask({ what: 'quota', key })}
+          >
             Quota
           </RowButton>
-          <RowButton name={`Revoke ${key.key_id}`} onClick={() => ask({ what: 'revoke', key })}>
+          <RowButton aria-label={`Revoke ${key.key_id}`} onClick={() => ask({ what: 'revoke', key })}>
             Revoke
           </RowButton>
         </span>

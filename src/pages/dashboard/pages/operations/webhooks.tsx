@@ -121,7 +121,7 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
         Deliveries
       </a>
       {webhook.enabled && (
-        <RowButton name={`Test ${webhook.webhook_id}`} onClick={() => onTest(webhook)}>
+        <RowButton aria-label={`Test ${webhook.webhook_id}`} onClick={() => onTest(webhook)}>
           Test
         </RowButton>
       )}
