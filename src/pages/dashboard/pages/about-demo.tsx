@@ -1,5 +1,6 @@
 /** What the made-up school of `npm run demo` is like (docs/demo.md has more), so that nobody takes it for evidence. */
 import { href } from '../base/route.js';
+import { Panel } from '../parts/stat.jsx';
 
 /** As in src/lab/demo/school.ts. */
 const named: readonly (readonly [id: string, shows: string])[] = [
@@ -64,8 +65,7 @@ export function AboutDemo() {
         The learners of this tenant are made up by <code>npm run demo</code>: a school of eight months whose
         answers went through the engine week by week. <code>npm run demo -- --reset</code> removes it.
       </p>
-      <section class="panel">
-        <h2>Learners to look at</h2>
+      <Panel title="Learners to look at">
         <ul>
           {named.map(([id, shows]) => (
             <li key={id}>
@@ -76,23 +76,21 @@ export function AboutDemo() {
             </li>
           ))}
         </ul>
-      </section>
-      <section class="panel">
-        <h2>How it is made up</h2>
+      </Panel>
+      <Panel title="How it is made up">
         {rules.map(([topic, text]) => (
           <p key={topic}>
             <strong>{topic}.</strong> {text}
           </p>
         ))}
-      </section>
-      <section class="panel">
-        <h2>What it is not</h2>
+      </Panel>
+      <Panel title="What it is not">
         <ul>
           {limits.map((limit) => (
             <li key={limit}>{limit}</li>
           ))}
         </ul>
-      </section>
+      </Panel>
     </>
   );
 }

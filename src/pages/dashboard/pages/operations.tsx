@@ -1,7 +1,6 @@
 /** Keys, webhooks and what else keeps a deployment in order; what a key may not see says which scope it takes. */
-import type { Route } from '../base/route.js';
+import { href, type Route } from '../base/route.js';
 import { Scoped, type ScopedPart } from '../parts/scoped.jsx';
-import { Tabs } from '../parts/tabs.jsx';
 import { AuditPart } from './operations/audit.jsx';
 import { ErasuresPart } from './operations/erasures.jsx';
 import { KeysPart } from './operations/keys.jsx';
@@ -17,7 +16,6 @@ const parts: Readonly<Record<string, ScopedPart>> = {
   audit: { title: 'Audit', scopes: ['operator'], Content: AuditPart },
   versions: { title: 'Health and versions', scopes: ['admin', 'operator'], Content: VersionsPart },
 };
-const titles = Object.fromEntries(Object.entries(parts).map(([id, { title }]) => [id, title]));
 
 export function OperationsPage({ route }: { readonly route: Route }) {
   const [name = 'keys'] = route.args;
@@ -25,7 +23,18 @@ export function OperationsPage({ route }: { readonly route: Route }) {
   return (
     <>
       <h1>Operations</h1>
-      <Tabs name="Parts of operations" page="operations" tabs={titles} current={name} />
+      <nav class="tabs" aria-label="Parts of operations">
+        {Object.entries(parts).map(([id, { title }]) => (
+          <a
+            key={id}
+            class="tab"
+            href={href('operations', [id])}
+            aria-current={id === name ? 'page' : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
       {part === undefined ? (
         <p class="note">There is no such part.</p>
       ) : (

@@ -1,5 +1,4 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { SkillMastery } from '../../../../client/types.js';
 import { day, dayAndTime, decimal, percent, percentRange, points } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href, look } from '../../base/route.js';
@@ -13,7 +12,7 @@ import { enoughOnSkill } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
 import type { LearnerProps, LearnerSkill } from './one.jsx';
 import { efficiencyNote, States } from './skills.jsx';
-import { ExpectedTerms, NextAnswer, Steps } from './steps.jsx';
+import { ExpectedTerms, type ExplanationProps, NextAnswer, Steps } from './steps.jsx';
 
 interface SkillDetailProps extends LearnerProps {
   readonly skill: LearnerSkill;
@@ -32,6 +31,7 @@ export function SkillDetail({ userId, skill, query, nameOf }: SkillDetailProps) 
     (signal) => api.skillMastery(userId, skillId, { explain: true, steps: 50, signal }),
     [api, userId, skillId],
   );
+  const { mastery = skill.mastery, explanation } = explained.data ?? {};
   return (
     <section class="panel skill-detail">
       <div class="row apart">
@@ -45,7 +45,7 @@ export function SkillDetail({ userId, skill, query, nameOf }: SkillDetailProps) 
       </div>
       <SkillTiles skill={skill} />
       <Loaded of={explained} what="the explanation">
-        {(of) => <ExpectedTerms of={of} />}
+        {() => explanation && <ExpectedTerms of={explanation} />}
       </Loaded>
       <SkillHistory
         userId={userId}
@@ -53,12 +53,12 @@ export function SkillDetail({ userId, skill, query, nameOf }: SkillDetailProps) 
         by={query.by === 'time' ? 'time' : 'answer'}
         now={skill.mastery}
       />
-      {explained.data !== null && (
+      {explanation !== undefined && (
         <div class="stack">
-          <Steps of={explained.data} />
+          <Steps of={explanation} />
           <div class="grid">
-            <NextAnswer of={explained.data} />
-            <Parameters of={explained.data} />
+            <NextAnswer mastery={mastery} of={explanation} />
+            <Parameters of={explanation} />
           </div>
         </div>
       )}
@@ -130,9 +130,7 @@ const sources = {
   manual: 'set by hand',
 } as const;
 
-function Parameters({ of }: { readonly of: SkillMastery }) {
-  const parameters = of.explanation?.parameters;
-  if (parameters === undefined) return null;
+function Parameters({ of: { parameters } }: ExplanationProps) {
   const { p_init, p_learn, p_guess, p_slip, p_forget, source, version, fitted_at } = parameters;
   return (
     <section class="inner">

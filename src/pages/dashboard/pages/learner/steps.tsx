@@ -13,18 +13,20 @@ type Step = NonNullable<Explanation['steps']>[number];
 const parts = { forgetting: 'd', evidence: 'a', learning: 'c' } as const;
 type Part = keyof typeof parts;
 
-export function Steps({ of }: { readonly of: SkillMastery }) {
-  const explanation = of.explanation;
+export interface ExplanationProps {
+  readonly of: Explanation;
+}
+
+export function Steps({ of: { steps: newestFirst, note } }: ExplanationProps) {
   // Oldest first, so that it reads from left to right.
   const steps = useMemo(
-    () => (explanation?.steps ?? []).toSorted((a, b) => a.learner_seq - b.learner_seq),
-    [explanation],
+    () => (newestFirst ?? []).toSorted((a, b) => a.learner_seq - b.learner_seq),
+    [newestFirst],
   );
-  if (explanation === undefined) return null;
   return (
     <>
-      {explanation.note !== null && <p class="note">{explanation.note}.</p>}
-      {explanation.steps !== null && (
+      {note !== null && <p class="note">{note}.</p>}
+      {newestFirst !== null && (
         <Chart
           title={`What moved mastery: the last ${steps.length} answers taken apart`}
           about="For each answer three bars: what was forgotten before it, what the answer tells (evidence: up when right, down when wrong), and what was learned by practising. They lead from one answer to the next."
@@ -133,48 +135,42 @@ const termColumns: readonly Column<Term>[] = [
   }),
 ];
 
-export function ExpectedTerms({ of }: { readonly of: SkillMastery }) {
-  const explanation = of.explanation;
-  if (explanation === undefined) return null;
-  return (
-    <section class="inner">
-      <h3>Why {percent(explanation.p_correct)} expected correct</h3>
-      <p class="soft">
-        These parts add up to log-odds of {decimal(2)(explanation.log_odds)}, which is{' '}
-        {percent(explanation.p_correct)}.
-      </p>
-      {explanation.recent_change !== null && <p>{explanation.recent_change}</p>}
-      <Table
-        name="Parts of the expected accuracy"
-        columns={termColumns}
-        rows={explanation.terms}
-        rowKey={({ name }) => name}
-      />
-    </section>
-  );
+export const ExpectedTerms = ({ of: { p_correct, log_odds, recent_change, terms } }: ExplanationProps) => (
+  <section class="inner">
+    <h3>Why {percent(p_correct)} expected correct</h3>
+    <p class="soft">
+      These parts add up to log-odds of {decimal(2)(log_odds)}, which is {percent(p_correct)}.
+    </p>
+    {recent_change !== null && <p>{recent_change}</p>}
+    <Table
+      name="Parts of the expected accuracy"
+      columns={termColumns}
+      rows={terms}
+      rowKey={({ name }) => name}
+    />
+  </section>
+);
+
+interface NextAnswerProps extends ExplanationProps {
+  readonly mastery: number;
 }
 
-export function NextAnswer({ of }: { readonly of: SkillMastery }) {
-  const explanation = of.explanation;
-  if (explanation === undefined) return null;
-  const { if_correct, if_wrong } = explanation.next;
-  return (
-    <section class="inner">
-      <h3>What the next answer would do to mastery</h3>
-      <dl>
-        <dt>
-          <span aria-hidden="true">● </span>If right
-        </dt>
-        <dd>
-          {percent(of.mastery)} → {percent(if_correct.mastery)} ({points(if_correct.change)} points)
-        </dd>
-        <dt>
-          <span aria-hidden="true">✕ </span>If wrong
-        </dt>
-        <dd>
-          {percent(of.mastery)} → {percent(if_wrong.mastery)} ({points(if_wrong.change)} points)
-        </dd>
-      </dl>
-    </section>
-  );
-}
+export const NextAnswer = ({ mastery, of: { next } }: NextAnswerProps) => (
+  <section class="inner">
+    <h3>What the next answer would do to mastery</h3>
+    <dl>
+      <dt>
+        <span aria-hidden="true">● </span>If right
+      </dt>
+      <dd>
+        {percent(mastery)} → {percent(next.if_correct.mastery)} ({points(next.if_correct.change)} points)
+      </dd>
+      <dt>
+        <span aria-hidden="true">✕ </span>If wrong
+      </dt>
+      <dd>
+        {percent(mastery)} → {percent(next.if_wrong.mastery)} ({points(next.if_wrong.change)} points)
+      </dd>
+    </dl>
+  </section>
+);
