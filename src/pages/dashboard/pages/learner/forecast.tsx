@@ -16,7 +16,9 @@ import type { LearnerProps } from './one.jsx';
 import { WhatIfPanel } from './what-if.jsx';
 
 const horizons = [7, 30, 90, 180, 365];
+const horizonOptions = horizons.map((days) => [days, plural(days, 'day')] as const);
 const levels = [0.5, 0.8, 0.9, 0.95];
+const levelOptions = levels.map((level) => [level, percent(level)] as const);
 
 /** Of an address that may have been typed: one of the choices, else the first choice. */
 const chosenOf = (text: string | undefined, choices: readonly number[], standard: number): number =>
@@ -52,28 +54,10 @@ export function Forecast(learner: LearnerProps) {
               title="Forecast"
               about={`Scores of a test on the scale from 400 to 1600 (each section 200 to 800), if practice goes on as in the last 14 days: ${rateText(last)}.`}
             >
-              <div class="row">
-                <Choice
-                  class="choice"
-                  label="How far"
-                  name="days"
-                  value={days}
-                  options={horizons.map((days) => [days, plural(days, 'day')] as const)}
-                />
-                <Choice
-                  class="choice"
-                  label="Interval"
-                  name="level"
-                  value={level}
-                  options={levels.map((level) => [level, percent(level)] as const)}
-                />
-                <Choice
-                  class="choice"
-                  label="Score"
-                  name="score"
-                  value={measure}
-                  options={Object.entries(measures)}
-                />
+              <div class="row choices">
+                <Choice label="How far" name="days" value={days} options={horizonOptions} />
+                <Choice label="Interval" name="level" value={level} options={levelOptions} />
+                <Choice label="Score" name="score" value={measure} options={Object.entries(measures)} />
               </div>
               <ScoreTiles of={last} />
               <div class="wide-grid">

@@ -15,17 +15,14 @@ import { type Column, fieldsOf } from '../../parts/table.jsx';
 type Answer = SkillAnswerPage['answers'][number];
 export type By = 'answer' | 'time';
 
-/** An answer with its number on the skill, and where mastery stood after the one before. */
 interface Numbered extends Answer {
+  /** Among all answers on the skill, from 1 on. */
   readonly number: number;
-  readonly previous: (Answer & { readonly number: number }) | null;
 }
 
 /** @param answers newest first @param last number of the newest @returns oldest first */
-function numbered(answers: readonly Answer[], last: number): Numbered[] {
-  const withNumbers = answers.map((answer, i) => ({ ...answer, number: last - i }));
-  return withNumbers.map((answer, i) => ({ ...answer, previous: withNumbers[i + 1] ?? null })).reverse();
-}
+const numbered = (answers: readonly Answer[], last: number): Numbered[] =>
+  answers.map((answer, i) => ({ ...answer, number: last - i })).reverse();
 
 interface HistoryProps {
   readonly userId: string;
@@ -161,11 +158,10 @@ interface Segment {
 function historyPlot(rows: readonly Numbered[], by: By, now: number): Plot.PlotOptions {
   const x = (row: Pick<Numbered, 'number' | 'occurred_at'>): number | Date =>
     by === 'answer' ? row.number : new Date(row.occurred_at);
-  const forgotten = rows.flatMap((row): Segment[] =>
-    row.previous === null
-      ? []
-      : [{ x1: x(row.previous), x2: x(row), y1: row.previous.mastery_after, y2: row.mastery_before }],
-  );
+  const forgotten = rows.slice(1).map((row, i): Segment => {
+    const previous = rows[i] as Numbered;
+    return { x1: x(previous), x2: x(row), y1: previous.mastery_after, y2: row.mastery_before };
+  });
   const last = rows.at(-1);
   const since: Segment[] =
     last === undefined

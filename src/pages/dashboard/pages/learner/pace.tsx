@@ -14,6 +14,7 @@ import { type Column, fieldsOf } from '../../parts/table.jsx';
 import type { LearnerProps } from './one.jsx';
 
 const spans = [7, 28, 90, 365];
+const spanOptions = spans.map((span) => [span, `the last ${plural(span, 'day')}`] as const);
 
 export function PacePanel({ userId, query, skills, nameOf }: LearnerProps) {
   const { api } = useViewer();
@@ -24,23 +25,12 @@ export function PacePanel({ userId, query, skills, nameOf }: LearnerProps) {
     [api, userId, days, skillId],
     true,
   );
+  const named = skills.map(({ skill_id: id }) => [id, nameOf(id)] as const);
   return (
     <Panel title="Pace" about="How fast mastery moves, in percentage points, and what the days were like.">
-      <div class="row">
-        <Choice
-          class="choice"
-          label="Over"
-          name="span"
-          value={days}
-          options={spans.map((span) => [span, `the last ${plural(span, 'day')}`] as const)}
-        />
-        <Choice
-          class="choice"
-          label="Of"
-          name="pace"
-          value={skillId ?? ''}
-          options={[['', 'all skills'], ...skills.map(({ skill_id: id }) => [id, nameOf(id)] as const)]}
-        />
+      <div class="row choices">
+        <Choice label="Over" name="span" value={days} options={spanOptions} />
+        <Choice label="Of" name="pace" value={skillId ?? ''} options={[['', 'all skills'], ...named]} />
       </div>
       <Loaded of={velocity} what="the pace">
         {(of) => (

@@ -38,18 +38,14 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
   const isListed = listed.some(([id]) => id === skill);
   const unlisted = skill === undefined || isListed ? [] : [[skill, skill] as const];
   const shown = choices.includes(days) ? choices : [...choices, days].sort((a, b) => a - b);
+  const spans = shown.map((choice) => [choice, `last ${choice}`] as const);
   return (
     <Panel
       title="Predictions of answers"
       about="Before each answer the probability that it is right was predicted. Good predictions come true as often as they say."
     >
       <div class="row">
-        <Choice
-          label="Days"
-          name="days"
-          value={days}
-          options={shown.map((choice) => [choice, `last ${choice}`] as const)}
-        />
+        <Choice label="Days" name="days" value={days} options={spans} />
         <Choice
           label="Skill"
           name="skill"
