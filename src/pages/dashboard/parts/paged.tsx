@@ -1,19 +1,22 @@
 import type { ComponentChildren } from 'preact';
 import type { Paged } from '../base/paged.js';
 import { ErrorNote, Loading } from './loaded.jsx';
+import { Table, type TableProps } from './table.jsx';
 
-interface PagedProps<Row> {
+interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly of: Paged<Row>;
   readonly what: string;
-  readonly children: (rows: readonly Row[]) => ComponentChildren;
+  /** Above the table. */
+  readonly children?: ComponentChildren;
 }
 
-/** Rows of a list that is read page by page, with a button for the next page. */
-export function PagedRows<Row>({ of, what, children }: PagedProps<Row>) {
+/** The table of a list that is read page by page, with a button for the next page. */
+export function PagedTable<Row>({ of, what, children, ...table }: PagedTableProps<Row>) {
   return (
     <>
       {of.error !== null && <ErrorNote error={of.error} retry={of.reload} />}
-      {of.rows === null ? of.error === null && <Loading what={what} /> : children(of.rows)}
+      {children}
+      {of.rows === null ? of.error === null && <Loading what={what} /> : <Table {...table} rows={of.rows} />}
       {of.more !== null && (
         <div>
           <button type="button" disabled={of.isLoading} onClick={of.more}>

@@ -7,8 +7,8 @@ import { usePaged } from '../../base/paged.js';
 import { href } from '../../base/route.js';
 import type { Api } from '../../base/session.js';
 import { useSettled } from '../../base/settled.js';
-import { PagedRows } from '../../parts/paged.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { PagedTable } from '../../parts/paged.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 const mostFound = 12;
 
@@ -135,17 +135,14 @@ const columns: readonly Column<ListedLearner>[] = [
 export function LearnerTable({ api }: { readonly api: Api }) {
   const learners = usePaged((page) => api.learners({ ...page, limit: 100 }), 'learners', [api]);
   return (
-    <PagedRows of={learners} what="learners">
-      {(rows) => (
-        <Table
-          name="Learners"
-          columns={columns}
-          rows={rows}
-          rowKey={({ user_id }) => user_id}
-          filter
-          empty="No answers yet: post one, or run npm run demo. New answers are listed after a few seconds."
-        />
-      )}
-    </PagedRows>
+    <PagedTable
+      of={learners}
+      what="learners"
+      name="Learners"
+      columns={columns}
+      rowKey={({ user_id }) => user_id}
+      filter
+      empty="No answers yet: post one, or run npm run demo. New answers are listed after a few seconds."
+    />
   );
 }

@@ -5,9 +5,9 @@ import { dayAndTime } from '../../base/format.js';
 import { usePaged } from '../../base/paged.js';
 import { useViewer } from '../../base/viewer.js';
 import { ErrorNote } from '../../parts/loaded.jsx';
-import { PagedRows } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton } from '../../parts/table.jsx';
 
 export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   const { api } = useViewer();
@@ -30,18 +30,15 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
         <p role="status">{told}</p>
       </div>
       {again.error !== null && <ErrorNote error={again.error} />}
-      <PagedRows of={deliveries} what="deliveries">
-        {(rows) => (
-          <Table
-            name={`Deliveries of ${webhookId}`}
-            columns={columnsOf(again.run)}
-            rows={rows}
-            rowKey={({ message_id }) => message_id}
-            filter
-            empty="Nothing was sent to it in seven days: Test sends it a message."
-          />
-        )}
-      </PagedRows>
+      <PagedTable
+        of={deliveries}
+        what="deliveries"
+        name={`Deliveries of ${webhookId}`}
+        columns={columnsOf(again.run)}
+        rowKey={({ message_id }) => message_id}
+        filter
+        empty="Nothing was sent to it in seven days: Test sends it a message."
+      />
     </Panel>
   );
 }

@@ -7,7 +7,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import { PagedRows } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
 
@@ -22,18 +22,15 @@ export function ErasuresPart() {
       title={`Erasures of ${own.tenant}`}
       about="Learners who were erased, without their names. One is done when it is proven that no row is left of them."
     >
-      <PagedRows of={erasures} what="erasures">
-        {(rows) => (
-          <Table
-            name="Erasures"
-            columns={columnsOf(show)}
-            rows={rows}
-            rowKey={({ erasure_id }) => erasure_id}
-            filter
-            empty="No learner was erased. DELETE /api/v1/learners/{user_id} erases one."
-          />
-        )}
-      </PagedRows>
+      <PagedTable
+        of={erasures}
+        what="erasures"
+        name="Erasures"
+        columns={columnsOf(show)}
+        rowKey={({ erasure_id }) => erasure_id}
+        filter
+        empty="No learner was erased. DELETE /api/v1/learners/{user_id} erases one."
+      />
       {shown !== null && (
         <Dialog title="Erasure" onClose={() => show(null)}>
           <Receipt erasureId={shown} />

@@ -5,9 +5,9 @@ import { usePaged } from '../../base/paged.js';
 import { look, type Route } from '../../base/route.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
-import { PagedRows } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton } from '../../parts/table.jsx';
 import { CreateKey } from './create-key.jsx';
 import { ChangeQuota } from './quota.jsx';
 
@@ -19,6 +19,7 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
   const tenant = can('operator') ? query.tenant : undefined;
   const [asked, ask] = useState<Asked | null>(null);
   const keys = usePaged((page) => api.keys({ ...page, limit: 200, tenant }), 'keys', [api, tenant]);
+  const isShown = ({ revoked_at }: Key): boolean => revoked_at === null || query.revoked !== undefined;
   const close = (): void => ask(null);
   return (
     <Panel
@@ -49,18 +50,15 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
           Revoked ones, too
         </label>
       </div>
-      <PagedRows of={keys} what="keys">
-        {(rows) => (
-          <Table
-            name="API keys"
-            columns={columnsOf(viewer, ask)}
-            rows={rows.filter(({ revoked_at }) => revoked_at === null || query.revoked !== undefined)}
-            rowKey={({ key_id }) => key_id}
-            filter
-            empty={tenant === undefined ? 'No key is in force.' : `The tenant ${tenant} has no key in force.`}
-          />
-        )}
-      </PagedRows>
+      <PagedTable
+        of={{ ...keys, rows: keys.rows?.filter(isShown) ?? null }}
+        what="keys"
+        name="API keys"
+        columns={columnsOf(viewer, ask)}
+        rowKey={({ key_id }) => key_id}
+        filter
+        empty={tenant === undefined ? 'No key is in force.' : `The tenant ${tenant} has no key in force.`}
+      />
       {asked?.what === 'create' && <CreateKey onClose={close} onDone={keys.reload} />}
       {asked?.what === 'quota' && <ChangeQuota apiKey={asked.key} onClose={close} onDone={keys.reload} />}
       {asked?.what === 'revoke' && (

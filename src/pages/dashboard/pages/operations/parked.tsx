@@ -4,9 +4,9 @@ import { dayAndTime, plural } from '../../base/format.js';
 import { usePaged } from '../../base/paged.js';
 import { useViewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
-import { PagedRows } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { type Column, fieldsOf } from '../../parts/table.jsx';
 
 type Row = ParkedPage['rows'][number];
 
@@ -24,27 +24,23 @@ export function ParkedPart() {
       title="Parked rows"
       about="Answers, and changes of goals and catalogues, that ClickHouse refused for what they say. They are kept, count for their learners, and are missing in histories and statistics only."
     >
-      <PagedRows of={parked} what="parked rows">
-        {(rows) => (
-          <>
-            {rows.length > 0 && (
-              <div>
-                <button type="button" class="primary" onClick={() => ask(true)}>
-                  Redrive all
-                </button>
-              </div>
-            )}
-            <Table
-              name="Parked rows"
-              columns={columns}
-              rows={rows}
-              rowKey={({ stream, id }) => `${stream} ${id}`}
-              filter
-              empty="Nothing is parked, as it should be."
-            />
-          </>
+      <PagedTable
+        of={parked}
+        what="parked rows"
+        name="Parked rows"
+        columns={columns}
+        rowKey={({ stream, id }) => `${stream} ${id}`}
+        filter
+        empty="Nothing is parked, as it should be."
+      >
+        {parked.rows !== null && parked.rows.length > 0 && (
+          <div>
+            <button type="button" class="primary" onClick={() => ask(true)}>
+              Redrive all
+            </button>
+          </div>
         )}
-      </PagedRows>
+      </PagedTable>
       <p role="status">{told}</p>
       {isAsked && (
         <Confirm title="Redrive all parked rows?" verb="Redrive" act={redrive} onClose={() => ask(false)}>

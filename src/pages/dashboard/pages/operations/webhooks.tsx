@@ -7,9 +7,9 @@ import { href, type Route } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Confirm } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
-import { PagedRows } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
+import { actionColumn, type Column, fieldsOf, RowButton } from '../../parts/table.jsx';
 import { DeliveriesPanel } from './deliveries.jsx';
 
 export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
@@ -33,17 +33,14 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
         title="Webhooks"
         about="Endpoints of the tenant's platforms that are told when something happened."
       >
-        <PagedRows of={webhooks} what="webhooks">
-          {(rows) => (
-            <Table
-              name="Webhooks"
-              columns={columnsOf({ chosen, onTest: test.run, onSwitch: ask })}
-              rows={rows}
-              rowKey={({ webhook_id }) => webhook_id}
-              empty="No endpoint yet: POST /api/v1/webhooks with its URL and the events it asks for makes one."
-            />
-          )}
-        </PagedRows>
+        <PagedTable
+          of={webhooks}
+          what="webhooks"
+          name="Webhooks"
+          columns={columnsOf({ chosen, onTest: test.run, onSwitch: ask })}
+          rowKey={({ webhook_id }) => webhook_id}
+          empty="No endpoint yet: POST /api/v1/webhooks with its URL and the events it asks for makes one."
+        />
         {test.error !== null && <ErrorNote error={test.error} />}
         <p role="status">{told}</p>
       </Panel>
