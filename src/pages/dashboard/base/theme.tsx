@@ -18,7 +18,6 @@ export function ThemeButton() {
   return (
     <button
       type="button"
-      class="theme"
       aria-label={`Show it ${other}`}
       title={`Show it ${other}`}
       onClick={() => choose(other)}
