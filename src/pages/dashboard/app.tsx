@@ -28,7 +28,7 @@ const pages: Readonly<Record<string, ScopedPart>> = {
 };
 
 takeKeyFromAddress();
-// Another link in a tab that has the page open already.
+// The user opens another link with a key in the same tab.
 addEventListener('hashchange', () => {
   if (takeKeyFromAddress()) location.reload();
 });
@@ -149,7 +149,7 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
   );
 }
 
-/** Who works by keyboard or listens is on another page once it was chosen, and not in the menu or nowhere. */
+/** Moves the focus from the menu to a newly chosen page, for keyboards and screen readers. */
 function useArrival(place: string): void {
   const last = useRef(place);
   useEffect(() => {

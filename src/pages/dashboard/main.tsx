@@ -1,4 +1,4 @@
-/** The dashboard: pages for teachers, analysts and operators, made of nothing but the API's own answers. */
+/** The dashboard for teachers, analysts and operators. All its data come from the API. */
 import { render } from 'preact';
 import { App } from './app.jsx';
 import './style.css';

@@ -1,4 +1,4 @@
-/** The reference page: Swagger UI on the service's own description. */
+/** Swagger UI with the service's OpenAPI document. */
 import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js';
 import 'swagger-ui-dist/swagger-ui.css';
 import './page.css';
@@ -12,7 +12,7 @@ SwaggerUI({
   url: '/openapi.json',
   dom_id: '#docs',
   deepLinking: true,
-  // Asks nobody else whether the description is valid.
+  // No external validator.
   validatorUrl: null,
   displayRequestDuration: true,
   filter: true,

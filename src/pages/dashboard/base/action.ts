@@ -3,12 +3,12 @@ import { useRef, useState } from 'preact/hooks';
 export interface Action<Args extends readonly unknown[]> {
   readonly isBusy: boolean;
   readonly error: unknown;
-  /** Does nothing while it is busy. @returns whether it succeeded */
+  /** Does nothing while busy. @returns whether the action succeeded */
   readonly run: (...args: Args) => Promise<boolean>;
   readonly clear: () => void;
 }
 
-/** Something that changes what is stored, at a click. @param act what it throws is kept to be shown */
+/** An action that changes stored data. @param act its error is kept in `error` */
 export function useAction<Args extends readonly unknown[]>(
   act: (...args: Args) => Promise<unknown>,
 ): Action<Args> {

@@ -3,8 +3,7 @@ import { csvFormatRows } from 'd3-dsv';
 export type Cell = string | number | boolean | null;
 
 /**
- * Spreadsheets run what looks like a formula: a name that begins like one gets an apostrophe before it (OWASP, CSV injection).
- * Numbers are numbers.
+ * Spreadsheets execute text that looks like a formula, so such text gets an apostrophe in front (OWASP, CSV injection).
  */
 const harmless = (cell: Cell): string => {
   const text = cell === null ? '' : String(cell);
@@ -15,7 +14,7 @@ export const csvOf = (head: readonly string[], rows: readonly (readonly Cell[])[
   `${csvFormatRows([head, ...rows].map((row) => row.map(harmless)))}\n`;
 
 export function download(name: string, text: string): void {
-  // The mark of UTF-8, without which spreadsheets guess.
+  // Spreadsheets need the byte order mark to detect UTF-8.
   const url = URL.createObjectURL(new Blob(['\uFEFF', text], { type: 'text/csv;charset=utf-8' }));
   const link = Object.assign(document.createElement('a'), { href: url, download: name });
   link.click();

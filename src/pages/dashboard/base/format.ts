@@ -1,4 +1,4 @@
-/** Numbers and times as people read them; what is not known is a dash. */
+/** Numbers and times for readers. An unknown value is a dash. */
 import { compact, grouped, rangeText } from '../../../lab/report/numbers.js';
 
 export { compact, grouped, rangeText };
@@ -10,7 +10,7 @@ const shown =
   (value: number | null | undefined): string =>
     value === null || value === undefined ? none : format(value);
 
-/** Whole percents, of which 0 and 100 mean none and all: what is nearly so says so. */
+/** Whole percents. 0 % and 100 % mean exactly none and all. */
 export const percent = shown((share) => {
   if (share > 0 && share < 0.005) return '<1 %';
   if (share > 0.995 && share < 1) return '>99 %';
@@ -23,7 +23,7 @@ export const points = shown((change) => signed(Math.round(100 * change)));
 export const decimal = (digits: number) => shown((value) => value.toFixed(digits));
 export const whole = shown((value) => grouped(Math.round(value)));
 
-/** Cut to so many whole characters, some of which are made of two. */
+/** Cuts by code points, so that no character is split. */
 export function shortened(name: string, most: number): string {
   const characters = [...name];
   return characters.length <= most ? name : `${characters.slice(0, most - 1).join('')}…`;

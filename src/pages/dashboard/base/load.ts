@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Load<Data> {
-  /** Stays while it is loaded again with the same inputs. */
+  /** Kept while a reload with the same inputs runs. */
   readonly data: Data | null;
   readonly error: unknown;
   readonly isLoading: boolean;
@@ -9,9 +9,9 @@ export interface Load<Data> {
 }
 
 /**
- * What `read` resolves to; asked for again when an input changes, which ends the question before.
+ * Loads data, again when an input changes. The previous request is aborted.
  * @param inputs compared one by one
- * @param keeps shows what was there until the new answer comes: for what is about the same thing, such as another range of days
+ * @param keeps shows the previous data until the new ones arrive, for example with another range of days
  */
 export function useLoad<Data>(
   read: (signal: AbortSignal) => Promise<Data>,

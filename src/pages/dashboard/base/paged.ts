@@ -1,23 +1,23 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
-/** A page as the API returns it: its rows in the named field. */
+/** A page of the API, with its rows in the named field. */
 type ListPage<Row, Name extends string> = Readonly<Record<Name, readonly Row[]>> & {
   readonly next_cursor: string | null;
 };
 
 export interface Paged<Row> {
-  /** Of all pages that were read; null before the first. */
+  /** Rows of all loaded pages; null before the first. */
   readonly rows: readonly Row[] | null;
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** Reads the next page; null where there is none. */
+  /** Loads the next page; null if there is none. */
   readonly more: (() => void) | null;
-  /** From the first page again. */
+  /** Loads the first page again. */
   readonly reload: () => void;
 }
 
 interface State<Row> {
-  /** The inputs that it is of. */
+  /** The inputs of these rows. */
   readonly list: readonly unknown[];
   readonly rows: readonly Row[] | null;
   readonly next: string | null;
@@ -28,10 +28,10 @@ interface State<Row> {
 const nothing = { rows: null, next: null, error: null, isLoading: true };
 
 /**
- * A list of the API, page by page as somebody asks for more.
- * @param read a page, `cursor` undefined for the first
+ * Loads a list of the API page by page.
+ * @param read loads a page; `cursor` is undefined for the first
  * @param name field with the rows
- * @param inputs compared one by one; another list begins with each
+ * @param inputs compared one by one; a change starts a new list
  */
 export function usePaged<Row, Name extends string>(
   read: (page: { cursor: string | undefined; signal: AbortSignal }) => Promise<ListPage<Row, Name>>,

@@ -1,7 +1,7 @@
-/** What is looked at stands in the address behind `#`, which is never sent to the server, so that names of learners stay here. */
+/** Routes are in the fragment of the address, because browsers never send it: names of learners stay local. */
 import { useEffect, useState } from 'preact/hooks';
 
-/** `#/learner/ada?skill=inference`: a page, what it is about, and how it is looked at. */
+/** `#/learner/ada?skill=inference`: page, arguments, and options of the view. */
 export interface Route {
   readonly page: string;
   readonly args: readonly string[];
@@ -20,7 +20,7 @@ function routeOf(hash: string): Route {
   };
 }
 
-/** An address may have been cut or typed. */
+/** Users type and cut addresses. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -29,7 +29,7 @@ function decoded(text: string): string {
   }
 }
 
-/** @param query what is null, undefined or empty is left out */
+/** @param query omits null, undefined and empty values */
 export function href(page: string, args: readonly string[] = [], query: Query = {}): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
@@ -60,7 +60,7 @@ export const go = (page: string, args: readonly string[] = [], query: Query = {}
   location.hash = href(page, args, query);
 };
 
-/** Changes how the page is looked at, without a step for the back button. @param changes null takes a value out */
+/** Changes options of the view without a new entry in the history. @param changes null removes a value */
 export function look(changes: Query): void {
   const { page, args, query } = current();
   history.replaceState(null, '', href(page, args, { ...query, ...changes }));

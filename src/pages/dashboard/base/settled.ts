@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The value once it has stayed the same for `ms`: what somebody types or drags is asked for when they pause. */
+/** The value after `ms` without a change, so that typing and dragging send few requests. */
 export function useSettled<Value>(value: Value, ms: number): Value {
   const [settled, settle] = useState(value);
   useEffect(() => {

@@ -13,13 +13,13 @@ export interface SkillName {
 export const sectionName = (section: Section): string =>
   section === null ? 'Both sections' : { math: 'Math', rw: 'Reading and Writing' }[section];
 
-/** By their ids; a skill without a name is called by its id. */
+/** Skills by id. The id replaces a missing name. */
 export const skillsOf = (catalogue: SkillPage['skills']): ReadonlyMap<string, SkillName> =>
   new Map(catalogue.map(({ skill_id, name, section }) => [skill_id, { name: name ?? skill_id, section }]));
 
 export type NameOf = (skillId: string) => string;
 
-/** Names as the catalogue has them, of its first thousand skills; the id of one that has none, and until they are there. */
+/** Names of the first thousand skills of the catalogue. The id replaces a name that is missing or not loaded. */
 export function useSkillNames(api: Api): NameOf {
   const { data } = useLoad((signal) => api.skills({ limit: 1000, signal }), [api]);
   return useMemo(() => {

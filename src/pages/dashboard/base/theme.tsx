@@ -5,7 +5,7 @@ type Theme = 'light' | 'dark';
 const place = 'skilltrace-theme';
 const preferred = (): Theme => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 
-/** Light and dark as the system has them, until somebody chooses. */
+/** Follows the theme of the system until the user chooses. */
 export function ThemeButton() {
   const [chosen, choose] = useState(() => localStorage.getItem(place) as Theme | null);
   const theme = chosen ?? preferred();

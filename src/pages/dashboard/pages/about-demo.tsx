@@ -1,8 +1,8 @@
-/** What the made-up school of `npm run demo` is like (docs/demo.md has more), so that nobody takes it for evidence. */
+/** Describes the synthetic school of `npm run demo`; docs/demo.md has more. */
 import { href } from '../base/route.js';
 import { Panel } from '../parts/stat.jsx';
 
-/** As in src/lab/demo/school.ts. */
+/** Keep equal to src/lab/demo/school.ts. */
 const named: readonly (readonly [id: string, shows: string])[] = [
   ['demo-on-track', 'learns fast, comes every week; the goal is within reach'],
   ['demo-at-risk', 'practises, but some skills do not move; the goal of next month is out of reach'],

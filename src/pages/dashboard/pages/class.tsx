@@ -1,4 +1,4 @@
-/** A class at once: who is on track, at risk or away, and what each knows. */
+/** Status and knowledge of all learners of a class. */
 import { SkilltraceError } from '../../../client/errors.js';
 import { plural } from '../base/format.js';
 import { useLoad } from '../base/load.js';
@@ -31,7 +31,7 @@ export function ClassPage({ route: { query } }: { readonly route: Route }) {
   );
 }
 
-/** Lists come from ClickHouse; learners themselves do not. */
+/** Lists come from ClickHouse, learners from Redis. */
 function NotRead({ error, choice, retry }: { error: unknown; choice: Choice; retry: () => void }) {
   const isListAway =
     choice.ids === undefined && error instanceof SkilltraceError && error.code === 'UNAVAILABLE';

@@ -1,4 +1,4 @@
-/** What the service does at the moment, by server-sent events. */
+/** Current figures of the service, by server-sent events. */
 import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
 import { sumOf } from '../../../lists.js';
@@ -62,7 +62,7 @@ function streamState({ lost, isPaused }: Live, last: LiveFigures | undefined): s
 
 const errorsOf = ({ errors }: LiveFigures): number => sumOf(Object.values(errors ?? {}));
 
-/** For those who listen: the figures change each second, and are told when they are asked for. */
+/** Text for screen readers on request: the figures change each second. */
 function summaryOf(figures: LiveFigures): string {
   const { at, answers_per_second, latency_ms, outbox_length, parked_rows, redis_up, clickhouse_up } = figures;
   const failed = errorsOf(figures);

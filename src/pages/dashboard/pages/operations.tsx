@@ -1,4 +1,4 @@
-/** Keys, webhooks and what else keeps a deployment in order; what a key may not see says which scope it takes. */
+/** Keys, webhooks and other parts for operation. */
 import { href, type Route } from '../base/route.js';
 import { Scoped, type ScopedPart } from '../parts/scoped.jsx';
 import { AuditPart } from './operations/audit.jsx';

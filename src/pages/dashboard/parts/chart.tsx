@@ -1,4 +1,4 @@
-/** A chart by Observable Plot, with its legend, and the same as a table for those who do not see it. */
+/** A chart by Observable Plot with a legend, and its data as a table for screen readers. */
 import * as Plot from '@observablehq/plot';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -8,17 +8,17 @@ import { type Column, Table, type TableProps } from './table.jsx';
 export interface ChartProps<Row> {
   readonly title: string;
   readonly about?: string;
-  /** Names and colours (a to e of the style) of `stroke` and `fill`; a legend where they are several. */
+  /** Names of series with their colours, a to e of style.css. Several series get a legend. */
   readonly series?: Series;
-  /** Everything but the size; drawn again when it or `rows` are others. */
+  /** Options without the size. A new function or new `rows` redraw the chart. */
   readonly plot: (rows: readonly Row[]) => Plot.PlotOptions;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly height?: number;
-  /** What the colours say, where they are no series. */
+  /** Replaces the legend of series. */
   readonly legend?: ComponentChildren;
   readonly empty?: string;
-  /** Where the table behind it is of interest by itself: what it is called, and how it is sorted first. */
+  /** Name and first order of the table. */
   readonly table?: ChartTable<Row>;
 }
 
@@ -77,11 +77,11 @@ export function Chart<Row>({
 
 const margins = { marginLeft: 48, marginRight: 16, marginTop: 22, marginBottom: 38 };
 
-/** Plot puts rules for its texts into each drawing, which the page's policy forbids: they are in style.css. */
+/** Removes the style rules that Plot adds: the content security policy forbids them. style.css has them. */
 export function draw(options: Plot.PlotOptions, title: string): Element {
   const drawing = Plot.plot({ ...margins, className: 'plot', ...options, ariaLabel: title });
   for (const style of drawing.querySelectorAll('style')) style.remove();
-  // One picture with one name: its groups have names as well, which have no role.
+  // Screen readers get one image with one name.
   for (const part of drawing.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
   drawing.setAttribute('role', 'img');
   return drawing;
@@ -100,7 +100,7 @@ const Legend = ({ series }: { series: Series }) => (
   </ul>
 );
 
-/** An element and its width in whole pixels, 0 until it is known. */
+/** Tracks the width of an element in whole pixels, 0 until it is known. */
 export function useWidth() {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [width, setWidth] = useState(0);

@@ -1,4 +1,4 @@
-/** What has to be decided before anything else, in the browser's own dialog: it keeps the focus, and Escape closes it. */
+/** A modal dialog of the browser: it traps the focus, and Escape closes it. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAction } from '../base/action.js';
@@ -8,7 +8,7 @@ interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
-  /** Whether what opened it goes away, so that the focus returns to the page instead. */
+  /** Whether the element that opened the dialog disappears. Then the page gets the focus. */
   readonly isOpenerGone?: { readonly current: boolean };
 }
 
@@ -16,14 +16,14 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
   const id = useId();
-  // Not with the next frame: keys that come before it would miss the dialog.
+  // Before the next frame: the dialog would miss earlier keys.
   useLayoutEffect(() => {
     opener.current = document.activeElement;
     dialog.current?.showModal();
   }, []);
   useEffect(
     () => () => {
-      // Taken out of the page, it gives the focus back to nothing.
+      // A removed dialog does not restore the focus.
       const back = isOpenerGone?.current === true ? document.getElementById('content') : opener.current;
       if (back instanceof HTMLElement) back.focus({ preventScroll: true });
     },
@@ -38,10 +38,10 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
 }
 
 interface ConfirmProps extends Omit<DialogProps, 'isOpenerGone'> {
-  /** The verb of what is done, on the button. */
+  /** Label of the button. */
   readonly verb: string;
   readonly isDangerous?: boolean;
-  /** Closes when it is done; what it throws is shown. */
+  /** The dialog closes on success and shows an error. */
   readonly act: () => Promise<unknown>;
 }
 
@@ -49,7 +49,7 @@ export function Confirm({ title, verb, isDangerous = false, act, onClose, childr
   const { run, isBusy, error } = useAction(act);
   const cancel = useRef<HTMLButtonElement>(null);
   const isGone = useRef(false);
-  // What cannot be undone is not what Enter does first.
+  // Enter must not start an action that cannot be undone.
   useLayoutEffect(() => {
     if (isDangerous) cancel.current?.focus();
   }, []);

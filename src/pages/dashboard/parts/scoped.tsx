@@ -5,7 +5,7 @@ import { useViewer } from '../base/viewer.js';
 
 export interface ScopedPart {
   readonly title: string;
-  /** The key needs one of them. */
+  /** The key needs at least one. */
   readonly scopes: readonly OwnKey['scopes'][number][];
   readonly Content: ComponentType<{ readonly route: Route }>;
 }
@@ -13,11 +13,10 @@ export interface ScopedPart {
 interface ScopedProps {
   readonly of: ScopedPart;
   readonly route: Route;
-  /** Of the title. */
   readonly verb: 'need' | 'needs';
 }
 
-/** A part of the dashboard, or which scope it needs if the key has none of them. */
+/** Shows a part of the dashboard, or the scopes it needs if the key has none of them. */
 export function Scoped({ of: { title, scopes, Content }, route, verb }: ScopedProps) {
   const { own, can } = useViewer();
   if (scopes.some(can)) return <Content key={title} route={route} />;

@@ -1,4 +1,4 @@
-/** A number with its name, and on click what it means and what it is made of. */
+/** A number with its name, and an explanation on click. */
 import { type ComponentChildren, Fragment } from 'preact';
 import { useId, useState } from 'preact/hooks';
 
@@ -6,7 +6,6 @@ interface StatProps {
   readonly label: string;
   readonly value: ComponentChildren;
   readonly note?: ComponentChildren;
-  /** How it is found and how to read it. */
   readonly children?: ComponentChildren;
   readonly look?: 'good' | 'alert' | undefined;
 }
@@ -36,7 +35,7 @@ export function Stat({ label, value, note, children, look }: StatProps) {
 
 export const Stats = ({ children }: { children: ComponentChildren }) => <div class="stats">{children}</div>;
 
-/** A state in one word, told by its text and not by its colour alone. */
+/** A state in one word. */
 export const Badge = ({
   look,
   children,
@@ -49,7 +48,6 @@ interface FactsProps {
   readonly of: readonly (readonly [name: ComponentChildren, ...values: ComponentChildren[]])[];
 }
 
-/** Names with one or more values each. */
 export const Facts = ({ of }: FactsProps) => (
   <dl>
     {of.map(([name, ...values], i) => (

@@ -7,16 +7,16 @@ import { Button } from './button.jsx';
 
 export interface Column<Row> {
   readonly title: string;
-  /** What it is sorted by, and what the file holds. */
+  /** For sorting and for the file. */
   readonly value: (row: Row) => Cell;
-  /** What is shown; by default the value. */
+  /** Content of the cell, by default the value. */
   readonly show?: (row: Row) => ComponentChildren;
-  /** What the figure means, shown at the head. */
+  /** Meaning of the figure, shown in the head. */
   readonly about?: string;
   readonly align?: 'start' | 'end';
-  /** In the file only, such as the bounds of an interval which a column shows together. */
+  /** Only in the file, such as the bounds of an interval. */
   readonly isForFile?: boolean;
-  /** Holds buttons: it is not sorted by, and not in the file. */
+  /** Holds buttons: not sortable and not in the file. */
   readonly isAction?: boolean;
 }
 
@@ -24,7 +24,7 @@ export interface Column<Row> {
 type FieldOf<Row> = { [Name in keyof Row]: Row[Name] extends Cell ? Name : never }[keyof Row];
 
 interface FieldOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> {
-  /** Shows the field's value, in place of `show`. */
+  /** Shows the value, in place of `show`. */
   readonly format?: (value: Value) => ComponentChildren;
 }
 
@@ -33,7 +33,7 @@ interface Fields<Row> {
   <Value>(title: string, of: (row: Row) => Value & Cell, options?: FieldOptions<Row, Value>): Column<Row>;
 }
 
-/** @returns builds columns of these rows, each of one field or of a value that a function computes */
+/** @returns a builder of columns, each of one field or of a computed value */
 export const fieldsOf =
   <Row,>(): Fields<Row> =>
   (
@@ -45,25 +45,24 @@ export const fieldsOf =
     return { title, value, ...(format && { show: (row: Row) => format(value(row) as never) }), ...options };
   };
 
-/** A column of buttons. */
 export const actionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({
   ...{ title: 'Do', isAction: true, value: () => null, show },
 });
 
-/** Its `aria-label` names the row, which its text does not. */
+/** Set `aria-label`: the text does not name the row. */
 export const RowButton = (attributes: ButtonHTMLAttributes) => <Button class="quiet" {...attributes} />;
 
 export interface TableProps<Row> {
-  /** For those who do not see it, and the file's name. */
+  /** For screen readers and the file's name. */
   readonly name: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly empty?: string;
   readonly filter?: boolean;
-  /** Title of the column that it is sorted by first, and whether the greatest come first; as given without it. */
+  /** The first order. By default rows keep the order in which they are given. */
   readonly sortedBy?: readonly [title: string, descending: boolean] | undefined;
-  /** Name in the address under which the chosen order is kept; a page's main table has one. */
+  /** Name of the chosen order in the address; for the main table of a page. */
   readonly orderedIn?: string;
 }
 
@@ -116,7 +115,7 @@ export function Table<Row>({
           CSV
         </Button>
       </div>
-      {/* A box that scrolls has to be reached by keyboard. */}
+      {/* Keyboard users must be able to scroll the box. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
       <section class="scroll" tabIndex={0} aria-label={name}>
         <table>
@@ -159,7 +158,7 @@ export function Table<Row>({
 
 type Order = readonly [title: string, descending: boolean] | null;
 
-/** In the address the title, with a minus before it where the greatest come first. */
+/** The address has the title, with a minus for descending order. */
 function useOrder<Row>(columns: readonly Column<Row>[], first: Order, place: string | undefined) {
   const { query } = useRoute();
   const [order, setOrder] = useState(first);
@@ -171,7 +170,7 @@ function useOrder<Row>(columns: readonly Column<Row>[], first: Order, place: str
   return [isKnown ? ([title as string, minus === '-'] as const) : first, set] as const;
 }
 
-/** What the heads say to a mouse, for fingers, keyboards and those who listen. */
+/** Meanings of columns for touch, keyboards and screen readers; the mouse gets them as titles. */
 function Meanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   const explained = columns.filter(({ about }) => about !== undefined);
   if (explained.length === 0) return null;
@@ -251,7 +250,7 @@ function filtered<Row>(rows: readonly Row[], columns: readonly Column<Row>[], te
   );
 }
 
-/** What is not known comes last. */
+/** Unknown values come last. */
 function sortedRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],

@@ -1,4 +1,4 @@
-/** Whom the page is about: a list, or all whose ids begin alike. It stands in the address. */
+/** Chooses learners by a list or a prefix of ids. The choice is in the address. */
 import { useState } from 'preact/hooks';
 import { plural } from '../../base/format.js';
 import { go } from '../../base/route.js';
@@ -7,7 +7,6 @@ import { Dialog } from '../../parts/dialog.jsx';
 import { columnIds, idsOf, listOf, mostLearners, pastedIds } from './list.js';
 import type { Choice } from './read.js';
 
-/** The view of the class stays as it is. */
 export interface ChooserProps {
   readonly choice: Choice;
   readonly view: Readonly<Record<string, string | undefined>>;
@@ -39,7 +38,7 @@ export function Chooser({ choice, view }: ChooserProps) {
   );
 }
 
-/** What fits into an address that browsers keep. */
+/** Limit of characters in an address. */
 const mostCharacters = 40_000;
 
 function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
@@ -88,6 +87,6 @@ function problemOf(ids: readonly string[]): string | null {
   return null;
 }
 
-/** As it is read again. */
+/** In the form that `pastedIds` parses. */
 const shownList = (ids: readonly string[]): string =>
   ids.map((id) => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id)).join('\n');

@@ -19,7 +19,7 @@ interface HeatMapProps {
   readonly order: string | undefined;
 }
 
-/** Columns of more skills than these cannot be told apart; those that most learners answered are shown. */
+/** Limit of readable columns. The map shows the skills with the most learners. */
 const mostSkills = 100;
 
 const orders: Readonly<Record<string, string>> = {
@@ -143,7 +143,7 @@ const moved = (
   row: Math.min(rows - 1, Math.max(0, cell.row + down)),
 });
 
-/** A cell that the keyboard comes to may be out of sight. */
+/** Scrolls the cell into view after a key press. */
 function reveal(picture: HTMLElement | null, { left, top, column, row }: Layout, cell: Cell): void {
   const box = picture?.parentElement;
   if (!box) return;
@@ -153,7 +153,7 @@ function reveal(picture: HTMLElement | null, { left, top, column, row }: Layout,
   if (y < 100 || y > innerHeight - 100) scrollBy({ top: y - innerHeight / 2 });
 }
 
-/** The cell's frame, and beside it whose it is and what it says. */
+/** Frame and text of the current cell. */
 function Pointed({
   cell,
   layout: { left, top, column, row, width },
@@ -198,7 +198,7 @@ function Pointed({
 const bandNote = ({ progress }: Member, { id }: Skill): string =>
   progress.plateaus.includes(id) ? ', on a plateau' : '';
 
-/** All that somebody answered, those that most did first. */
+/** Skills with answers, by falling number of learners. */
 function skillsIn(members: readonly Member[], names: ReadonlyMap<string, SkillName>): Skill[] {
   const counts = new Map<string, number>();
   for (const { progress } of members)

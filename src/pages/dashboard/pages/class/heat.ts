@@ -1,4 +1,4 @@
-/** The heat map's drawing: one path for each band of expected accuracy, because a figure for each of 20,000 cells takes a second. */
+/** Draws the heat map with one path per band: an element for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
 import { shortened } from '../../base/format.js';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
@@ -21,7 +21,7 @@ export interface Layout {
   readonly row: number;
 }
 
-/** Rows as high as a screen or so takes, columns as wide as a finger's tip at least. @param width what there is */
+/** Fits rows into about one screen; columns are at least as wide as a fingertip. @param width available pixels */
 export function layoutOf(members: number, skills: number, width: number): Layout {
   const row = Math.min(20, Math.max(3, Math.floor(1000 / Math.max(1, members))));
   const [left, top] = [116, 148];
@@ -29,7 +29,7 @@ export function layoutOf(members: number, skills: number, width: number): Layout
   return { left, top, row, column, width: left + 1 + column * skills, height: top + 1 + row * members };
 }
 
-/** The cell at a point of the drawing, null beside all. */
+/** The cell at a point of the drawing, null outside. */
 export function cellAt({ left, top, column, row }: Layout, x: number, y: number) {
   const cell = { column: Math.floor((x - left) / column), row: Math.floor((y - top) / row) };
   return cell.column < 0 || cell.row < 0 ? null : cell;
@@ -67,7 +67,7 @@ export function drawHeat(
   );
 }
 
-/** Rows have names from this height on. */
+/** Minimum height of rows with names. */
 const nameHeight = 12;
 
 function element(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
@@ -94,7 +94,7 @@ function cells(members: readonly Member[], skills: readonly Skill[], layout: Lay
   return all;
 }
 
-/** Names of the sections above their skills, which follow each other. */
+/** Names of sections above their skills, which are adjacent. */
 function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout): SVGElement {
   const all = element('g', { class: 'heat-groups' });
   for (const [i, { section }] of skills.entries()) {
@@ -103,7 +103,7 @@ function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout
     all.append(element('path', { d: `M${x} 0V${height}` }));
     const count = skills.filter((skill) => skill.section === section).length;
     const name = sectionName(section);
-    // A name beyond its own columns would lie on the next one.
+    // A wider name would overlap the next one.
     if (count * column < 6.5 * name.length) continue;
     all.append(
       Object.assign(element('text', { x: x + 6, y: 11, 'text-anchor': 'start' }), {
@@ -114,7 +114,7 @@ function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout
   return all;
 }
 
-/** Names of the statuses beside their rows, where these follow each other. */
+/** Names of statuses next to their rows, which are adjacent. */
 function groups(members: readonly Member[], { left, top, row, width }: Layout): SVGElement {
   const all = element('g', { class: 'heat-groups' });
   const order = Object.entries(statuses) as [Status, string][];

@@ -1,17 +1,17 @@
-/** Lists of learners as people have them: pasted, or a column of a file. */
+/** Parses lists of learners that a user pastes or opens. */
 import { dsvFormat } from 'd3-dsv';
 
-/** Most learners of a class, as POST /predictions and POST /mastery take them. */
+/** Limit of POST /predictions and POST /mastery. */
 export const mostLearners = 500;
 
-/** Ids have no control characters, so that they are told apart in an address by line breaks. */
+/** Line breaks separate ids in the address, because ids have no control characters. */
 export const idsOf = (list: string): string[] => list.split('\n');
 export const listOf = (ids: readonly string[]): string => ids.join('\n');
 
-/** One a line, or with commas or tabs between them; quotes hold those that have commas themselves. */
+/** Separated by line breaks, commas or tabs. Ids with commas need quotes. */
 export const pastedIds = (text: string): string[] => unique(rowsOf(text.replaceAll('\t', ','), ',').flat());
 
-/** The first column of a file, without its head. */
+/** The first column of a file without the head. */
 export function columnIds(text: string): string[] {
   const cells = rowsOf(text, separatorOf(text)).map(([first = '']) => first.trim());
   return unique(/^(user|learner|student)?[\s_-]?(id|name)?$/i.test(cells[0] ?? '') ? cells.slice(1) : cells);

@@ -82,7 +82,7 @@ const columns: readonly Column<Member>[] = [
 
 const agoText = (time: string): string => `${daysSince(time)} days ago`;
 
-/** Who needs somebody first comes first: by status, then by the chance of the goal. */
+/** By urgency: status, then chance of the goal. */
 function byNeed(a: Member, b: Member): number {
   const order = Object.keys(statuses);
   const chance = ({ prediction }: Member): number => prediction.goal_tracking.goal_probability;

@@ -1,4 +1,4 @@
-/** What is known of the learners of a class, from the API's answers. */
+/** Loads the learners of a class. */
 import type { ClassMastery, ClassPredictions, ListedLearner, Prediction } from '../../../../client/types.js';
 import type { Api } from '../../base/session.js';
 import { type SkillName, skillsOf } from '../../base/skill-names.js';
@@ -18,9 +18,9 @@ export interface Member extends Standing {
 export interface SchoolClass {
   readonly members: readonly Member[];
   readonly missing: readonly string[];
-  /** Ids whose figures could not be computed, with the reasons. */
+  /** Learners without figures, with the reasons. */
   readonly failed: readonly { readonly userId: string; readonly reason: string }[];
-  /** Of the next learners, null where these are the last. */
+  /** Null on the last page. */
   readonly nextCursor: string | null;
   readonly skills: ReadonlyMap<string, SkillName>;
 }
@@ -52,7 +52,7 @@ async function chosen(api: Api, { ids, prefix, cursor }: Choice, signal: AbortSi
   return { ids: page.learners.map(({ user_id }: ListedLearner) => user_id), nextCursor: page.next_cursor };
 }
 
-/** Both answers have the learners in the order in which they were asked for. */
+/** Both responses list the learners in the order of the request. */
 function joined(
   predictions: ClassPredictions,
   mastery: ClassMastery,

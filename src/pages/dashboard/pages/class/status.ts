@@ -1,14 +1,14 @@
-/** How a learner of a class stands. The one home of the rule: the page explains it from the same figures. */
+/** The rule that judges the status of a learner. */
 
 import type { ClassMastery, Prediction } from '../../../../client/types.js';
 import { isOver } from '../../../../domain/score/goal.js';
 
-/** Whole UTC days without an answer from which a learner is idle, and answers from which a forecast is worth a judgement. */
+/** Idle from so many UTC days without an answer on; a forecast counts from so many answers on. */
 export const rule = { idleDays: 14, fewAnswers: 20 } as const;
 
 export type Status = 'risk' | 'track' | 'idle' | 'few';
 
-/** In the order in which a teacher needs them. */
+/** By urgency. */
 export const statuses: Readonly<Record<Status, string>> = {
   risk: 'At risk',
   idle: 'Idle',
@@ -18,16 +18,16 @@ export const statuses: Readonly<Record<Status, string>> = {
 
 export interface Standing {
   readonly answers: number;
-  /** RFC 3339; null: never answered. */
+  /** RFC 3339; null without an answer. */
   readonly lastAnswerAt: string | null;
   readonly isOnTrack: boolean;
   readonly currentTotal: number;
   readonly targetScore: number;
-  /** A UTC day; null: the goal has none. */
+  /** A UTC day; null without one. */
   readonly targetDate: string | null;
-  /** Until the forecast is at the target; null: not within a year. */
+  /** Until the forecast reaches the target; null if it does not within a year. */
   readonly daysToGoal: number | null;
-  /** Practice that the forecast assumes, of both sections together. */
+  /** Assumed by the forecast, over both sections. */
   readonly answersPerDay: number;
   /** Names of the skills that practice no longer raises. */
   readonly plateaus: readonly string[];
@@ -56,11 +56,11 @@ export const standingOf = (
 
 const dayOf = (time: number): number => Math.floor(time / 86_400_000);
 
-/** Whole UTC days since the last answer, null where there is none. @param now Unix milliseconds */
+/** @returns UTC days since the last answer, null without one @param now Unix milliseconds */
 const idleDaysOf = ({ lastAnswerAt }: Pick<Standing, 'lastAnswerAt'>, now: number): number | null =>
   lastAnswerAt === null ? null : dayOf(now) - dayOf(Date.parse(lastAnswerAt));
 
-/** The first that holds: who is away, or has hardly begun, is not judged by a forecast. @param now Unix milliseconds */
+/** Idle learners and beginners are not judged by a forecast. @param now Unix milliseconds */
 export function statusOf(standing: Standing, now: number): Status {
   const idleDays = idleDaysOf(standing, now);
   if (idleDays !== null && idleDays >= rule.idleDays) return 'idle';
@@ -68,7 +68,7 @@ export function statusOf(standing: Standing, now: number): Status {
   return standing.isOnTrack ? 'track' : 'risk';
 }
 
-/** The status in a few words; null where nothing needs to be said. @param now Unix milliseconds */
+/** Reason of the status; null if there is none. @param now Unix milliseconds */
 export function reasonOf(standing: Standing, now: number): string | null {
   const status = statusOf(standing, now);
   if (status === 'track') return isOver(standing.targetDate, now) ? 'date passed, at the goal' : null;

@@ -1,4 +1,4 @@
-/** How many of a class stand how, which also choose whom the page shows. */
+/** Number of learners by status. A click filters the page. */
 import { percent } from '../../base/format.js';
 import { look } from '../../base/route.js';
 import type { Member } from './read.js';
@@ -50,7 +50,7 @@ const Tile = ({ status, count, of, isShown }: TileProps) => (
   </div>
 );
 
-/** The rule in words, from the figures that it is made of. */
+/** The rule of the status in words. */
 export const HowJudged = () => (
   <details>
     <summary>How a status is found</summary>

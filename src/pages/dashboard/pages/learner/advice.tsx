@@ -7,9 +7,9 @@ interface AdviceProps extends LearnerProps {
   readonly of: Prediction;
 }
 
-/** What to do next, most valuable first, or why nothing is advised. */
+/** Recommendations by value, or the reason for none. */
 export function Advice({ userId, query, of, skills, nameOf }: AdviceProps) {
-  // What is advised may be a skill without an answer, of which only the page of all learners can tell.
+  // A recommended skill without answers has no page for this learner.
   const linkTo = (id: string): string =>
     skills.some(({ skill_id }) => skill_id === id)
       ? href('learner', [userId], { ...query, skill: id })

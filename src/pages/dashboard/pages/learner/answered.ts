@@ -3,7 +3,7 @@ import { sumOf } from '../../../../lists.js';
 
 type LearnerSkill = Mastery['skills'][number];
 
-/** All skills of a learner together, as POST /mastery has them. */
+/** Sums over the skills of a learner, in the form of POST /mastery. */
 export const answeredOf = (skills: readonly LearnerSkill[]) => ({
   total_attempts: sumOf(skills.map(({ total_attempts }) => total_attempts)),
   correct_attempts: sumOf(skills.map(({ correct_attempts }) => correct_attempts)),

@@ -1,13 +1,13 @@
-/** How much is behind a figure, in words, so that nobody takes a guess for knowledge. */
+/** Describes how much evidence a figure has. */
 import { percent, plural } from '../../base/format.js';
 import { Badge } from '../../parts/stat.jsx';
 
-/** From here on the service itself gives points and a baseline; below it advises without figures. */
+/** The service computes points and a baseline from here on. */
 const enoughAnswers = 20;
-/** The least on a skill for "mastered", for advice and for a day's mean of mastery. */
+/** Minimum on a skill for "mastered", advice and the daily mean of mastery. */
 export const enoughOnSkill = 5;
 
-/** @param reliability share of what could be known of a section that these answers tell, 0 to 1 */
+/** @param reliability share of the estimate that comes from the learner's answers, 0 to 1 */
 export function strengthOf(reliability: number): { readonly word: string; readonly isThin: boolean } {
   if (reliability < 0.5) return { word: 'thin evidence', isThin: true };
   return reliability < 0.75
@@ -25,7 +25,6 @@ export function Evidence({ reliability, answers }: { reliability: number; answer
   );
 }
 
-/** Said first, where a learner has answered little. */
 export const ThinNote = ({ answers }: { readonly answers: number }) =>
   answers >= enoughAnswers ? null : (
     <p class="note alert">

@@ -1,4 +1,4 @@
-/** The forecast as a fan: the expected score and its interval from now to the chosen day, with the goal as a line. */
+/** Expected score and interval from now to the chosen day, with the goal. */
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
@@ -36,7 +36,7 @@ interface FanProps {
   readonly dots: readonly Dot[];
   readonly measure: Measure;
   readonly level: number;
-  /** Null: the goal is about another score. */
+  /** Null if the goal is for another score. */
   readonly goal: Goal | null;
 }
 

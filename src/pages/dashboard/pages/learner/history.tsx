@@ -1,4 +1,4 @@
-/** How mastery of a skill moved with its answers, and the answers themselves. */
+/** Mastery of a skill by answer, and the answers. */
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { SkillAnswerPage } from '../../../../client/types.js';
@@ -93,7 +93,7 @@ const answersTable = {
   sortedBy: ['No.', true],
 } as const;
 
-/** As many answers are shown at once; more are a click away. */
+/** A longer table is closed at first. */
 const shortList = 20;
 
 const Shapes = () => (

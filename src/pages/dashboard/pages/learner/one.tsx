@@ -1,4 +1,4 @@
-/** All about one learner. Mastery comes first and from Redis alone; every part after it stands or fails by itself. */
+/** The page of a learner. Mastery needs Redis only; every other part can fail alone. */
 import { SkilltraceError } from '../../../../client/errors.js';
 import type { Mastery } from '../../../../client/types.js';
 import { dayAndTime, daysSince, grouped, none, percent, plural } from '../../base/format.js';
@@ -57,7 +57,7 @@ export function OneLearner({ userId, query }: OneLearnerProps) {
   );
 }
 
-/** Of each part of the page. */
+/** Properties of each part of the page. */
 export interface LearnerProps extends OneLearnerProps {
   readonly skills: readonly LearnerSkill[];
   readonly nameOf: NameOf;
@@ -84,7 +84,7 @@ function Parts(learner: LearnerProps) {
   );
 }
 
-/** A skill of which forgetting took at least this much since its last answer is counted as fading. */
+/** Minimum loss of mastery since the last answer that counts as fading. */
 const noticeable = 0.1;
 
 function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {

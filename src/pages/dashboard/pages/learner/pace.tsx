@@ -161,7 +161,7 @@ const columns: readonly Column<SeriesDay>[] = [
 const dayMs = 86_400_000;
 const dayOf = ({ date }: SeriesDay): Date => new Date(date);
 
-/** From the first to the end of the last of the days until today, so that idle ones show. */
+/** Covers all days until today, so that idle days show. */
 function spanAxis(days: number): Plot.ScaleOptions {
   const tomorrow = Math.floor(Date.now() / dayMs + 1) * dayMs;
   return { type: 'utc', label: 'UTC day', domain: [new Date(tomorrow - days * dayMs), new Date(tomorrow)] };

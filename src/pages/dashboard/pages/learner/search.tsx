@@ -1,4 +1,4 @@
-/** Finding a learner by the beginning of the id, or opening one whose id is known. */
+/** Finds a learner by a prefix of the id, or opens an id. */
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { ListedLearner } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';
@@ -17,7 +17,7 @@ interface SearchProps {
   readonly onOpen: (userId: string) => void;
 }
 
-/** Enter opens the id as it is written, also while the list of learners cannot be read. */
+/** Enter opens the typed id, even if the list of learners is unavailable. */
 export function LearnerSearch({ api, onOpen }: SearchProps) {
   const [text, setText] = useState('');
   const [chosen, choose] = useState(-1);
@@ -96,7 +96,7 @@ function statusOf(text: string, isLate: boolean, error: unknown, found: number):
   return found > mostFound ? `The first ${mostFound} are shown: write more of the id.` : '';
 }
 
-/** Learners whose ids begin with the text, once it has stayed the same for a moment. */
+/** Learners by prefix, requested when the user stops typing. */
 function useFound(api: Api, text: string) {
   const prefix = useSettled(text.trim(), 200);
   const load = useLoad(

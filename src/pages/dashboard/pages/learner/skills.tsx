@@ -32,7 +32,7 @@ export function SkillsPanel({ userId, query, skills, nameOf }: LearnerProps) {
   );
 }
 
-/** What holds of a skill, in the order of urgency; also the text of the file. */
+/** States of a skill by urgency, for the table and the file. */
 function statesOf(skill: LearnerSkill): string[] {
   return [
     ...(skill.plateau_detected ? ['plateau'] : []),
@@ -119,7 +119,7 @@ const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<Lear
   field('Last answer', 'last_attempt_at', { format: day }),
 ];
 
-/** The 80 % range, pale, and a mark at the expected share. The figures are in the same cell. */
+/** The 80 % range with a mark at the expected share. The cell has the figures as text. */
 const RangeBar = ({
   of: { expected_accuracy, expected_low, expected_high },
 }: {

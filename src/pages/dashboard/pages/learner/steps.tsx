@@ -1,4 +1,4 @@
-/** What the expected accuracy is made of, each answer's change of mastery taken apart, and what the next answer would do. */
+/** Explains the expected accuracy and each change of mastery, and predicts the next change. */
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
@@ -18,7 +18,6 @@ export interface ExplanationProps {
 }
 
 export function Steps({ of: { steps: newestFirst, note } }: ExplanationProps) {
-  // Oldest first, so that it reads from left to right.
   const steps = useMemo(
     () => (newestFirst ?? []).toSorted((a, b) => a.learner_seq - b.learner_seq),
     [newestFirst],
@@ -51,7 +50,7 @@ interface Bar {
   readonly note: string;
 }
 
-/** A third of the answer's place for each part; one that is not known is left out. */
+/** Each known part takes a third of the answer's width. */
 function barsOf(step: Step, i: number): Bar[] {
   const from = {
     forgetting: step.mastery_before_forgetting,
@@ -97,7 +96,7 @@ function waterfall(steps: readonly Step[]): Plot.PlotOptions {
         fill: ({ is_correct }: Step) => (is_correct ? 'var(--c)' : 'var(--b)'),
       }),
     ],
-    // Fills of texts are colours, those of bars names of parts.
+    // Texts have colours as fill, bars have names of parts.
     color: { domain: Object.keys(parts), range: Object.values(parts).map((color) => `var(--${color})`) },
   };
 }

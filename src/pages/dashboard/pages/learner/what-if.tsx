@@ -1,4 +1,4 @@
-/** The forecast under another plan of practice, asked for again whenever a slider rests. */
+/** The forecast under a plan of practice, requested when a slider rests. */
 import * as Plot from '@observablehq/plot';
 import { useMemo, useState } from 'preact/hooks';
 import type { Plan, Prediction, WhatIf } from '../../../../client/types.js';
@@ -19,7 +19,7 @@ interface WhatIfProps extends LearnerProps {
 }
 
 const mostAnswers = 100;
-/** Where the slider begins for who does less: a plan worth a look. */
+/** Minimum start of the slider. */
 const leastShown = 5;
 
 export function WhatIfPanel({ userId, prediction, skills, nameOf, level }: WhatIfProps) {

@@ -6,7 +6,7 @@ import { compact } from '../../base/format.js';
 import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
-/** One value of one series at a time; null: not known, where its line breaks. */
+/** A value of a series. The line breaks at null, an unknown value. */
 interface Point {
   readonly series: string;
   readonly at: Date;
@@ -15,7 +15,7 @@ interface Point {
 
 interface Line {
   readonly name: string;
-  /** Title of its column in the table. */
+  /** Title of the column. */
   readonly column: string;
   readonly color: string;
   readonly value: (figures: LiveFigures) => number | null;
@@ -25,12 +25,12 @@ const time = (at: string): string => at.slice(11, 19);
 const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => time(at) };
 
 const windowMs = 5 * 60_000;
-/** Of the axis, until figures of five minutes are there. */
+/** Minimum length of the axis. */
 const leastMs = 60_000;
-/** Longer apart: nobody looked meanwhile. */
+/** A longer distance is a gap: the page was paused or hidden. */
 const gapMs = 3_500;
 
-/** Values as lines over the last five minutes; nothing is drawn between figures that are far apart. */
+/** Lines over the last five minutes, with gaps. */
 function plotOf(
   lines: readonly Line[],
   label: string,
@@ -90,7 +90,7 @@ function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, lines: 
   return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
 }
 
-/** Lines differ by more than their colour; the legend says by what. */
+/** Dashes distinguish lines without colour. */
 const dashes = [
   { pattern: 'none', name: '' },
   { pattern: '7 3', name: ' (dashes)' },
@@ -150,7 +150,7 @@ export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) =
 
 const errorColors = ['b', 'a', 'c', 'd', 'e'];
 
-/** Statuses that were seen, in their order: each a line, and the rarest of more than five one together. */
+/** A line per status; with more than five, the rarest share one. */
 function statusLines(figures: readonly LiveFigures[]): Line[] {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
@@ -168,7 +168,7 @@ function statusLines(figures: readonly LiveFigures[]): Line[] {
       name,
       errorColors[i] ?? 'a',
       ({ errors }) =>
-        // Null: not known yet.
+        // Null if unknown.
         errors && sumOf(statuses.map((status) => errors[status] ?? 0)),
     );
   });

@@ -7,7 +7,7 @@ import { Stat, Stats } from '../../parts/stat.jsx';
 interface Tile {
   readonly label: string;
   readonly value: (figures: LiveFigures) => string;
-  /** Null: nothing to judge. */
+  /** Null if there is nothing to judge. */
   readonly isFine: (figures: LiveFigures) => boolean | null;
   readonly note?: (figures: LiveFigures) => string;
   readonly about: ComponentChildren;
@@ -24,7 +24,7 @@ const memoryShare = ({ redis_memory: memory }: LiveFigures): number | null =>
 const atMost = (value: number | null, most: number): boolean | null =>
   value === null ? null : value <= most;
 
-/** Answers are refused while less than a twentieth of the memory is free. */
+/** Warns early: the service rejects answers above 95 %. */
 const fullMemory = 0.85;
 
 const tiles: readonly Tile[] = [

@@ -7,7 +7,7 @@ const keptMs = 5 * 60_000;
 
 export interface Lost {
   readonly error: unknown;
-  /** Until it is tried again; null: it is not. */
+  /** Until the next try; null for none. */
   readonly waitMs: number | null;
 }
 
@@ -20,7 +20,7 @@ export interface Live {
   readonly again: () => void;
 }
 
-/** Live figures while somebody can see them: not while it is paused or the tab is hidden. */
+/** Live figures, unless the page is paused or hidden. */
 export function useLive(api: Api): Live {
   const [figures, setFigures] = useState<readonly LiveFigures[]>([]);
   const [isPaused, setPaused] = useState(false);

@@ -32,7 +32,7 @@ const versionOf = (text: string | undefined): number | null => {
   return text !== undefined && Number.isSafeInteger(version) && version > 0 ? version : null;
 };
 
-/** The two versions that the address names; by default that in force and one before it, or after it. Null: there are no two. */
+/** The two versions in the address; by default the active one and its predecessor or successor. Null with fewer than two. */
 function comparedOf(
   query: Route['query'],
   { in_force, versions }: ModelVersionPage,
@@ -44,7 +44,7 @@ function comparedOf(
   return from === undefined || to === undefined ? null : [from, to];
 }
 
-/** A skill in both; null: not in that version. */
+/** A skill in both versions; null if it is missing in one. */
 interface Pair {
   readonly skillId: string;
   readonly before: Skill | null;

@@ -123,7 +123,7 @@ function Summary({
   );
 }
 
-/** Of the drawing's height, for the bars below. */
+/** Share of the height for the bars. */
 const strip = 0.2;
 
 function plot(bins: readonly Bin[]): Plot.PlotOptions {

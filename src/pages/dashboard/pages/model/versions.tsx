@@ -41,7 +41,7 @@ export function VersionsPart({ query }: { query: Route['query'] }) {
 
 interface ListProps {
   readonly page: ModelVersionPage;
-  /** Null: the key may not go back. */
+  /** Null if the key may not roll back. */
   readonly onBack: ((version: number) => void) | null;
 }
 

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 
-/** A secret that is shown once, selected, with a button that copies it. */
+/** Shows a secret once, selected, with a button to copy it. */
 export function Once({ label, secret }: { label: string; secret: string }) {
   const field = useRef<HTMLInputElement>(null);
   const [told, tell] = useState('');
@@ -11,7 +11,7 @@ export function Once({ label, secret }: { label: string; secret: string }) {
       await navigator.clipboard.writeText(secret);
       tell('Copied.');
     } catch {
-      // Browsers keep the clipboard from pages without https, and people may forbid it.
+      // Pages without https have no clipboard, and users can deny access.
       tell('Selected: copy it with the keyboard.');
     }
   };

@@ -1,9 +1,9 @@
 /** Bands of shares with their colours: warm for low shares, cold for high ones. */
 
-/** From where each band begins, with its name. There are as many as colours. */
+/** Lower bounds with names, as many as colours. */
 type Bands = readonly (readonly [from: number, name: string])[];
 
-/** The last band is what counts as mastered. */
+/** The last band counts as mastered. */
 export const masteryBands: Bands = [
   [0, 'below 20 %'],
   [0.2, '20 to 40 %'],

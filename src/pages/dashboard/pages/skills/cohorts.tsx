@@ -1,4 +1,4 @@
-/** Learners by the week in which they began: what later ones do better or worse. */
+/** Results of learners by the week of their first answer. */
 import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';

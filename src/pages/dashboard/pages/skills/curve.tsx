@@ -1,4 +1,4 @@
-/** The learning curve: what practice does, beside what the model expected of it. */
+/** Results by number of answers, compared with the predictions. */
 import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
 import { type ChartPoint, domainAround, seriesMarks, shareAxis } from '../../../../lab/report/marks.js';
@@ -57,7 +57,7 @@ function curve(rows: readonly Step[]): Plot.PlotOptions {
   return { x: answerAxis(rows), y: shareAxis('', domain), marks: seriesMarks(shown) };
 }
 
-/** Both charts have the same, so that they can be read below each other. */
+/** Shared by both charts, so that their columns align. */
 const answerAxis = (rows: readonly Step[]): Plot.ScaleOptions => ({
   ...{ label: 'Answer', domain: [0.5, Math.max(10, rows.length) + 0.5], tickFormat: 'd' },
 });

@@ -14,17 +14,17 @@ import { origins } from './parameters.jsx';
 type Catalogued = SkillPage['skills'][number];
 type Statistics = SkillStatisticsPage['skills'][number];
 
-/** Null: no answers are stored, or they cannot be asked for. */
+/** Statistics are null without stored answers, or while ClickHouse is unavailable. */
 type Row = Catalogued & { readonly statistics: Statistics | null };
 
-/** Most of a page of the API; more than a tenant's skills are by far. */
+/** The limit of a page of the API. */
 const mostSkills = 1000;
 
 export function SkillList() {
   const { api } = useViewer();
   const catalogue = useLoad((signal) => api.skills({ limit: mostSkills, signal }), [api]);
   const statistics = useLoad((signal) => api.skillStatistics({ limit: mostSkills, signal }), [api]);
-  // Where the service is away both fail: one note, and one button for both.
+  // If the service is down, both loads fail: show one error, and retry both.
   const both = (): void => {
     catalogue.reload();
     if (statistics.error !== null) statistics.reload();
@@ -55,7 +55,7 @@ function Listed({
   statistics,
 }: {
   catalogue: SkillPage;
-  /** Null: not there yet, or away. */
+  /** Null while loading, and after an error. */
   statistics: readonly Statistics[] | null;
 }) {
   const rows = useMemo(() => {

@@ -1,4 +1,4 @@
-/** All skills at once: where the model expects too much or too little. */
+/** Results of all skills against the predictions. */
 import * as Plot from '@observablehq/plot';
 import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
@@ -43,7 +43,7 @@ function plot(rows: readonly Point[]): Plot.PlotOptions {
     0.2,
   );
   const named = furthest(rows, domain[1] - domain[0]);
-  // Names lead away from the edge.
+  // Text grows away from the edge.
   const middle = (domain[0] + domain[1]) / 2;
   return {
     x: shareAxis('Predicted', domain),
@@ -73,7 +73,7 @@ function plot(rows: readonly Point[]): Plot.PlotOptions {
   };
 }
 
-/** Those that predictions miss most, as far as their names do not cover each other. @param range of the axes */
+/** Skills with the largest errors whose names do not overlap. @param range of the axes */
 function furthest(rows: readonly Point[], range: number): readonly Point[] {
   const off = ({ right, predicted }: Point): number => Math.abs(right - predicted);
   const named: Point[] = [];
