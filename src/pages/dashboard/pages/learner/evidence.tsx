@@ -28,10 +28,8 @@ export function Evidence({ reliability, answers }: { reliability: number; answer
 export const ThinNote = ({ answers }: { readonly answers: number }) =>
   answers >= enoughAnswers ? null : (
     <p class="note alert">
-      <strong>
-        Thin evidence: {answers} {answers === 1 ? 'answer' : 'answers'}.
-      </strong>{' '}
-      Scores and forecasts below are mostly what is usual for everybody, not for this learner. Look at the
-      intervals, and wait for {enoughAnswers} answers before you decide anything by them.
+      <strong>Thin evidence: {plural(answers, 'answer')}.</strong> Scores and forecasts below are mostly what
+      is usual for everybody, not for this learner. Look at the intervals, and wait for {enoughAnswers}{' '}
+      answers before you decide anything by them.
     </p>
   );
