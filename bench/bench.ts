@@ -105,20 +105,8 @@ export async function inTurns(bench: Bench, contestants: readonly Contestant[], 
   return rounds;
 }
 
-/**
- * Answers a second in a closed loop, the median of the rounds. It uses the generator of the open loop, because a cheaper
- * generator leaves the servers more of the machine.
- */
-export async function saturationOf(
-  bench: Bench,
-  contestant: Contestant,
-  { rounds, seconds }: Pace,
-  connections = bench.settings.connections,
-): Promise<number> {
-  await warm(bench, contestant);
-  bench.progress(`${contestant.name}, saturation`);
-  const closedLoop = { connections, seconds, rate: null, ownGenerator: true };
-  const found: number[] = [];
-  while (found.length < rounds) found.push((await measure(bench.runner, contestant, closedLoop)).perSecond);
-  return spreadOf(found).median;
+/** Answers a second in a closed loop, the median of the rounds. */
+export async function saturationOf(bench: Bench, contestant: Contestant, pace: Pace): Promise<number> {
+  const rounds = await inTurns(bench, [contestant], pace);
+  return spreadOf(rounds.perSecond(contestant.name)).median;
 }

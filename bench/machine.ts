@@ -4,7 +4,6 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { version } from '../src/version.js';
-import { wrkVersion } from './load/wrk.js';
 import type { BenchResults } from './results.js';
 import { here } from './targets.js';
 
@@ -28,8 +27,8 @@ export function commit(): string | null {
 /** Packages whose versions decide what is measured. */
 const named = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
 
-/** @param generator what drove the closed loops */
-export function versions(generator: string): Record<string, string> {
+export function versions(): Record<string, string> {
+  const generator = `node ${process.versions.node}`;
   const redis = spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout;
   return {
     node: process.versions.node,
@@ -39,7 +38,7 @@ export function versions(generator: string): Record<string, string> {
     clickhouse: `chdb ${packageVersion('chdb')}`,
     ...Object.fromEntries(named.map((name) => [name, packageVersion(name)])),
     'closed loops by': generator,
-    'open loops by': `node ${process.versions.node}`,
+    'open loops by': generator,
   };
 }
 
@@ -47,6 +46,3 @@ function packageVersion(name: string): string {
   const file = join(root, 'node_modules', name, 'package.json');
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }
-
-export const generatorName = (useWrk: boolean): string =>
-  useWrk ? `wrk ${wrkVersion()}` : `node ${process.versions.node}`;

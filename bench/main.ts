@@ -6,7 +6,7 @@ import { type CommandContext, commandOf } from '../src/cli/command.js';
 import { type Bench, createBench } from './bench.js';
 import { inOrder } from './goals.js';
 import { createLoadRunner } from './load/run.js';
-import { commit, generatorName, machine, versions } from './machine.js';
+import { commit, machine, versions } from './machine.js';
 import { main as micro } from './micro/main.js';
 import { main as movers } from './movers/main.js';
 import { main as nextItems } from './next-items/main.js';
@@ -39,7 +39,7 @@ async function work({ closers }: CommandContext, args: Arguments): Promise<void>
     tenants: args.profile ? profiled : args.scenarios.map(({ name }) => name),
     profile: args.profile,
     closers,
-    runner: createLoadRunner(root, args.useWrk, closers),
+    runner: createLoadRunner(root, closers),
     progress,
   });
   if (args.profile) return profile(bench);
@@ -104,7 +104,7 @@ async function runAll(
     seconds: (Date.now() - startedAt.getTime()) / 1000,
     machine: machine(),
     noise: noise.told,
-    versions: versions(generatorName(args.useWrk)),
+    versions: versions(),
     commit: commit(),
     scenarios: findings.flatMap(({ results }) => results),
     figures: inOrder(findings.flatMap(({ figures }) => figures)),

@@ -34,7 +34,7 @@ export interface Contestant {
   readonly beside?: (end: AbortSignal) => Promise<void>;
 }
 
-export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate' | 'ownGenerator'>;
+export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate'>;
 
 export interface Sample {
   readonly load: LoadResult;
@@ -105,12 +105,12 @@ async function putLoad(
     firstAnswer: tally.nextNumber,
   };
   const since = performance.now();
-  const load = await runner.run(plan, traffic).catch((cause: unknown) => {
+  const load = await runner.run(plan).catch((cause: unknown) => {
     throw new StartError(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   tally.acknowledged += load.answers;
-  // One that was refused because Redis was too slow may have been counted.
-  tally.unanswered += load.unanswered + load.refused;
+  // The service may have counted an answer that it rejected because Redis was too slow.
+  tally.unanswered += load.refused;
   tally.nextNumber += load.numbersUsed;
   await settled?.();
   return { load, settledSeconds: (performance.now() - since) / 1000 };

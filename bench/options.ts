@@ -2,7 +2,6 @@
 import { argumentsOf, flag, integerOption, onlyOptions, option } from '../src/cli/arguments.js';
 import { StartError } from '../src/lifecycle.js';
 import type { Pace, Settings } from './bench.js';
-import { wrkVersion } from './load/wrk.js';
 import { readResults } from './results.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios/all.js';
@@ -32,11 +31,6 @@ had 100,000 answers: until then V8 compiles, which costs an answer a tenth and m
 form it takes four of eight minutes`,
     ),
     connections: integerOption(1, many, 'connections (64)'),
-    generator: option(
-      'NAME',
-      'of closed loops with single answers: wrk where it is installed, or node',
-      asText,
-    ),
     json: option('FILE', 'results (bench-results/DATE.json)', asText),
     report: option('FILE', 'HTML page', asText),
     compare: option('OLD.json', 'changes since an earlier run, with noise in mind', readResults),
@@ -55,7 +49,7 @@ batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
 were due: a request that had to wait is not hidden.`,
   read: (values, given) => {
-    const { full, only, rounds, seconds, generator, ...others } = onlyOptions(values, given);
+    const { full, only, rounds, seconds, ...others } = onlyOptions(values, given);
     const pace = (usual: Pace): Pace => ({
       rounds: rounds ?? usual.rounds,
       seconds: seconds ?? usual.seconds,
@@ -69,7 +63,6 @@ were due: a request that had to wait is not hidden.`,
       glance: pace(full ? { rounds: 5, seconds: 3 } : { rounds: 2, seconds: 1 }),
       warmUp: others['warm-up'] ?? 10,
       scenarios: chosen(only, full),
-      useWrk: wantsWrk(generator),
     } satisfies Settings & Record<string, unknown>;
   },
 });
@@ -86,14 +79,6 @@ function chosen(only: string | null, full: boolean): readonly Scenario[] {
 }
 
 const names = (): string => scenarios.map(({ name }) => name).join(', ');
-
-function wantsWrk(generator: string | null): boolean {
-  if (generator !== null && generator !== 'wrk' && generator !== 'node')
-    throw new StartError(`--generator: ${generator} is neither wrk nor node`);
-  const installed = wrkVersion() !== null;
-  if (generator === 'wrk' && !installed) throw new StartError('--generator: wrk is not installed');
-  return generator !== 'node' && installed;
-}
 
 export const listScenarios = (): string =>
   scenarios.map(({ name, about, long }) => `${name.padEnd(14)}${about}${long ? ' (--full)' : ''}\n`).join('');

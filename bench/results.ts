@@ -39,7 +39,7 @@ export type Ledger = Static<typeof Ledger>;
 const Ledger = Type.Object({
   /** Responses with status 200. */
   acknowledged: positive,
-  /** Requests in flight when an external generator stopped. The server may or may not have counted them. */
+  /** Answers rejected under overload. The service may have counted some of them. */
   unanswered: positive,
   /** Sum of the attempts in the states of all learners and skills. */
   inRedis: positive,

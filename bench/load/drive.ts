@@ -128,7 +128,6 @@ class Load {
     return {
       requests: this.answered,
       answers: this.answers,
-      unanswered: 0,
       refused: this.refused,
       offered: this.plan.rate,
       numbersUsed: this.number - this.plan.firstAnswer,

@@ -1,4 +1,4 @@
-/** Input and output of a load generator. */
+/** Input and output of the load generator. */
 import type { Latency } from '../results.js';
 
 export interface LoadPlan {
@@ -7,8 +7,6 @@ export interface LoadPlan {
   readonly seconds: number;
   /** Requests per second of an open loop; null: closed loop. */
   readonly rate: number | null;
-  /** Not to be driven by an external generator. */
-  readonly ownGenerator?: boolean;
   /** A 503 is counted instead of ending the load. */
   readonly mayRefuse?: boolean;
   readonly pool: string;
@@ -20,8 +18,6 @@ export interface LoadResult {
   readonly requests: number;
   /** Of requests with status 200. */
   readonly answers: number;
-  /** Requests still in flight when the generator stopped. The server may or may not have counted them. */
-  readonly unanswered: number;
   readonly refused: number;
   readonly offered: number | null;
   /** Numbers of answers that may have been used, from `firstAnswer` on. */

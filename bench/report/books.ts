@@ -21,8 +21,8 @@ const topics: readonly Topic[] = [
   {
     heading: 'Correctness',
     about:
-      'After each scenario: every answer that was acknowledged with 200 is counted in Redis, and after the drain each is one row in ClickHouse. Answers cut off by the end of a load may be counted or not.',
-    head: ['Acknowledged', 'Cut off', 'In Redis', 'In ClickHouse', 'Different there', ''],
+      'After each scenario: every answer that was acknowledged with 200 is counted in Redis, and after the drain each is one row in ClickHouse. Answers that were rejected under overload may be counted or not.',
+    head: ['Acknowledged', 'Rejected', 'In Redis', 'In ClickHouse', 'Different there', ''],
     cells: ({ ledger }) => {
       if (ledger === null) return null;
       const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;

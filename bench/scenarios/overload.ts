@@ -48,7 +48,7 @@ export const overload: Scenario = {
 async function overloaded(bench: Bench, service: Service): Promise<Findings> {
   const contestant = atItsPace(serviceContestant(service, name, usualTraffic));
   const { main } = bench.settings;
-  const capacity = await saturationOf(bench, contestant, main, saturating);
+  const capacity = await saturationOf(bench, { ...contestant, connections: saturating }, main);
   const crowded = { ...contestant, connections: connectionsFor(capacity), mayRefuse: true };
   const curve = new Map<number, readonly Sample[]>();
   for (const share of shares) {

@@ -11,7 +11,6 @@ import { fill, readPool, writePool } from '../../bench/load/pool.js';
 import { createResponseReader } from '../../bench/load/response.js';
 import { closedLoop, openLoop } from '../../bench/load/schedule.js';
 import { hole, prepareAll, usualTraffic } from '../../bench/load/traffic.js';
-import { readWrk } from '../../bench/load/wrk.js';
 import { ratioSpread, spreadOf } from '../../bench/spread.js';
 import { seeded } from '../support/random.js';
 import { tempDir } from '../support/temp.js';
@@ -80,20 +79,6 @@ test('learners come at random, by Zipf’s law, in sittings', () => {
   const draw = drawsOf('sittings', 1_000_000, 50, seeded(1));
   const learners = new Set(Array.from({ length: 100_000 }, () => draw().learner));
   assert.ok(learners.size > 4500 && learners.size < 5700, `${learners.size} sittings of about 20`);
-});
-
-test('what wrk cut off is told apart from what was answered', () => {
-  const plan = { port: 1, connections: 8, seconds: 1, rate: null, pool: '', firstAnswer: 0 };
-  const { answers, unanswered, numbersUsed } = readWrk(
-    'Running 1s test\n{"requests":100,"microseconds":1000000,"errors":0}\n',
-    plan,
-    1,
-  );
-  assert.deepEqual([answers, unanswered, numbersUsed], [100, 8, 109]);
-  assert.throws(
-    () => readWrk('{"requests":100,"microseconds":1,"errors":2}', plan, 1),
-    /2 of 100 requests failed/,
-  );
 });
 
 const bytes = Buffer.from('GET / HTTP/1.1\r\nHost: bench\r\n\r\n');
