@@ -1,22 +1,15 @@
 /**
  * What fitting Bayesian Knowledge Tracing costs, in ns per observation and EM iteration, preparation included, on
  * synthetic answers: `node dist/bench/fit.js [answers] [skills]`. One thread without and with difficulties, then
- * all threads on shared trees.
+ * the threads of the service's own fit on shared trees.
  */
 import { availableParallelism } from 'node:os';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { createFitPool } from '../src/compute/run-threads.js';
 import { type AnswerLog, everyone } from '../src/domain/base/answer-log.js';
 import { priorStrengths } from '../src/domain/base/params.js';
-import type { SkillEstimate } from '../src/domain/fit/bkt/em.js';
-import {
-  type BktFit,
-  type FitOptions,
-  type FitRound,
-  fitRange,
-  fitTrees,
-  type SkillFit,
-} from '../src/domain/fit/bkt/fit.js';
-import { type AnswerTrees, growTrees } from '../src/domain/fit/bkt/trees.js';
+import { type BktFit, type FitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit.js';
+import { growTrees } from '../src/domain/fit/bkt/trees.js';
+import { inRanges } from '../src/domain/fit/stages.js';
 
 const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
@@ -44,31 +37,17 @@ function makeLog(answers: number, skills: number): AnswerLog {
   };
 }
 
-interface Share {
-  readonly trees: AnswerTrees;
-  readonly from: number;
-  readonly to: number;
-}
-
 async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
+  const pool = createFitPool({ threads, beside: false, redisUrl: '', clickhouseUrl: '' });
   const trees = growTrees(log, everyone(log));
-  const bound = (thread: number): number => Math.round((thread * log.skills) / threads);
-  const workers = Array.from({ length: threads }, (_, thread) => {
-    const share: Share = { trees, from: bound(thread), to: bound(thread + 1) };
-    return new Worker(new URL(import.meta.url), { workerData: share });
+  const fit = await fitTrees(trees, options, async (round) => {
+    const estimates = await inRanges(pool, trees.starts, (from, to) =>
+      pool.run('fitRange', trees, from, to, round),
+    );
+    return estimates.flat();
   });
-  const fit = await fitTrees(trees, options, async (round) =>
-    (await Promise.all(workers.map((worker) => ask(worker, round)))).flat(),
-  );
-  await Promise.all(workers.map((worker) => worker.terminate()));
+  await pool.close();
   return fit;
-}
-
-function ask(worker: Worker, round: FitRound): Promise<SkillEstimate[]> {
-  return new Promise((resolve, reject) => {
-    worker.once('message', resolve).once('error', reject);
-    worker.postMessage(round);
-  });
 }
 
 async function time(name: string, fit: () => BktFit | Promise<BktFit>): Promise<void> {
@@ -98,11 +77,4 @@ async function main(answers = 1_000_000, skills = 200): Promise<void> {
   await time(`${threads} threads`, () => fitInThreads(log, threads));
 }
 
-if (isMainThread) {
-  await main(...process.argv.slice(2).map(Number));
-} else {
-  const { trees, from, to }: Share = workerData;
-  parentPort?.on('message', (round: FitRound) => {
-    parentPort?.postMessage(fitRange(trees, from, to, round));
-  });
-}
+await main(...process.argv.slice(2).map(Number));
