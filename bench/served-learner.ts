@@ -1,4 +1,4 @@
-/** One learner served in process, without Redis: the states after each answer. */
+/** One learner served in process, without Redis: the states before and after each answer. */
 import { applyAnswer } from '../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../src/domain/answer/conditions.js';
 import { type Answer, dayMs } from '../src/domain/base/common.js';
@@ -29,7 +29,11 @@ export interface Question {
   readonly item: ItemModel | null;
 }
 
-export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSeconds'>;
+export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSeconds'> &
+  Partial<Pick<Answer, 'confidenceScore'>>;
+
+/** An answer with the states before it. */
+export type Step = ReturnType<ReturnType<typeof createLearner>['count']>;
 
 export function createLearner(model: TenantModel, knownSkills: number) {
   let learner: LearnerState = newLearner;
@@ -54,9 +58,8 @@ export function createLearner(model: TenantModel, knownSkills: number) {
     return meanMastery(practisedSkills(skills, model), (learner.activity.day + 1) * dayMs);
   }
 
-  /** @returns the predicted chance of a right answer */
-  function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome): number {
-    const answer: Answer = { ...outcome, questionDifficulty: difficulty, confidenceScore: null };
+  function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome) {
+    const answer: Answer = { confidenceScore: null, ...outcome, questionDifficulty: difficulty };
     const states = {
       asked: askedOf(skillId, itemId),
       learner,
@@ -70,7 +73,8 @@ export function createLearner(model: TenantModel, knownSkills: number) {
     if (itemId !== null && effect.item) items.set(itemId, effect.item);
     if (lacksBaseline(learner))
       learner = { ...learner, baselineTotal: currentTotal(subjectAt(answer.occurredAt)) };
-    return conditions.pCorrect;
+    return { skillId, states, answer, conditions };
   }
-  return { count, subjectAt, viewsAt, met: (itemId: string) => items.get(itemId) };
+  const met = (itemId: string) => items.get(itemId);
+  return { count, subjectAt, viewsAt, met, states: () => ({ learner, skills }) };
 }

@@ -1,21 +1,9 @@
 /** Made-up learners of the micro-benchmarks, the same in every run. */
-
-import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
 import type { Answer } from '../../src/domain/base/common.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { unrelated } from '../../src/domain/prediction/related.js';
-import { askedOf } from '../../src/domain/tracing/course.js';
-import {
-  type AnswerStates,
-  type LearnerState,
-  newLearner,
-  newSkill,
-  type RememberedItem,
-  type SkillState,
-} from '../../src/domain/tracing/states.js';
 import { indices } from '../../src/lists.js';
+import { createLearner, type Step } from '../served-learner.js';
 
 export const start = Date.UTC(2026, 0, 1);
 
@@ -37,45 +25,24 @@ export const answerAt = (i: number): Answer => ({
   confidenceScore: i % 2 === 0 ? null : 1 + (i % 5),
 });
 
-/** One answer on its way: the states that it meets, and what it is counted with. */
-export interface Step {
-  readonly skillId: string;
-  readonly states: AnswerStates;
-  readonly answer: Answer;
-  readonly conditions: Conditions;
-}
-
-export interface MadeLearner {
-  readonly learner: LearnerState;
-  readonly skills: ReadonlyMap<string, SkillState>;
-}
-
 /** Counts answers on skills and items in turn. @param itemCount 0: answers without items */
 function serve(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
-  const skills = new Map<string, SkillState>();
-  const items = new Map<string, RememberedItem>();
-  let learner = newLearner;
-  const steps = answers.map((answer, i): Step => {
-    const skillId = `skill-${i % skillCount}`;
-    const itemId = itemCount === 0 ? null : `item-${i % itemCount}`;
-    const skill = skills.get(skillId) ?? newSkill(defaultParameters);
-    const met = itemId === null ? null : items.get(itemId);
-    const states = { asked: askedOf(skillId, itemId), learner, skill, item: met };
-    const conditions = conditionsFor(model, skillId, itemId === null ? null : item, states, answer);
-    const effect = applyAnswer(states, answer, conditions);
-    learner = effect.learner;
-    skills.set(skillId, effect.skill);
-    if (itemId !== null && effect.item) items.set(itemId, effect.item);
-    return { skillId, states, answer, conditions };
+  const { count, states } = createLearner(model, skillCount);
+  const steps = answers.map((answer, i) => {
+    const question = { skillId: `skill-${i % skillCount}`, difficulty: answer.questionDifficulty };
+    const asked = itemCount === 0 ? { itemId: null, item: null } : { itemId: `item-${i % itemCount}`, item };
+    return count({ ...question, ...asked }, answer);
   });
-  return { steps, learner, skills };
+  return { steps, ...states() };
 }
 
 /** One learner's answers on 20 skills and 200 items, with times, confidence and difficulty. */
 export const stepsOf = (answers: number): Step[] =>
   serve(indices(answers).map(answerAt), unfittedModel, 20, 200).steps;
 
-export function learnerOf(answers: readonly Answer[], skillCount: number, model: TenantModel): MadeLearner {
+export type MadeLearner = ReturnType<typeof learnerOf>;
+
+export function learnerOf(answers: readonly Answer[], skillCount: number, model: TenantModel) {
   const { learner, skills } = serve(answers, model, skillCount);
   return { learner: { ...learner, baselineTotal: 1000 }, skills };
 }

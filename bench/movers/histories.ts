@@ -82,11 +82,8 @@ export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: 
   const predicted = outcomes.map((isCorrect, i) => {
     const ask = history.isExact ? askers[i % askers.length] : draws.pick(askers);
     const timeSpentSeconds = history.seconds ?? Math.max(10, Math.round(draws.normal(40, 10)));
-    return learner.count((ask as (typeof askers)[number])(), {
-      isCorrect,
-      occurredAt: timeOf(i),
-      timeSpentSeconds,
-    });
+    const outcome = { isCorrect, occurredAt: timeOf(i), timeSpentSeconds };
+    return learner.count((ask as (typeof askers)[number])(), outcome).conditions.pCorrect;
   });
   const now = timeOf(history.answers - 1) + dayMs * (history.idleDays ?? 0) + msPerAnswer;
   const { figures, advice } = summarize(learner.subjectAt(now));
