@@ -2,6 +2,8 @@
 import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { colorsOf, type Series } from '../../src/lab/report/marks.js';
+import type { Spread } from '../results.js';
+import { shown } from './view.js';
 
 export interface BarPart {
   readonly from: number;
@@ -30,8 +32,17 @@ export interface BarChart {
   readonly level?: number;
 }
 
-export const fromZero = (values: readonly number[], label: string): Plot.ScaleOptions => ({
-  domain: [0, Math.max(...values)],
+/** From zero to the median, with the range of the rounds. */
+export const spreadBar = (name: string, series: string, value: Spread, note: string): BarRow => ({
+  name,
+  value: shown(value.median),
+  parts: [{ from: 0, to: value.median, series, note }],
+  range: value,
+});
+
+/** An axis from zero to the end of the longest bar or range. */
+export const fromZero = (rows: readonly BarRow[], label: string): Plot.ScaleOptions => ({
+  domain: [0, Math.max(...rows.map(({ parts, range }) => range?.high ?? parts.at(-1)?.to ?? 0))],
   label,
   tickFormat: '~s',
 });

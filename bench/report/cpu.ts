@@ -1,21 +1,34 @@
 /** Where the CPU time of an answer goes, by target and by scenario. */
-import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
+import { sumOf } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { partColor, partsInOrder } from './style.js';
-import { acceptingCpu, againstBaseline, contests, laterCpu, measurementRows, only, shown } from './view.js';
+import {
+  acceptingCpu,
+  againstBaseline,
+  contests,
+  laterCpu,
+  measurementRows,
+  only,
+  type Section,
+  shown,
+} from './view.js';
 
-export function cpuSection({ scenarios }: BenchResults): string {
+export function cpuSection({ scenarios }: BenchResults): Section {
   const measured = only(scenarios, ({ cpu }) => Object.keys(cpu).length > 0);
-  if (measured.length === 0) return '';
-  const text =
-    'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. Shorter bars are better.';
-  const charts = [...contests(measured).map(targetsChart), ...scenariosCharts(measured)];
   const parts = partsInOrder(measured.flatMap(({ measurements }) => measurements.flatMap(partNames)));
-  const rows = measurementRows(measured, ({ cpu }) =>
-    parts.map((part) => (cpu[part] ? shown(cpu[part].median) : '–')),
-  );
-  return section('CPU time', text, chartGrid(charts), htmlTable(['Medians, µs each', ...parts], rows));
+  return {
+    heading: 'CPU time',
+    about:
+      'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. The rest is that of other threads and children. Shorter bars are better.',
+    head: ['Medians, µs each', ...parts, 'All processes', 'without rest'],
+    rows: measurementRows(measured, ({ cpu }) => {
+      const whole = sumOf(Object.values(cpu).map(({ median }) => median));
+      const texts = parts.map((part) => (cpu[part] ? shown(cpu[part].median) : '–'));
+      return [[...texts, shown(whole), shown(whole - (cpu.rest?.median ?? 0))]];
+    }),
+    charts: () => [...contests(measured).map(targetsChart), ...scenariosCharts(measured)],
+  };
 }
 
 const partNames = ({ cpu }: Measurement): string[] => Object.keys(cpu);
@@ -59,10 +72,9 @@ function stackChart(title: string, unit: string, stacks: readonly StackRow[]): s
     }),
   );
   const names = partsInOrder(stacks.flatMap(({ measurement }) => partNames(measurement)));
-  const ends = rows.map(({ parts }) => parts.at(-1)?.to ?? 0);
   return barFigure({
     title,
-    x: fromZero(ends, `µs of CPU per ${unit}`),
+    x: fromZero(rows, `µs of CPU per ${unit}`),
     colors: Object.fromEntries(names.map((name) => [name, partColor(name)])),
     legend: true,
     rows,

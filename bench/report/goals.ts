@@ -1,25 +1,51 @@
 /** The figures with goals: by how much each is surpassed or missed. */
-import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
+import { goalNames } from '../goals.js';
 import type { BenchResults, Figure, Spread } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
-import { figureCells, goalText, isReached, reachedText, shown, unmeasured, valueText } from './view.js';
+import { type Section, shown, spreadText } from './view.js';
 
-/** @returns empty where the run had no figures */
-export function goalSection(results: BenchResults): string {
-  const { figures } = results;
-  if (figures.length === 0) return '';
+export function goalSection({ figures }: BenchResults): Section {
   const judged = figures.filter(({ goal }) => goal !== null);
-  const reached = judged.filter(isReached).length;
-  const missing = unmeasured(results);
-  const text = `${reached} of ${judged.length} goals are reached. Bars to the right of the line are better than the goal by so much, bars to the left miss it; the thin lines span the smallest and the largest value of all rounds. A figure without a goal is only shown.${missing.length === 0 ? '' : ` Not measured in this run: ${missing.join('; ')}.`}`;
-  const table = htmlTable(
-    ['Figure', 'Value', 'Must reach', 'Aim', ''],
-    figures.map((figure) => [
-      ...figureCells(figure),
+  const missing = goalNames.filter((name) => !figures.some((figure) => figure.name === name));
+  return {
+    heading: 'Goals',
+    about:
+      'Bars to the right of the line are better than the goal by so much, bars to the left miss it; the thin lines span the smallest and the largest value of all rounds. A figure without a goal is only shown.',
+    notes: [
+      `${judged.filter(isReached).length} of ${judged.length} goals reached`,
+      ...(missing.length === 0 ? [] : [`Not measured in this run: ${missing.join('; ')}`]),
+    ],
+    head: ['Figure', 'Value', 'Must reach', 'Aim', ''],
+    rows: figures.map((figure) => [
+      figure.name,
+      valueText(figure, spreadText(figure.value)),
+      goalText(figure),
+      figure.aim === undefined ? '' : shown(figure.aim),
       { text: reachedText(figure), look: isReached(figure) === false ? 'off' : undefined },
     ]),
-  );
-  return section('Goals', text, chartGrid([...goalCharts(judged), table]));
+    charts: () => goalCharts(judged),
+  };
+}
+
+/** Whether the median reaches the goal; null if there is none. */
+function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | null {
+  if (goal === null) return null;
+  return 'atMost' in goal ? value.median <= goal.atMost : value.median >= goal.atLeast;
+}
+
+function reachedText({ value, goal, aim }: Figure): string {
+  const reached = isReached({ goal, value });
+  if (goal === null || reached === null) return '';
+  const further = aim === undefined ? null : 'atMost' in goal ? { atMost: aim } : { atLeast: aim };
+  if (isReached({ goal: further, value })) return 'aim reached';
+  return reached ? 'reached' : 'MISSED';
+}
+
+const valueText = ({ unit }: Figure, text: string): string => `${text} ${unit}`.trimEnd();
+
+function goalText({ goal }: Figure): string {
+  if (goal === null) return '';
+  return 'atMost' in goal ? `≤ ${shown(goal.atMost)}` : `≥ ${shown(goal.atLeast)}`;
 }
 
 /** Bars end here at the latest, so that one figure far from its goal does not press all others flat. */
@@ -40,23 +66,19 @@ function goalCharts(figures: readonly Figure[]): string[] {
 }
 
 function goalRow(figure: Figure): BarRow {
-  const factor = factorOf(figure, figure.value.median);
+  const { name, about, value } = figure;
+  const reached = isReached(figure);
+  const text = `${valueText(figure, shown(value.median))}, ${goalText(figure)} ${reached ? '✓' : '✗'}`;
+  const series = reached ? 'reached' : 'missed';
   return {
-    name: figure.name,
-    value: againstGoal(figure),
-    parts: [
-      {
-        from: 1,
-        to: factor,
-        series: isReached(figure) ? 'reached' : 'missed',
-        note: `${figure.about}: ${againstGoal(figure)}`,
-      },
-    ],
-    range: rangeOf(figure, figure.value),
+    name,
+    value: text,
+    parts: [{ from: 1, to: factorOf(figure, value.median), series, note: `${about}: ${text}` }],
+    range: rangeOf(figure, value),
   };
 }
 
-/** How many times better than its goal a value is; below 1 where it misses it. */
+/** How many times better than its goal a value is; below 1 if it misses the goal. */
 function factorOf({ goal }: Figure, value: number): number {
   if (goal === null) return 1;
   return 'atMost' in goal ? goal.atMost / value : value / goal.atLeast;
@@ -66,6 +88,3 @@ function rangeOf(figure: Figure, { low, high }: Spread): { low: number; high: nu
   const ends = [factorOf(figure, low), factorOf(figure, high)];
   return { low: Math.min(...ends), high: Math.max(...ends) };
 }
-
-const againstGoal = (figure: Figure): string =>
-  `${valueText(figure, shown(figure.value.median))}, ${goalText(figure)} ${isReached(figure) ? '✓' : '✗'}`;

@@ -7,14 +7,10 @@ export const ownStyle = `
   --pipe: #35b894; --click: #ecc94b; --other: #f08fbb; } }
 .facts { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: 1rem 0; font-size: .95rem; }
 .facts dt { color: var(--soft); } .facts dd { margin: 0; overflow-wrap: anywhere; }
-h3 { font-size: 1rem; margin: 1.6rem 0 .6rem; }
 .charts { align-items: start; grid-template-columns: repeat(auto-fill, minmax(min(100%, 25rem), 1fr)); }
-.charts > .scroll table { font-size: .87rem; width: 100%; }
-.charts > .scroll td:first-child { min-width: 7rem; }
-.charts > .scroll th, .charts > .scroll td { padding-right: .6rem; }
 `;
 
-const targetColors: Readonly<Record<string, string>> = {
+const colors: Readonly<Record<string, string>> = {
   skilltrace: 'a',
   echo: 'soft',
   fastify: 'b',
@@ -24,7 +20,10 @@ const targetColors: Readonly<Record<string, string>> = {
 };
 
 /** Of a target's lines and bars, the same in all charts. */
-export const targetColor = (target: string): string => targetColors[target] ?? 'e';
+export const targetColor = (target: string): string => colors[target] ?? 'e';
+
+export const targetColors = (targets: readonly string[]): Record<string, string> =>
+  Object.fromEntries(targets.map((target) => [target, targetColor(target)]));
 
 /** In the order in which they are stacked. */
 const partColors: Readonly<Record<string, string>> = {

@@ -1,35 +1,50 @@
 /** How many answers a second there are, and what each costs, by target. */
-import { chartGrid, htmlTable, section } from '../../src/lab/report/page.js';
-import type { BenchResults, ScenarioResult, Spread } from '../results.js';
-import { type BarRow, barFigure, fromZero } from './bars.js';
-import { targetColor } from './style.js';
-import { contests, costCells, hasCost, measurementRows, only, shown, spreadText } from './view.js';
+import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
+import { barFigure, fromZero, spreadBar } from './bars.js';
+import { targetColors } from './style.js';
+import {
+  acceptingCpu,
+  againstBaseline,
+  contests,
+  laterCpu,
+  measurementRows,
+  only,
+  type Section,
+  shown,
+  spreadText,
+} from './view.js';
 
-export function throughputSection({ scenarios }: BenchResults): string {
-  const measured = only(scenarios, ({ throughput }) => throughput !== null);
-  if (measured.length === 0) return '';
-  const text =
-    'All connections busy (closed loop): how much a target does in a second when it never waits. Longer bars are better. The thin lines span all rounds.';
-  const head = ['Scenario, target', 'Per second', '× echo', 'CPU µs each', '× echo', 'CPU µs later'];
-  const rows = measurementRows(scenarios, (one, scenario) =>
-    hasCost(one) ? costCells(scenario, one) : null,
-  );
-  const table = htmlTable(head, rows);
-  return section('Throughput', text, chartGrid(contests(measured).map(throughputChart)), table);
+export const throughputSection = ({ scenarios }: BenchResults): Section => ({
+  heading: 'Throughput',
+  about:
+    'All connections busy (closed loop): how much a target does in a second when it never waits. Longer bars are better. The thin lines span all rounds.',
+  head: ['Scenario, target', 'Unit', 'Per second', '× echo', 'CPU µs each', '× echo', 'CPU µs later'],
+  rows: measurementRows(scenarios, costRows),
+  charts: () => contests(only(scenarios, ({ throughput }) => throughput !== null)).map(throughputChart),
+});
+
+const orDash = (spread: Spread | null): string => (spread === null ? '–' : spreadText(spread));
+const medianOrDash = (spread: Spread | null): string => (spread === null ? '–' : shown(spread.median));
+
+/** None if only latencies or memory were measured. */
+function costRows(measurement: Measurement, scenario: ScenarioResult): string[][] {
+  const { throughput, cpu } = measurement;
+  if (throughput === null && Object.keys(cpu).length === 0) return [];
+  const ratios = againstBaseline(scenario, measurement);
+  const perSecond = [orDash(throughput), medianOrDash(ratios.throughput)];
+  const micros = [orDash(acceptingCpu(measurement)), medianOrDash(ratios.cpu), orDash(laterCpu(measurement))];
+  return [[scenario.unit, ...perSecond, ...micros]];
 }
 
 function throughputChart({ name, unit, measurements }: ScenarioResult): string {
-  const rows = measurements.map(({ target, throughput }): BarRow => {
-    const { median, low, high } = throughput as Spread;
-    const note = `${target}: ${spreadText(throughput as Spread)} ${unit}s a second`;
-    const part = { from: 0, to: median, series: target, note };
-    return { name: target, value: shown(median), parts: [part], range: { low, high } };
+  const bars = measurements.map(({ target, throughput }) => {
+    const spread = throughput as Spread;
+    return spreadBar(target, target, spread, `${target}: ${spreadText(spread)} ${unit}s a second`);
   });
-  const highest = measurements.map(({ throughput }) => throughput?.high ?? 0);
   return barFigure({
     title: `${name}: ${unit}s a second`,
-    x: fromZero(highest, `${unit}s a second`),
-    colors: Object.fromEntries(measurements.map(({ target }) => [target, targetColor(target)])),
-    rows,
+    x: fromZero(bars, `${unit}s a second`),
+    colors: targetColors(measurements.map(({ target }) => target)),
+    rows: bars,
   });
 }

@@ -2,30 +2,30 @@
 import { chartFigure } from '../../src/lab/report/chart.js';
 import type { ChartPoint } from '../../src/lab/report/marks.js';
 import { compact } from '../../src/lab/report/numbers.js';
-import { chartGrid, htmlTable, section, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
-import { targetColor } from './style.js';
-import { latencyRows, only, scenarioTitle, shown } from './view.js';
+import { targetColor, targetColors } from './style.js';
+import { measurementRows, only, type Section, scenarioTitle, shown } from './view.js';
 
-export function latencySection({ scenarios }: BenchResults): string {
-  const measured = only(scenarios, ({ latencies }) => latencies.length > 0);
-  if (measured.length === 0) return '';
-  const text =
-    'Requests are sent when they are due, at a fixed rate, whatever the server does (open loop), and each is timed from that moment on: a stall counts for all requests that waited behind it. Scales of time are logarithmic.';
-  return section('Latency', text, ...measured.flatMap(scenarioParts));
-}
+export const latencySection = ({ scenarios }: BenchResults): Section => ({
+  heading: 'Latency',
+  about:
+    'Requests are sent when they are due, at a fixed rate, whatever the server does (open loop), and each is timed from that moment on: a stall counts for all requests that waited behind it. Milliseconds, on logarithmic scales.',
+  head: [
+    ...['Scenario, target', 'Offered/s', 'Done/s', 'Refused/s'],
+    ...['p50, ms', 'p90', 'p99', 'p99.9', 'Longest'],
+  ],
+  rows: measurementRows(scenarios, ({ latencies }) =>
+    latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) =>
+      [offered, achieved, refused, p50, p90, p99, p999, max].map(shown),
+    ),
+  ),
+  charts: () => only(scenarios, ({ latencies }) => latencies.length > 0).flatMap(chartsOf),
+});
 
-function scenarioParts(scenario: ScenarioResult): string[] {
-  const several = scenario.measurements.some(({ latencies }) => latencies.length > 1);
-  const head = ['Target', 'Offered/s', 'Done/s', 'Refused/s', 'p50, ms', 'p90', 'p99', 'p99.9', 'Longest'];
-  const table = htmlTable(head, latencyRows(scenario));
-  return [
-    textTag('h3', {}, `${scenarioTitle(scenario)}: ${scenario.about}`),
-    ...(several
-      ? [chartGrid([percentileChart(scenario), offeredChart(scenario)]), table]
-      : [chartGrid([percentileChart(scenario), table])]),
-  ];
-}
+const chartsOf = (scenario: ScenarioResult): string[] =>
+  scenario.measurements.some(({ latencies }) => latencies.length > 1)
+    ? [percentileChart(scenario), offeredChart(scenario)]
+    : [percentileChart(scenario)];
 
 /** A rate that the target followed: it answered at least so much of what was offered. */
 const followed = ({ offered, achieved }: Latency): boolean => achieved >= 0.95 * offered;
@@ -39,14 +39,15 @@ const percentiles = [
 ] as const;
 
 /** Each target at half of its own saturation, which may be one rate for all. */
-function percentileChart({ measurements }: ScenarioResult): string {
+function percentileChart(scenario: ScenarioResult): string {
+  const { measurements } = scenario;
   const chosen = measurements.map((measurement) => ({ ...measurement, latency: atHalf(measurement) }));
   const [rate = 0, ...others] = new Set(chosen.map(({ latency }) => latency.offered));
   const same = others.length === 0;
   const nameOf = ({ target, latency }: (typeof chosen)[number]): string =>
     same ? target : `${target}, ${shown(latency.offered)}/s`;
   return chartFigure({
-    title: `Percentiles at ${same ? `${shown(rate)} requests a second` : 'half of saturation'}`,
+    title: `${scenarioTitle(scenario)}: percentiles at ${same ? `${shown(rate)} requests a second` : 'half of saturation'}`,
     about: chosen
       .map(({ target, latency }) => `${target}: p50 ${shown(latency.p50)} ms, p99 ${shown(latency.p99)} ms`)
       .join('; '),
@@ -81,12 +82,13 @@ const percentileName = (oneIn: number): string =>
   percentiles.find((percentile) => percentile.oneIn === oneIn)?.name ?? '';
 
 /** Several targets by their p99; one alone by all its percentiles. */
-function offeredChart({ measurements }: ScenarioResult): string {
+function offeredChart(scenario: ScenarioResult): string {
+  const { measurements } = scenario;
   const [first] = measurements as [Measurement];
   const alone = measurements.length === 1;
   const all = measurements.flatMap(({ latencies }) => latencies);
   return chartFigure({
-    title: alone ? `${first.target} against offered load` : 'p99 against offered load',
+    title: `${scenarioTitle(scenario)}: ${alone ? first.target : 'p99'} against offered load`,
     about: 'Latency by requests offered a second; the table below has all values.',
     x: {
       domain: [0, Math.max(...all.map(({ offered }) => offered))],
@@ -94,9 +96,7 @@ function offeredChart({ measurements }: ScenarioResult): string {
       tickFormat: compact,
     },
     y: timeAxis(all.flatMap(({ p50, p99, p999 }) => (alone ? [p50, p999] : [p99]))),
-    series: alone
-      ? percentileColors
-      : Object.fromEntries(measurements.map(({ target }) => [target, targetColor(target)])),
+    series: alone ? percentileColors : targetColors(measurements.map(({ target }) => target)),
     points: alone
       ? percentiles.flatMap(({ key, name }) => offeredPoints(name, first, key))
       : measurements.flatMap((measurement) => offeredPoints(measurement.target, measurement, 'p99')),

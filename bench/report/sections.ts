@@ -1,0 +1,37 @@
+/** What the page and the terminal show of a run. */
+import type { BenchResults } from '../results.js';
+import { bookSections } from './books.js';
+import { cpuSection } from './cpu.js';
+import { goalSection } from './goals.js';
+import { growthSection } from './growth.js';
+import { latencySection } from './latency.js';
+import { throughputSection } from './throughput.js';
+import { noiseText, runText, type Section, shown } from './view.js';
+
+/** The goals first. */
+export const sectionsOf = (results: BenchResults): [Section, ...Section[]] => [
+  goalSection(results),
+  latencySection(results),
+  throughputSection(results),
+  cpuSection(results),
+  growthSection(results),
+  ...bookSections(results),
+];
+
+/** The run and its machine, then what each scenario is. */
+export function factsOf(results: BenchResults): (readonly [name: string, text: string])[] {
+  const { machine, versions, scenarios, seconds } = results;
+  const { processor, cores, memoryMb, system } = machine;
+  return [
+    ['Run', `${runText(results)}, ${Math.round(seconds)} s`],
+    ['Machine', `${processor}, ${cores} cores, ${shown(memoryMb)} MB, ${system}`],
+    [
+      'Versions',
+      Object.entries(versions)
+        .map((entry) => entry.join(' '))
+        .join(', '),
+    ],
+    ['Noise', noiseText(results)],
+    ...new Map(scenarios.map(({ name, about }) => [name, about])),
+  ];
+}
