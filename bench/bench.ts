@@ -1,4 +1,4 @@
-/** A run of the benchmark: its settings, the targets that scenarios share, and how they take turns. */
+/** A run of the benchmark: settings, shared targets, and measurements in turns. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Closers } from '../src/lifecycle.js';
@@ -18,11 +18,9 @@ export interface Settings {
   readonly full: boolean;
   readonly connections: number;
   readonly main: Pace;
-  /** Shorter, so that the short form stays short. */
   readonly side: Pace;
-  /** For what is only looked at. */
   readonly glance: Pace;
-  /** Seconds of load before the first measurement of a target with a kind of request; up to three times as long. */
+  /** Seconds of load of each kind before the first measurement of a target; up to three times as long. */
   readonly warmUp: number;
 }
 
@@ -32,16 +30,15 @@ export interface BenchOptions {
   readonly runner: LoadRunner;
   readonly progress: (text: string) => void;
   readonly root: string;
-  /** Threads can be asked for profiles. */
   readonly profile: boolean;
   readonly tenants: readonly string[];
 }
 
 export interface Bench extends BenchOptions {
-  /** The service that scenarios share, each with its own tenant. The first call starts it. */
+  /** Shared by scenarios, each with its own tenant. The first call starts the service. */
   service(): Promise<Service>;
   peer(name: PeerName): Promise<Peer>;
-  /** Kinds of load that each target has had: V8 compiles code that runs often, which takes seconds. */
+  /** Kinds of load that each target has had. */
   readonly warmed: Set<string>;
 }
 
@@ -65,17 +62,16 @@ function folderFor({ root }: BenchOptions, name: string): string {
   return path;
 }
 
-/** Starts a service that runs until the closers close: in a scenario, until the scenario ends. */
+/** The service runs until the closers close. */
 export const ownService = (options: BenchOptions, name: string, form: ServiceForm = {}): Promise<Service> => {
   const { tenants, profile, closers } = options;
   return startSplitService({ dataDir: folderFor(options, name), tenants, profile, ...form }, closers);
 };
 
-/** V8 compiles by how often code runs, not by the clock: on a busy machine seconds alone are too few. */
+/** V8 compiles by how often code runs: on a busy machine a time alone is too short. */
 const warmUnits = 100_000;
 const mostWarmUps = 3;
 
-/** Puts a load on a target that has had none of this kind yet. */
 export async function warm(
   { settings, runner, progress, warmed }: Bench,
   contestant: Contestant,
@@ -90,7 +86,7 @@ export async function warm(
     units += (await measure(runner, contestant, { connections, seconds, rate: null })).units;
 }
 
-/** Measures contestants in turns, so that a slow minute of the machine affects all of them. */
+/** Contestants take turns, so that a slow minute of the machine affects all of them. */
 export async function inTurns(bench: Bench, contestants: readonly Contestant[], pace: Pace): Promise<Rounds> {
   const { connections } = bench.settings;
   const rounds = new Rounds();
@@ -105,7 +101,7 @@ export async function inTurns(bench: Bench, contestants: readonly Contestant[], 
   return rounds;
 }
 
-/** Answers a second in a closed loop, the median of the rounds. */
+/** Answers per second in a closed loop, the median of the rounds. */
 export async function saturationOf(bench: Bench, contestant: Contestant, pace: Pace): Promise<number> {
   const rounds = await inTurns(bench, [contestant], pace);
   return spreadOf(rounds.perSecond(contestant.name)).median;

@@ -1,15 +1,14 @@
-/** Processor cores of its own for the load generator, as if it ran on a machine of its own. */
+/** Separate processor cores for service and load generator, as if they ran on two machines. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Lists of cores for `taskset`. */
 export interface CoreSplit {
   readonly service: string;
   readonly generator: string;
 }
 
-/** @returns null where processes cannot be kept to cores: one core alone, another system than Linux, no `taskset` */
+/** @returns null with one core, on another system than Linux, or without `taskset` */
 export function splitCores(): CoreSplit | null {
   if (!canKeepToCores()) return null;
   const cores = allowedCores();
@@ -30,7 +29,7 @@ export function allowedCores(): number[] {
   });
 }
 
-/** Pins this process, and for their lifetime the processes that the work starts. @param cores null: no change */
+/** Pins this process and the processes that `work` starts. @param cores null: no change */
 export async function onCores<Result>(cores: string | null, work: () => Promise<Result>): Promise<Result> {
   if (cores === null) return work();
   const before = allowedCores().join();

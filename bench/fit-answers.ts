@@ -1,4 +1,4 @@
-/** A tenant as the service's own fit makes it from simulated answers. */
+/** Fits simulated answers as the service does. */
 import type { AnswerLog } from '../src/domain/base/answer-log.js';
 import { keyOf } from '../src/domain/base/text-hash.js';
 import { type ItemModel, unfittedModel } from '../src/domain/catalogue/tenant-model.js';
@@ -13,10 +13,7 @@ export type PastAnswer = Pick<
   'skillId' | 'itemId' | 'isCorrect' | 'occurredAt' | 'timeSpentSeconds' | 'questionDifficulty'
 >;
 
-/**
- * @param learnerKeys decide which learners are held out
- * @param known ids in the order of their numbers; other ids get numbers as they arrive
- */
+/** @param learnerKeys select the held-out learners @param known ids in the order of their numbers */
 export async function fitAnswers(
   histories: readonly (readonly PastAnswer[])[],
   learnerKeys: Uint32Array,

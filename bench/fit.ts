@@ -1,7 +1,6 @@
 /**
- * What fitting Bayesian Knowledge Tracing costs, in ns per observation and EM iteration, preparation included, on
- * synthetic answers: `node dist/bench/fit.js [answers] [skills]`. One thread without and with difficulties, then
- * the threads of the service's own fit on shared trees.
+ * Cost of fitting BKT in ns per observation and EM iteration, including preparation, on synthetic answers:
+ * `node dist/bench/fit.js [answers] [skills]`. One thread without and with difficulties, then the service's own threads.
  */
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../src/compute/run-threads.js';
@@ -14,7 +13,7 @@ import { inRanges } from '../src/domain/fit/stages.js';
 const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
 
-/** Learners with 20 attempts on each of five skills, who answer right more and more often; each its own pace. */
+/** Learners with 20 attempts on each of five skills. Each improves at a different pace. */
 function makeLog(answers: number, skills: number): AnswerLog {
   const learners = Math.ceil(answers / (5 * attempts));
   const places = learners * 5 * attempts;

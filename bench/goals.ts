@@ -1,4 +1,4 @@
-/** The goals and the further aims, in the order of reports. */
+/** Goals and further aims, in the order of reports. */
 import type { Figure, Goal, Spread } from './results.js';
 import { ratioSpread } from './spread.js';
 
@@ -6,7 +6,7 @@ type GoalRow = readonly [name: string, about: string, unit: string, goal: Goal, 
 
 const atMost = (value: number): Goal => ({ atMost: value });
 const atLeast = (value: number): Goal => ({ atLeast: value });
-/** µs are scaled as if the echo of the same round took this many, because the pace of machines differs. */
+/** Scaled µs assume that the echo of the same round takes this many: machines differ in speed. */
 const referenceEcho = 10;
 const scaled = `scaled to a machine on which the echo takes ${referenceEcho} µs`;
 
@@ -74,13 +74,13 @@ export const shownFigure = (name: string, about: string, unit: string, value: Sp
   goal: null,
 });
 
-/** In the order of the goals; those without one come last. */
+/** Figures without a goal come last. */
 export function inOrder(figures: readonly Figure[]): Figure[] {
   const measured = goalNames.flatMap((name) => figures.filter((figure) => figure.name === name));
   return [...measured, ...figures.filter(({ name }) => !goalNames.includes(name))];
 }
 
-/** @param micros of each round @param echo CPU µs of the echo in the same rounds */
+/** @param micros per round @param echo CPU µs of the echo in the same rounds */
 export const scaledSpread = (micros: readonly number[], echo: readonly number[]): Spread =>
   ratioSpread(
     micros.map((value) => value * referenceEcho),

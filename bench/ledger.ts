@@ -1,4 +1,4 @@
-/** What became of a tenant's answers: every one that was acknowledged is in Redis and in ClickHouse, once. */
+/** Checks that each acknowledged answer of a tenant is in Redis and in ClickHouse exactly once. */
 import { StartError } from '../src/lifecycle.js';
 import { inParts } from '../src/lists.js';
 import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
@@ -11,11 +11,10 @@ import type { Service } from './service.js';
 export interface Tally {
   acknowledged: number;
   unanswered: number;
-  /** Number of the next answer: none is used twice. */
+  /** Number of the next answer. No number is used twice. */
   nextNumber: number;
 }
 
-/** The answers that a tenant of a service got, from seeding and loads. */
 export interface AnswersOfTenant {
   readonly drains: Service;
   readonly key: string;
@@ -26,7 +25,7 @@ export const newTally = (): Tally => ({ acknowledged: 0, unanswered: 0, nextNumb
 
 const pageLearners = 500;
 
-/** Waits for the pipeline, then counts in Redis and ClickHouse. @throws StartError if an answer is missing or duplicate */
+/** Waits for the pipeline first. @throws StartError if an answer is missing or duplicate */
 export async function checkLedger(
   { drains: service, key: tenant, tally: { acknowledged, unanswered } }: AnswersOfTenant,
   userIds: readonly string[],
@@ -57,7 +56,7 @@ async function attemptsInRedis(
   return attempts;
 }
 
-/** @throws Error where a learner's own record and those of the skills disagree */
+/** @throws Error if a learner's record and its skills disagree */
 function attemptsOf(whole: FoundLearner | null): number {
   if (whole === null) return 0;
   let attempts = 0;

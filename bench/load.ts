@@ -1,4 +1,4 @@
-/** The load generator, in a process of its own. Argument: JSON of a LoadPlan. Prints JSON of a LoadResult. */
+/** The load generator process. Its argument is a LoadPlan as JSON; it prints a LoadResult as JSON. */
 import { drive } from './load/drive.js';
 import type { LoadPlan } from './load/plan.js';
 import { readPool } from './load/pool.js';
@@ -7,7 +7,7 @@ const plan: LoadPlan = JSON.parse(process.argv[2] as string);
 try {
   process.stdout.write(`${JSON.stringify(await drive(plan, readPool(plan.pool)))}\n`);
 } catch (error) {
-  // What the servers did is the report, not where it was noticed.
+  // Without the stack: the message describes the server, not the generator.
   process.stderr.write(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }

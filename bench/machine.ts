@@ -1,4 +1,3 @@
-/** What a run ran on: the machine, versions, the commit. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
@@ -16,7 +15,7 @@ export const machine = (): BenchResults['machine'] => ({
   system: `${type()} ${release()}`,
 });
 
-/** Of the working tree, with `+` where files were changed since; null outside a repository. */
+/** Commit of the working tree, with `+` if files are changed; null outside a repository. */
 export function commit(): string | null {
   const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' });
   const head = git('rev-parse', '--short=12', 'HEAD');
@@ -24,7 +23,7 @@ export function commit(): string | null {
   return head.stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '+');
 }
 
-/** Packages whose versions decide what is measured. */
+/** Packages whose versions affect the results. */
 const named = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
 
 export function versions(): Record<string, string> {

@@ -1,4 +1,4 @@
-/** `npm run bench`: what answers cost, beside other servers in the same run. */
+/** `npm run bench`: compares the service with other servers in the same run. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -52,7 +52,6 @@ async function work({ closers }: CommandContext, args: Arguments): Promise<void>
   process.stdout.write(`Report: ${args.report}\n`);
 }
 
-/** Tenants of the two kinds of load. */
 const profiled = ['single', 'batches'] as const;
 
 async function profile(bench: Bench): Promise<void> {
@@ -69,12 +68,12 @@ function keep(results: BenchResults, wanted: string | null): string {
   return `Results: ${file}`;
 }
 
-/** One line that changes, where somebody looks. */
+/** Overwrites one line, on a terminal only. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** What was measured before a scenario failed is kept: all of them together take the better part of an hour. */
+/** Keeps the results of earlier scenarios if one fails. */
 async function runAll(
   bench: Bench,
   args: Arguments,

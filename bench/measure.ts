@@ -1,4 +1,4 @@
-/** One load on one target, and what it cost. */
+/** Puts one load on one target and measures its cost. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
@@ -16,21 +16,21 @@ export interface Contestant {
   readonly key: string;
   readonly traffic: Traffic;
   readonly tally: Tally;
-  /** The service, where answers go on to ClickHouse meanwhile. */
+  /** The service if its pipeline drains during the load. */
   readonly drains: Service | null;
-  /** CPU time is read when this has resolved: everything that the load has set off is done. */
+  /** Resolves when all work caused by the load is done. CPU time is read after it. */
   readonly settled: (() => Promise<void>) | null;
-  /** If set, its measurement is a result of its own at this place of an axis. */
+  /** If set, the measurement is a separate result at this place of an axis. */
   readonly axis?: NonNullable<ScenarioResult['axis']>;
-  /** Where it takes fewer than the run's. */
+  /** Default: those of the run. */
   readonly connections?: number;
-  /** Requests per second in turns with others. Contestants without a rate run in a closed loop. */
+  /** Requests per second; without it, a closed loop. */
   readonly rate?: number;
   /** A 503 is an outcome, not a failure. */
   readonly mayRefuse?: boolean;
-  /** The pipeline stands still under the load; what it left is drained after the measurement. */
+  /** The pipeline of this service is paused during the load and drained after the measurement. */
   readonly paused?: Service;
-  /** Further work during the load, until the signal at its end. */
+  /** Further work during the load, until the signal. */
   readonly beside?: (end: AbortSignal) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate'>;
 
 export interface Sample {
   readonly load: LoadResult;
-  /** Answers, or requests where the traffic only reads. */
+  /** Answers, or requests if the traffic only reads. */
   readonly units: number;
   readonly perSecond: number;
   /** CPU microseconds per unit, by part. */
@@ -48,7 +48,7 @@ export interface Sample {
   readonly pipeline: { readonly rowsPerSecond: number; readonly lag: number } | null;
 }
 
-/** @throws where a request was not answered with 200, or the pipeline does not keep its limit */
+/** @throws StartError if a request fails or the pipeline exceeds its limit */
 export async function measure(
   runner: LoadRunner,
   contestant: Contestant,
@@ -90,7 +90,6 @@ async function measureRunning(
   };
 }
 
-/** Resolves when everything that the load has set off is done. */
 async function putLoad(
   runner: LoadRunner,
   { name, target, traffic, key, tally, settled, connections, mayRefuse = false }: Contestant,
@@ -116,7 +115,7 @@ async function putLoad(
   return { load, settledSeconds: (performance.now() - since) / 1000 };
 }
 
-/** What remains of a process beside its threads can come out below nought: the system counts processes in hundredths. */
+/** At least 0: the system counts the CPU time of processes in hundredths of a second, that of threads exactly. */
 const cpuPerUnit = (
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,
@@ -131,7 +130,7 @@ const cpuPerUnit = (
 
 const lagLookMs = 250;
 
-/** Looks meanwhile how long the oldest answer has waited for ClickHouse; `worst` in seconds. */
+/** Polls the lag of ClickHouse during the work. @returns its maximum in seconds as `worst` */
 async function withLag<Result>(
   service: Service | null,
   work: () => Promise<Result>,

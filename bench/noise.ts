@@ -1,4 +1,4 @@
-/** The machine's noise: the bare echo again and again through a run, between whatever else is measured. */
+/** Noise of the machine: measures the echo repeatedly during a run. */
 import { type Bench, inTurns } from './bench.js';
 import { usualTraffic } from './load/traffic.js';
 import type { Noise } from './results.js';
@@ -6,7 +6,7 @@ import { peerContestant } from './scenario.js';
 
 const pace = { rounds: 1, seconds: 1 };
 
-/** @param key that the echo is asked with, which it does not look at */
+/** @param key for requests; the echo ignores it */
 export function watchNoise(bench: Bench, key: string) {
   const told: Record<keyof Noise, number[]> = { cpu: [], perSecond: [] };
   const quiet = { ...bench, progress: (text: string) => bench.progress(`noise: ${text}`) };

@@ -1,4 +1,3 @@
-/** The command line of the benchmark. */
 import { argumentsOf, flag, integerOption, onlyOptions, option } from '../src/cli/arguments.js';
 import { StartError } from '../src/lifecycle.js';
 import type { Pace, Settings } from './bench.js';

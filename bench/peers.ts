@@ -1,4 +1,4 @@
-/** The peers: other servers for the same answers, started when a scenario asks for them. */
+/** Peers: other servers for the same answers, started on demand. */
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -16,27 +16,27 @@ export type PeerName =
   | 'echo'
   /** Validates, reads and writes one hash; no event ids, no outbox. */
   | 'fastify'
-  /** Keeps the service's promises for an answer: state, event id and outbox atomic, no update lost, ids answered again. */
+  /** Same promises for an answer: atomic state, event id and outbox; no lost update; repeated ids get the first response. */
   | 'fastify-outbox'
   | 'fastify-bullmq'
   | 'task-per-request';
 
-/** The only argument of a peer's program, as JSON. */
+/** Argument of a peer's program, as JSON. */
 export interface PeerSettings {
   readonly port: number;
   readonly keys: readonly string[];
-  /** Empty for a peer that keeps nothing. */
+  /** Empty if the peer stores nothing. */
   readonly redisUrl: string;
-  /** Empty for a peer that writes no rows. */
+  /** Empty if the peer writes no rows. */
   readonly clickhouseUrl: string;
 }
 
 export interface Peer extends Target {
   /** Folder of the notes of its threads. */
   readonly notes: string;
-  /** Of its own; empty where it has none. */
+  /** Empty if it has none. */
   readonly redisUrl: string;
-  /** Resolves when no work of earlier requests is left; null if responses mean that all is done. */
+  /** Resolves when no work of earlier requests is left; null if a response means that all is done. */
   readonly settled: (() => Promise<void>) | null;
 }
 
@@ -45,12 +45,11 @@ const logger = createLogger('warn', 'bench');
 export interface PeersOptions {
   readonly folder: string;
   readonly keys: readonly string[];
-  /** Threads can be asked for profiles. */
   readonly profile: boolean;
   readonly closers: Closers;
 }
 
-/** Each peer that needs one has a Redis of its own, set up like the service's. @returns starts a peer once */
+/** Each peer has its own Redis, configured like the service's. @returns starts a peer once */
 export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName) => Promise<Peer> {
   const started = new Map<PeerName, Promise<Peer>>();
   const launch = async (name: PeerName): Promise<Peer> => {

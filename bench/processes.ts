@@ -1,4 +1,4 @@
-/** Child processes of a benchmark, the CPU time that they use and the memory that they hold. */
+/** Child processes of a benchmark, with their CPU time and memory. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const ticksPerSecond = 100;
 const startLimitMs = 60_000;
 const stopLimitMs = 6000;
 
-/** CPU seconds of a process and its children, running and ended. @param except children that are counted separately */
+/** CPU seconds of a process and its children, ended ones included. @param except children measured separately */
 export function familySeconds(pid: number, except: readonly number[] = []): number {
   if (process.platform !== 'linux') return parsePs(askPs('time=', pid));
   const own = cpuOfStat(`/proc/${pid}/stat`) + cpuOfStat(`/proc/${pid}/stat`, childFields);
@@ -26,7 +26,7 @@ const childrenOf = (pid: number): number[] =>
       .map(Number),
   );
 
-/** A process or a thread may end while it is looked at. */
+/** Processes and threads may end during a read. */
 export function orGone<Found>(look: () => Found, otherwise: Found = 0 as Found): Found {
   try {
     return look();
@@ -37,7 +37,7 @@ export function orGone<Found>(look: () => Found, otherwise: Found = 0 as Found):
 
 const nanoseconds = 1e9;
 
-/** CPU seconds of one thread, to the nanosecond: rounds are short and threads are many; Linux only. */
+/** CPU seconds of a thread, in nanosecond resolution; Linux only. */
 export const threadSeconds = (pid: number, tid: number): number =>
   orGone(
     () => Number(readFileSync(`/proc/${pid}/task/${tid}/schedstat`, 'utf8').split(' ')[0]) / nanoseconds,
@@ -49,16 +49,16 @@ export function memoryMb(pid: number): number {
   return Number(kilobytes ?? 0) / 1024;
 }
 
-/** CPU seconds of the children of this process that have ended, with theirs; Linux alone tells, 0 elsewhere. */
+/** CPU seconds of ended children of this process; 0 except on Linux. */
 export const childrenSeconds = (): number =>
   process.platform === 'linux' ? cpuOfStat('/proc/self/stat', childFields) : 0;
 
-/** Places of user time, counted from the state; system time follows (proc(5): utime, cutime). */
+/** Places of user time after the state; system time follows (proc(5): utime, cutime). */
 const [ownFields, childFields] = [11, 13] as const;
 
 function cpuOfStat(file: string, place: number = ownFields): number {
   const stat = readFileSync(file, 'utf8');
-  // The name may hold spaces; the fields after it count from the closing parenthesis.
+  // A process name can contain spaces, so fields count from the closing parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[place]) + Number(fields[place + 1])) / ticksPerSecond;
 }
@@ -72,7 +72,7 @@ const parsePs = (time: string): number =>
     .split(':')
     .reduce((seconds, part) => seconds * 60 + Number(part), 0);
 
-/** Starts a program and waits for its first line on standard output. @throws where it ends or is silent instead */
+/** Waits for the first line on standard output. @throws Error if the program ends or is silent instead */
 export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ChildProcess> {
   const child = spawnNode(args, env);
   const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
@@ -86,16 +86,16 @@ export async function startProcess(args: readonly string[], env: NodeJS.ProcessE
 
 const tether = `--import=${new URL('./tether.js', import.meta.url).href}`;
 
-/** A group of its own: a terminal's Ctrl-C reaches the benchmark alone, which then ends its processes in order. */
+/** Detached: Ctrl-C reaches only the benchmark, which then stops its processes in order. */
 const spawnNode = (args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess =>
   spawn(process.execPath, [tether, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
 
-/** Ends a process: politely, and after some seconds at once. */
+/** Sends SIGTERM, and SIGKILL after some seconds. */
 export async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const killer = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);
   child.kill('SIGTERM');
-  child.kill('SIGCONT'); // one that is paused would not hear of it
+  child.kill('SIGCONT'); // a paused process cannot handle SIGTERM
   await once(child, 'exit');
   clearTimeout(killer);
 }

@@ -1,10 +1,9 @@
-/** The rounds of a scenario by contestant, and figures of each round. */
 import type { Percentiles } from './load/plan.js';
 import type { Sample } from './measure.js';
 import type { Latency } from './results.js';
 import { spreadOf } from './spread.js';
 
-/** Parts that work on an answer until it is acknowledged. */
+/** Parts that work until an answer is acknowledged. */
 export const acceptingParts: readonly string[] = [
   'front end',
   'workers',
@@ -15,7 +14,7 @@ export const acceptingParts: readonly string[] = [
   'server',
   'redis',
 ];
-/** Parts that move answers to ClickHouse. Redis takes part in both. */
+/** Parts that move answers to ClickHouse. Redis does both. */
 export const drainingParts: readonly string[] = ['pipeline', 'clickhouse'];
 export const allParts: readonly string[] = [...acceptingParts, ...drainingParts];
 
@@ -56,7 +55,7 @@ export class Rounds {
 
 const median = (values: readonly number[]): number => spreadOf(values).median;
 
-/** Medians over the rounds of an open loop, each percentile by itself. */
+/** Medians over the rounds of an open loop, each percentile separately. */
 export function latencyOf(samples: readonly Sample[]): Latency {
   const all = samples.flatMap(({ load }) => load.latency ?? []);
   const at = (percentile: keyof Percentiles): number => median(all.map((one) => one[percentile]));

@@ -1,4 +1,3 @@
-/** What a scenario is, and how its samples become results. */
 import { createClosers } from '../src/lifecycle.js';
 import { indices } from '../src/lists.js';
 import { createLogger } from '../src/telemetry.js';
@@ -13,7 +12,7 @@ import { type Seed, seedAnswers } from './seed.js';
 import type { Service } from './service.js';
 import { spreadOf } from './spread.js';
 
-/** A result without name and about. By default it has no axis, and its unit is `answer`. */
+/** Default: no axis, and the unit `answer`. */
 export type ScenarioFinding = Pick<ScenarioResult, 'measurements'> &
   Partial<Pick<ScenarioResult, 'axis' | 'unit'>>;
 
@@ -23,17 +22,17 @@ export interface Findings {
 }
 
 export interface Scenario {
-  /** As for --only; the tenant of its answers too. */
+  /** As for --only, and the tenant of its answers. */
   readonly name: string;
   readonly about: string;
-  /** Whether only --full runs it unasked. */
+  /** Runs only with --full, or if named. */
   readonly long: boolean;
   run(bench: Bench): Promise<Findings>;
 }
 
 const closeMs = 20_000;
 
-/** Runs a scenario. Its own servers stop when it ends, and when the run is stopped. */
+/** Servers that the scenario started stop at its end. */
 export async function runScenario(bench: Bench, { name, about, run }: Scenario) {
   const closers = createClosers(createLogger('warn', 'bench'), closeMs);
   bench.closers.add('servers of a scenario', () => closers.close());
@@ -50,17 +49,17 @@ export async function runScenario(bench: Bench, { name, about, run }: Scenario) 
   }
 }
 
-/** Contestants in turns on one service, which may run beside peers. */
+/** Contestants that take turns on one service, with peers if wanted. */
 export interface Loads extends Omit<Scenario, 'run'> {
-  /** `answer` if not set. */
+  /** Default: `answer`. */
   readonly unit?: ScenarioResult['unit'];
   readonly pace: 'main' | 'side' | 'glance' | Pace;
   readonly peers?: readonly PeerName[];
-  /** `usualTraffic` if not set. */
+  /** Default: `usualTraffic`. */
   readonly traffic?: Traffic;
   /** Answers before the measurement. */
   readonly seed?: { readonly answers: number; readonly seed: Seed };
-  /** Makes the service's contestants from the one under `traffic`. */
+  /** Default: one contestant under `traffic`. */
   readonly contestants?: (
     usual: ServiceContestant,
     bench: Bench,
@@ -68,7 +67,6 @@ export interface Loads extends Omit<Scenario, 'run'> {
   readonly figures?: (rounds: Rounds) => Figure[];
 }
 
-/** A scenario on the service that scenarios share. */
 export const onSharedService = (loads: Loads): Scenario => ({
   ...loads,
   run: async (bench) => measureLoads(bench, await bench.service(), loads),
@@ -100,12 +98,10 @@ export async function measureLoads(bench: Bench, service: Service, loads: Loads)
   return { results, figures: loads.figures?.(rounds) ?? [] };
 }
 
-/** A contestant on the service, whose answers go on to ClickHouse. */
 export interface ServiceContestant extends Contestant {
   readonly drains: Service;
 }
 
-/** The service under a kind of load. */
 export const serviceContestant = (service: Service, tenant: string, traffic: Traffic): ServiceContestant => ({
   name: service.name,
   target: service,
@@ -116,7 +112,7 @@ export const serviceContestant = (service: Service, tenant: string, traffic: Tra
   settled: service.hurried,
 });
 
-/** Leaves the pipeline to its own pace, to measure its cost and its lag. */
+/** Does not hurry the pipeline, to measure its cost and lag. */
 export const atItsPace = (contestant: ServiceContestant): ServiceContestant => ({
   ...contestant,
   settled: contestant.drains.drained,
@@ -132,7 +128,7 @@ export const peerContestant = (target: Peer, key: string, traffic: Traffic): Con
   settled: target.settled,
 });
 
-/** Checks the answers of a tenant whose learners all have one kind of name. */
+/** For a tenant whose learners all have ids of one kind. */
 export function ledgerOf(contestant: ServiceContestant): Promise<Ledger> {
   const { newLearners, learners } = contestant.traffic;
   const userIds = newLearners

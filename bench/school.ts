@@ -1,4 +1,4 @@
-/** Answers of a made-up school, made inside ClickHouse, and questions to it as an analyst asks them. */
+/** A simulated school inside ClickHouse, and queries by an analyst. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../src/lifecycle.js';
 
@@ -6,14 +6,14 @@ export interface School {
   readonly tenant: string;
   readonly learners: number;
   readonly days: number;
-  /** Answers of a learner a day, and how many of them in a row are on one skill, of 100. */
+  /** Answers of a learner per day, and consecutive answers on one of 100 skills. */
   readonly perDay: number;
   readonly perSkill: number;
 }
 
 export const answersOf = ({ learners, days, perDay }: School): number => learners * days * perDay;
 
-/** In the order of days, so that each block has all learners, as it is where they answer. @param onDay after each */
+/** Day by day, so that each block has all learners, as in production. @param onDay called after each day */
 export async function makeAnswers(
   client: ClickHouseClient,
   school: School,
@@ -55,7 +55,7 @@ FROM (
   FROM numbers(toUInt64(${number('learners')}) * ${number('perDay')})
 )`;
 
-/** A forecast of each learner a week, over the seven days behind it. */
+/** One forecast over seven days per learner and week. */
 export const makeForecasts = (client: ClickHouseClient, school: School): Promise<unknown> =>
   client.command({ query: insertForecasts, query_params: { ...school } });
 
@@ -68,7 +68,7 @@ SELECT {tenant:String}, concat('learner-', toString(number % ${number('learners'
   100, 0.7, 0.1, 0.7, 0.7, 1.3, 1.3, 2, 2
 FROM numbers(toUInt64(${number('learners')}) * intDiv(${number('days')} - 1, 7))`;
 
-/** Reads the whole answer of the read-only account. @returns its last part. @throws StartError with what ClickHouse says */
+/** Reads the complete response. @returns its last part. @throws StartError with ClickHouse's message */
 export async function askAsAnalyst(
   analystUrl: string,
   query: string,

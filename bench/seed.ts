@@ -1,4 +1,4 @@
-/** Answers that have to be there before something is measured, through batches, in an order that repeats. */
+/** Answers that must exist before a measurement, sent in batches in a fixed order. */
 import { StartError } from '../src/lifecycle.js';
 import { indices } from '../src/lists.js';
 import type { AnswersOfTenant } from './ledger.js';
@@ -8,7 +8,7 @@ import type { Service } from './service.js';
 /** The i-th answer, as JSON for POST track-answers. */
 export type Seed = (i: number) => object;
 
-/** Answers in rounds over all learners, on another skill in each round. @param more fields of the i-th answer */
+/** Rounds over all learners, each on another skill. @param more further fields of the i-th answer */
 export const seedOf =
   (learners: number, skills: number, more: Seed = () => ({})): Seed =>
   (i) => ({
@@ -22,7 +22,7 @@ export const seedOf =
 const batchAnswers = 1000;
 const atOnce = 4;
 
-/** @throws StartError where one is refused */
+/** @throws StartError if one is rejected */
 export async function postAnswers(
   { drains: service, key, tally }: AnswersOfTenant,
   answers: number,
@@ -41,7 +41,7 @@ export async function postAnswers(
   tally.acknowledged += answers;
 }
 
-/** Resolves when all are in ClickHouse too. @throws StartError where one is refused */
+/** Resolves when all are in ClickHouse. @throws StartError if one is rejected */
 export async function seedAnswers(tenant: AnswersOfTenant, answers: number, seed: Seed): Promise<void> {
   await postAnswers(tenant, answers, seed);
   await tenant.drains.hurried();

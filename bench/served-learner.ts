@@ -1,4 +1,4 @@
-/** One learner served in process, without Redis: the states before and after each answer. */
+/** One learner served in process, without Redis. */
 import { applyAnswer } from '../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../src/domain/answer/conditions.js';
 import { type Answer, dayMs } from '../src/domain/base/common.js';
@@ -24,7 +24,7 @@ import {
 export interface Question {
   readonly skillId: string;
   readonly itemId: string | null;
-  /** As the platform supplies it, logits. */
+  /** As supplied by the platform, logits. */
   readonly difficulty: number | null;
   readonly item: ItemModel | null;
 }
@@ -41,7 +41,7 @@ export function createLearner(model: TenantModel, knownSkills: number) {
   const items = new Map<string, RememberedItem>();
   const stateOf = (skillId: string): SkillState =>
     skills.get(skillId) ?? newSkill(skillModelOf(model, skillId).parameters);
-  /** Also of skills without answers. */
+  /** Includes skills without answers. */
   const viewsAt = (skillIds: readonly string[], now: number): SkillView[] =>
     viewSkills(
       skillIds.map((skillId) => [skillId, stateOf(skillId)]),

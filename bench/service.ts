@@ -1,7 +1,4 @@
-/**
- * The service taken apart for measuring: embedded Redis and ClickHouse, a process that takes answers (ROLE=api) and
- * one that drains the outbox (ROLE=pipeline), each started as a user would start it.
- */
+/** The service in parts: embedded servers, a process with ROLE=api and one with ROLE=pipeline, started as by a user. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -29,36 +26,35 @@ export interface Service extends Target {
   readonly clickhouse: ClickHouseClient;
   readonly analystUrl: string;
   readonly partitions: number;
-  /** The pipeline's process stands still, and goes on; accepting does not depend on it. */
+  /** Pauses the pipeline's process. The API does not depend on it. */
   pause(): void;
   resume(): void;
   facts(): Promise<PipelineFacts>;
-  /** Resolves when all rows are in ClickHouse. @throws StartError when they are not within the limit */
+  /** Resolves when all rows are in ClickHouse. @throws StartError after the time limit */
   drained(): Promise<void>;
-  /** Like `drained`, but the pipeline starts immediately instead of gathering rows. */
+  /** Like `drained`, but starts the drain immediately. */
   hurried(): Promise<void>;
 }
 
 export interface ServiceOptions extends ServiceForm {
-  /** An empty folder of its own. */
+  /** Must be empty. */
   readonly dataDir: string;
-  /** Tenants, each with a key of its name. */
+  /** Each has a key of the same name. */
   readonly tenants: readonly string[];
 }
 
 export interface ServiceForm {
   readonly apiProcesses?: number;
-  /** Of each API process; null: as many as it takes by itself. */
+  /** Per API process; null: the default. */
   readonly lanes?: number | null;
-  /** Its threads can be asked for profiles. */
   readonly profile?: boolean;
 }
 
 const redisTimeoutMs = 10_000;
-/** So that requests are counted against a quota, and never reach it. */
+/** Requests count against a quota, but never reach it. */
 const quota = 1_000_000_000;
 
-/** Settings of the user's own service must not reach the measured one. */
+/** Keeps settings of the user's own service away from the measured one. */
 const unset = {
   REDIS_URL: '',
   REDIS_URL_FILE: '',
@@ -123,7 +119,7 @@ async function startRole(
     DATA_DIR: dataDir,
     // Without warnings: rejections are an expected outcome of overload.
     LOG_LEVEL: 'error',
-    // Receivers of a scenario are on this machine.
+    // Receivers run on this machine.
     WEBHOOK_ALLOW_PRIVATE: 'true',
     API_PROCESSES: `${apiProcesses}`,
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
@@ -142,7 +138,7 @@ function serverPids(dataDir: string): Record<string, number> {
   return Object.fromEntries(Object.entries(servers).map(([name, { pid }]) => [name, pid]));
 }
 
-/** @returns orders a drain of every shard, which does nothing where one is under way */
+/** @returns starts a drain of every shard that has none running */
 function drainOrders(redisUrl: string, logger: Logger, closers: Closers): () => Promise<void> {
   let closed = false;
   const connection = connectQueues(redisUrl, logger, () => closed);
@@ -157,7 +153,7 @@ function drainOrders(redisUrl: string, logger: Logger, closers: Closers): () => 
   };
 }
 
-/** @param order is called while rows wait */
+/** @param order called while rows wait */
 const untilDrained = (
   facts: () => Promise<PipelineFacts>,
   order: () => Promise<void> = async () => undefined,

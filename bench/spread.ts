@@ -1,8 +1,7 @@
-/** Medians with the range of their rounds. */
 import { sumOf } from '../src/lists.js';
 import type { Spread } from './results.js';
 
-/** @param values one of each round, at least one; of an even number of rounds the median is the mean of the middle two */
+/** @param values one per round, at least one */
 export function spreadOf(values: readonly number[]): Spread {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = (sorted.length - 1) / 2;
@@ -15,13 +14,13 @@ export function spreadOf(values: readonly number[]): Spread {
   };
 }
 
-/** Ratios round by round: rounds of the same number ran next to each other, so the machine was the same for both. */
+/** Ratios by round: rounds with the same number ran next to each other, under the same conditions. */
 export const ratioSpread = (of: readonly number[], to: readonly number[]): Spread =>
   spreadOf(of.map((value, round) => value / (to[round] as number)));
 
 export const mean = (values: readonly number[]): number => sumOf(values) / values.length;
 
-/** Sum of the squared distances from the mean. */
+/** Sum of squared deviations from the mean. */
 export function squaresOf(values: readonly number[]): number {
   const centre = mean(values);
   return sumOf(values.map((value) => (value - centre) ** 2));

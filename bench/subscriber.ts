@@ -1,4 +1,4 @@
-/** One endpoint of webhooks for all types, at a receiver in this process that confirms whatever it is sent. */
+/** A webhook endpoint for all event types, with a receiver in this process that confirms every message. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,18 +11,18 @@ import type { Service } from './service.js';
 import { untilDone } from './wait.js';
 
 export interface Subscriber {
-  /** Whether the tenant has this endpoint from now on. */
+  /** Enables or disables the endpoint. */
   listen(isOn: boolean): Promise<void>;
   /** Bodies so far. */
   readonly heard: readonly string[];
-  /** Checks goals without the usual delay, and resolves when all messages are delivered. */
+  /** Makes goal checks due now. Resolves when all messages are delivered. */
   settled(): Promise<void>;
 }
 
-/** Asking costs Redis, which is measured. */
+/** Polling costs CPU of the measured Redis. */
 export const pollMs = 200;
 
-/** It does not listen yet. */
+/** The endpoint is disabled at first. */
 export async function startSubscriber(
   service: Service,
   tenant: string,
@@ -72,7 +72,7 @@ async function startReceiver(closers: Closers) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, heard };
 }
 
-/** Makes the checks of a partition due, but those that are under way. */
+/** Makes the checks of a partition due now, except running ones. */
 async function checkNow({ redis }: Service, key: string): Promise<void> {
   const names = (await redis.zrange(key, '0', '-1')).filter((name) => !name.startsWith('!'));
   if (names.length > 0) await redis.zadd(key, 'XX', ...names.flatMap((name) => [1, name]));

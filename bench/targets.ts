@@ -1,4 +1,3 @@
-/** What is measured: servers of a benchmark, and the processes whose CPU time their answers cost. */
 import { fileURLToPath } from 'node:url';
 import { familySeconds, memoryMb } from './processes.js';
 import { cpuByThreads, memoryOfNotes, type ThreadNote } from './threads.js';
@@ -8,16 +7,16 @@ export const here = (path: string): string => fileURLToPath(new URL(path, import
 export interface Target {
   readonly name: string;
   readonly port: number;
-  /** Processes whose CPU time an answer costs. */
+  /** Processes by part. */
   readonly pids: Readonly<Record<string, number>>;
-  /** Threads so far of further processes, whose CPU time is told apart. */
+  /** Threads of further processes, which are measured by part. */
   readonly threads?: () => readonly ThreadNote[];
 }
 
 const mapValues = (pids: Target['pids'], measure: (pid: number) => number): Record<string, number> =>
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, measure(pid)]));
 
-/** CPU seconds so far, by part; their sum is that of all processes of the target with their children. */
+/** CPU seconds by part. The sum is that of all processes of the target with their children. */
 export const cpuOf = ({ pids, threads }: Target): Record<string, number> => ({
   ...(threads && cpuByThreads(threads())),
   ...mapValues(pids, (pid) => familySeconds(pid, Object.values(pids))),

@@ -1,4 +1,4 @@
-/** Preloaded into every process of a benchmark: it ends when the benchmark was killed and could not end it. */
+/** Preloaded into every process of a benchmark: ends it if the benchmark was killed. */
 import { isMainThread } from 'node:worker_threads';
 
 const lookMs = 1000;

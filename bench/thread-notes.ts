@@ -1,6 +1,6 @@
 /**
- * Preloaded into every thread of a target (`node --import …?folder=F`): writes notes about the threads into F, so that
- * others can read their CPU time. With `&profile=1` it also takes V8 CPU profiles on request.
+ * Preloaded into every thread of a target (`node --import …?folder=F`): writes notes about the threads into F, from which
+ * their CPU time is read. With `&profile=1` it also takes V8 CPU profiles on request.
  */
 import { readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -13,16 +13,16 @@ const { searchParams } = new URL(import.meta.url);
 const folder = searchParams.get('folder');
 if (folder === null) throw new Error('thread-notes needs ?folder=');
 const tells = process.platform === 'linux';
-/** Threads of V8's platform by default, the one for delayed tasks included; after them comes the one that hears signals. */
+/** V8's default threads, including the one for delayed tasks. The signal thread follows them. */
 const v8Threads = 5;
 
-/** The number of this thread for the system: the last part of "PID/task/TID". */
+/** The system's number of this thread: the last part of "PID/task/TID". */
 const ownTid = (): number => Number(readlinkSync('/proc/thread-self').split('/').at(-1));
 const noteOf = (tid: number, part: ThreadPart): ThreadNote => ({ pid: process.pid, tid, part });
 
-/** Node's own threads have one name all; they are told by the order in which Node makes them (a test looks at it). */
+/** Node's threads all have the same name. The order of creation identifies them, which a test checks. */
 async function ofMain(): Promise<ThreadNote[]> {
-  await stat('.'); // libuv makes its pool with the first task
+  await stat('.'); // libuv starts its pool with the first task
   const tids = readdirSync('/proc/self/task').map(Number);
   const others = tids.filter((tid) => tid !== process.pid).sort((a, b) => a - b);
   return [
@@ -32,14 +32,14 @@ async function ofMain(): Promise<ThreadNote[]> {
   ];
 }
 
-/** Whole at once: it may be read meanwhile. */
+/** Atomic, because others may read the file at any time. */
 function write(notes: readonly ThreadNote[]): void {
   const file = join(folder as string, `${process.pid}-${threadId}`);
   writeFileSync(file, JSON.stringify(notes));
   renameSync(file, `${file}.json`);
 }
 
-/** Piscina's first message names the entry that the thread will run; this port cannot be listened to beside Piscina. */
+/** Piscina's first message names the thread's entry. The port allows no second listener. */
 function listenForName(tell: (name: string) => void): void {
   const on = parentPort?.on;
   if (!parentPort || !on) return;

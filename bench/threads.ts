@@ -1,21 +1,21 @@
-/** CPU time of Node's processes by what their threads do, from the notes that they leave (thread-notes.ts). */
+/** CPU time of Node processes by the purpose of their threads, from the notes of thread-notes.ts. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { distinct, sumOf } from '../src/lists.js';
 import { familySeconds, memoryMb, threadSeconds } from './processes.js';
 
-/** `runtime`: the threads of V8's platform, which compile and collect garbage for the others. */
+/** `runtime`: V8's platform threads, which compile and collect garbage. */
 export type ThreadPart = 'front end' | 'workers' | 'forecast' | 'runtime' | 'libuv';
 
 export interface ThreadNote {
   readonly pid: number;
-  /** Null on systems without thread numbers. */
+  /** Null if the system has no thread numbers. */
   readonly tid: number | null;
   readonly part: ThreadPart;
 }
 
-/** Creates the folder. @returns an option for Node: the process and its threads write notes there */
+/** Creates the folder. @returns a Node option that makes the process and its threads write notes there */
 export function notesOption(folder: string, profile = false): string {
   mkdirSync(folder, { recursive: true });
   const file = pathToFileURL(join(import.meta.dirname, 'thread-notes.js')).href;
@@ -29,10 +29,7 @@ export const readNotes = (folder: string): ThreadNote[] =>
 
 const processesOf = (notes: readonly ThreadNote[]): number[] => distinct(notes.map(({ pid }) => pid));
 
-/**
- * CPU seconds of all processes with notes, by the parts of their threads. `rest`: threads without a note, ended threads,
- * and children. Only `server` if the system does not distinguish threads.
- */
+/** CPU seconds by part. `rest`: other and ended threads, and children. Only `server` if threads cannot be distinguished. */
 export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, number> {
   const pids = processesOf(notes);
   const whole = sumOf(pids.map((pid) => familySeconds(pid, pids)));
@@ -44,6 +41,5 @@ export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, numbe
   return { ...parts, rest: whole - sumOf(Object.values(parts)) };
 }
 
-/** Resident memory of all processes with notes, MB. */
 export const memoryOfNotes = (notes: readonly ThreadNote[]): number =>
   sumOf(processesOf(notes).map(memoryMb));

@@ -1,8 +1,7 @@
-/** Waits for work that others do. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
 
-/** @param missing returns null when the work is done, else what the StartError after the limit says */
+/** @param missing returns null when the work is done, else the message of the StartError after the limit */
 export async function untilDone(
   missing: () => Promise<string | null>,
   { limitMs = 120_000, pollMs = 50 } = {},

@@ -1,26 +1,26 @@
-/** One keep-alive connection of the load generator: a request, its answer, the next request. */
+/** A keep-alive connection of the load generator with one request in flight. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createResponseReader } from './response.js';
 
 export interface Connection {
-  /** Only when the request before was answered. */
+  /** Allowed only after the response to the previous request. */
   send(request: Buffer): void;
   close(): void;
 }
 
 export interface ConnectionEvents {
   readonly onAnswer: (status: number) => void;
-  /** The connection ended, and not by `close`. */
+  /** The connection ended without `close`. */
   readonly onLost: (reason: string) => void;
 }
 
 const readBytes = 64 * 1024;
 
-/** Resolves when the connection stands. @throws where nobody listens */
+/** @throws Error if the connection is refused */
 export async function openConnection(port: number, events: ConnectionEvents): Promise<Connection> {
   const feed = createResponseReader(events.onAnswer);
-  // The bytes are looked at before the next read, so one buffer serves all reads.
+  // The bytes are parsed before the next read, so one buffer serves all reads.
   const onread = {
     buffer: Buffer.allocUnsafe(readBytes),
     callback: (length: number, buffer: Uint8Array): boolean => {

@@ -1,6 +1,4 @@
-/** Who answers next, on which skill: the orders in which a benchmark's learners come. */
-
-/** One answer to be: numbers of its learner and its skill. */
+/** Numbers of the learner and the skill of an answer. */
 export interface Draw {
   readonly learner: number;
   readonly skill: number;
@@ -8,15 +6,14 @@ export interface Draw {
 
 export type Order = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
 
-/** Learners at work at the same time, answers of one sitting, and how often one of them changes the skill. */
+/** Concurrent learners, answers per sitting, and the probability that an answer is on another skill. */
 const seats = 200;
 const sittingAnswers = { least: 10, most: 30 };
 const otherSkill = 0.2;
 
 /**
  * @param random from 0 to below 1
- * @returns draws without end: of learners at random, few of whom answer most (`zipf`), in sittings, of the first one
- * alone (`hot`), or of learners with one skill each
+ * @returns an endless draw: random learners, Zipf's law, sittings, one learner (`hot`), or one skill per learner
  */
 export function drawsOf(
   order: Order,
@@ -37,9 +34,8 @@ export function drawsOf(
 }
 
 /**
- * Zipf's law with exponent 1 by its continuous form: the density falls with 1 / rank.
+ * Zipf's law with exponent 1, in continuous form: the density falls with 1 / rank.
  * @param share from 0 to below 1
- * @returns 0 (the most frequent) to learners - 1
  */
 export const zipf = (learners: number, share: number): number =>
   Math.min(learners - 1, Math.floor((learners + 1) ** share) - 1);

@@ -1,20 +1,20 @@
-/** Sends prepared requests over keep-alive connections as a schedule asks for them. */
+/** Sends prepared requests over keep-alive connections when a schedule makes them due. */
 import { createHistogram } from 'node:perf_hooks';
 import { type Connection, openConnection } from './connection.js';
 import type { LoadPlan, LoadResult, Percentiles } from './plan.js';
 import { fill, type Request } from './pool.js';
 import { closedLoop, openLoop, type Schedule } from './schedule.js';
 
-/** A request can leave this late, which counts as latency. */
+/** Maximum delay of a due request. It counts as latency. */
 const tickMs = 1;
-/** Thousands one after another take so long that the server closes the first as idle. */
+/** Opening thousands one by one takes so long that the server closes the first as idle. */
 const openedAtOnce = 100;
-/** After the end of the schedule, for what is still waiting. */
+/** Time for responses after the end of the schedule. */
 const graceMs = 20_000;
 const shownBytes = 500;
 const unavailable = 503;
 
-/** @throws where a request was not answered with 200 (or 503, where it may be), or not at all */
+/** @throws Error if a request gets no response, or another status than 200 (or 503 with `mayRefuse`) */
 export async function drive(plan: LoadPlan, requests: readonly Request[]): Promise<LoadResult> {
   const load = new Load(plan, requests);
   try {
@@ -87,7 +87,7 @@ class Load {
   private sendDue(): void {
     const elapsed = performance.now() - this.start;
     const due = this.schedule.dueBy(elapsed);
-    // In turn: servers close a connection that is idle for long.
+    // Connections take turns, because servers close idle ones.
     while (this.sent < due && this.idle.length > 0) this.send(this.idle.shift() as Lane);
     const allSent = elapsed >= this.schedule.endMs && this.sent >= due;
     if (allSent && this.idle.length === this.lanes.length) this.finish();

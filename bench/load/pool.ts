@@ -1,4 +1,4 @@
-/** Prepared requests in files, from which each load generator reads them: bytes, and a line for each request. */
+/** Prepared requests as files, which each load generator reads. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hole, type Prepared } from './traffic.js';
@@ -38,10 +38,7 @@ function holesOf(bytes: Buffer): number[] {
   return holes;
 }
 
-/**
- * Writes numbers into a request's holes, the same one into all holes of an answer.
- * @param first number of the request's first answer
- */
+/** Numbers the answers of a request from `first` on. All holes of one answer get its number. */
 export function fill({ bytes, answers, holes }: Request, first: number): void {
   const perAnswer = holes.length / answers;
   for (let i = 0; i < holes.length; i++) {

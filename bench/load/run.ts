@@ -1,4 +1,4 @@
-/** Puts loads on targets, each by a load generator in its own process. */
+/** Runs load generators, each in its own process. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ import { writePool } from './pool.js';
 import { prepareAll, type Traffic } from './traffic.js';
 
 export interface LoadRunner {
-  /** Prepares requests once. @returns the folder, for plans */
+  /** Prepares requests once. @returns their folder */
   pool(traffic: Traffic, key: string): string;
-  /** @throws where a request was not answered with 200 */
+  /** @throws StartError if a request fails */
   run(plan: LoadPlan): Promise<LoadResult>;
 }
 

@@ -1,17 +1,13 @@
-/**
- * When requests are due. In a closed loop whenever a connection is free; in an open loop at fixed times that do not
- * wait for answers: a request that finds all connections busy waits, and its waiting counts.
- */
+/** When requests are due: whenever a connection is free (closed loop), or at fixed times, with waiting counted (open loop). */
 export interface Schedule {
-  /** How many requests are due by this time, milliseconds since the start. */
+  /** Requests due by this time, milliseconds since the start. */
   dueBy(elapsedMs: number): number;
-  /** When the i-th request (from 0) is due, in milliseconds since the start; null where requests follow answers. */
+  /** Milliseconds since the start; null in a closed loop. */
   dueAt(i: number): number | null;
-  /** After this time no further request becomes due. */
   readonly endMs: number;
 }
 
-/** @param rate requests per second, spread evenly from the start on */
+/** @param rate requests per second */
 export function openLoop(rate: number, seconds: number): Schedule {
   const total = Math.floor(rate * seconds);
   return {

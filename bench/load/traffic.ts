@@ -1,18 +1,15 @@
-/** Requests as bytes, prepared before a load. All targets of a scenario get the same ones. */
+/** Requests as bytes, prepared before a load: all targets of a scenario get the same ones. */
 import { type Draw, drawsOf, type Order } from './draws.js';
 
 export interface Traffic {
   readonly order: Order;
   readonly learners: number;
   readonly skills: number;
-  /** Answers of a request; 1: POST track-answer. */
+  /** Answers per request. 1 means POST track-answer. */
   readonly batch: number;
-  /**
-   * `usual`: learner, skill, correctness, time, difficulty, event id; `all`: item, confidence and time as well; `no ids`: for
-   * learners who answer so often that they would have more ids in a day than are taken.
-   */
+  /** `all`: also item, confidence and time of the answer; `no ids`: for learners above the daily limit of event ids. */
   readonly fields: 'usual' | 'all' | 'no ids';
-  /** `answers`, `mixed` with reading (90 % answers, 8 % mastery and predictions, 2 % velocity), or `predictions`. */
+  /** `mixed`: 90 % answers, 8 % mastery and predictions, 2 % velocity. */
   readonly kind: 'answers' | 'mixed' | 'predictions';
   readonly newLearners: boolean;
 }
@@ -32,11 +29,11 @@ export interface Prepared {
   readonly answers: number;
 }
 
-/** Place for the number of the answer: event ids must not repeat. */
+/** Placeholder of an answer's number, so that event ids do not repeat. */
 export const hole = '############';
 
 export const learnerId = (learner: number): string => `learner-${learner}`;
-/** The learner of the answer with this number, where each has a new one. */
+/** Learner of the answer with this number if each answer has a new learner. */
 export const newLearnerId = (answer: number): string => `new-${`${answer}`.padStart(hole.length, '0')}`;
 const skillId = (skill: number): string => `skill-${skill}`;
 const upTo = (end: number): number => Math.floor(Math.random() * end);
@@ -88,10 +85,10 @@ function readPath(kind: Traffic['kind'], draw: () => Draw): string | null {
 
 const singles = 50_000;
 const batchedAnswers = 200_000;
-/** So that none is filled in again while a connection still sends it. */
+/** Enough that a request is not filled in again while a connection still sends it. */
 const fewest = 300;
 
-/** Enough requests that repeating them from the start changes nothing. */
+/** Enough requests that repeating them does not matter. */
 export function prepareAll(traffic: Traffic, key: string): Prepared[] {
   const draw = drawsOf(traffic.order, traffic.learners, traffic.skills);
   const length = traffic.batch === 1 ? singles : Math.max(fewest, batchedAnswers / traffic.batch);

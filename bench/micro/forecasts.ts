@@ -1,6 +1,6 @@
 /**
- * What forecasts and next items cost in the worker's thread, without Redis and messages between threads. `forecast` is the
- * model alone; `prediction` goes from stored records to JSON and the journal row. 500 skills show the slope.
+ * Cost of forecasts and next items in a worker thread, without Redis and messages. `forecast` is the model alone;
+ * `prediction` goes from stored records to JSON and the journal row.
  */
 import { bench, do_not_optimize, group } from 'mitata';
 import { judgeQuestions, orderCandidates, reasonOf } from '../../src/domain/advice/next-items.js';
@@ -32,7 +32,7 @@ const goals: Readonly<Record<string, GoalSetting | null>> = {
   'goal out of reach, rates tried': { targetScore: 1600, targetDate: '2026-07-01' },
 };
 
-/** How often on how many skills over the last 30 days, every so many days. */
+/** Practice in the last 30 days. */
 interface Habit {
   readonly skills: number;
   readonly answers: number;
@@ -58,7 +58,7 @@ export function forecastBenches(): void {
   });
 }
 
-/** A thousand questions, each an item of its own, judged and ordered: all of it but records and JSON. */
+/** Judges and orders 1,000 questions, each a different item, without records and JSON. */
 function nextItemsBench(skills: number): void {
   const model = modelOf(skills + 20);
   const made = practised({ skills, answers: 4 * skills, everyDays: 1 }, model);

@@ -1,4 +1,4 @@
-/** Made-up learners of the micro-benchmarks, the same in every run. */
+/** Deterministic learners of the micro-benchmarks. */
 import type { Answer } from '../../src/domain/base/common.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { unrelated } from '../../src/domain/prediction/related.js';
@@ -16,7 +16,7 @@ export const item: ItemModel = {
   abilityOffset: 0.2,
 };
 
-/** The i-th answer: one every 40 s, now and then a day of rest. */
+/** An answer every 40 s, and a day off after 200 answers. */
 export const answerAt = (i: number): Answer => ({
   isCorrect: (i * 7919) % 10 < 6,
   occurredAt: start + 40_000 * i + 86_400_000 * Math.floor(i / 200),
@@ -25,7 +25,7 @@ export const answerAt = (i: number): Answer => ({
   confidenceScore: i % 2 === 0 ? null : 1 + (i % 5),
 });
 
-/** Counts answers on skills and items in turn. @param itemCount 0: answers without items */
+/** Answers on skills and items in turn. @param itemCount 0: answers without items */
 function serve(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
   const { count, states } = createLearner(model, skillCount);
   const steps = answers.map((answer, i) => {
@@ -36,7 +36,6 @@ function serve(answers: readonly Answer[], model: TenantModel, skillCount: numbe
   return { steps, ...states() };
 }
 
-/** One learner's answers on 20 skills and 200 items, with times, confidence and difficulty. */
 export const stepsOf = (answers: number): Step[] =>
   serve(indices(answers).map(answerAt), unfittedModel, 20, 200).steps;
 
@@ -47,7 +46,7 @@ export function learnerOf(answers: readonly Answer[], skillCount: number, model:
   return { learner: { ...learner, baselineTotal: 1000 }, skills };
 }
 
-/** Gives the values one after the other, again and again. */
+/** Returns the values in turn, endlessly. */
 export function inTurn<T>(values: readonly T[]): () => T {
   let next = 0;
   return () => {

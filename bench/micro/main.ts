@@ -1,13 +1,13 @@
 /**
- * `npm run bench -- --micro [filter]`: what single steps of the models and records cost, in one thread. Times are by
- * the clock: where something else runs as well, the smallest ones (`min`) are those to compare.
+ * `npm run bench -- --micro [filter]`: single steps of models and records, in one thread. Wall-clock times: on a busy
+ * machine compare the smallest (`min`).
  */
 import { run } from 'mitata';
 import { answerBenches } from './answers.js';
 import { forecastBenches } from './forecasts.js';
 import { recordBenches } from './records.js';
 
-/** @param filter a case-insensitive regular expression for names. @throws Error if no benchmark matches */
+/** @param filter a case-insensitive regular expression. @throws Error if no benchmark matches */
 export async function main(filter = ''): Promise<void> {
   answerBenches();
   recordBenches();

@@ -1,4 +1,4 @@
-/** Made-up learners whose chance of a right answer does not depend on the question. */
+/** Simulated learners whose chance of a right answer does not depend on the question. */
 import { studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { isMastered } from '../../src/domain/learner/expected.js';
@@ -13,11 +13,11 @@ import { shuffled, type Tenant } from './tenants.js';
 export interface History {
   readonly skills: number;
   readonly answers: number;
-  /** Of a right answer; `progress` goes from 0 at the first answer to 1 at the last. */
+  /** Of a right answer. `progress` goes from 0 (first answer) to 1 (last). */
   readonly chance: (progress: number) => number;
-  /** The skills in turn, and exactly this share of right answers in random order. */
+  /** Skills in turn, with exactly this share of right answers in random order. */
   readonly isExact?: true;
-  /** Spent on an answer, instead of about 40. */
+  /** Per answer, instead of about 40. */
   readonly seconds?: number;
   /** Days between the last answer and the report. */
   readonly idleDays?: number;
@@ -54,7 +54,6 @@ export const panel = [
   exact(3, 0, 1),
 ];
 
-/** For reading by eye. */
 export const portraits: readonly { readonly name: string; readonly history: History }[] = [
   { name: 'beginner', history: { skills: 6, answers: 40, chance: () => 0.45 } },
   { name: 'strong', history: { skills: 12, answers: 600, chance: () => 0.92 } },
@@ -73,7 +72,7 @@ const recent = 100;
 const timeOf = (i: number): number =>
   start + dayMs * Math.floor(i / answersPerDay) + msPerAnswer * (i % answersPerDay);
 
-/** Serves a history. The same seed gives the same learner. */
+/** The same seed gives the same learner. */
 export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: History, seed: number) {
   const draws = drawsOf(seed);
   const askers = drawSkills(history.skills, draws);
@@ -99,7 +98,6 @@ function drawOutcomes({ answers, chance, isExact }: History, draws: Draws): bool
   return indices(answers).map((i) => draws.chance(chance(i / (answers - 1))));
 }
 
-/** What the service reports about a learner. */
 function summarize(subject: ForecastSubject) {
   const forecastIn = (days: number) => forecastLearner(subject, { days, level: 0.8, goal: null });
   const forecast = forecastIn(standardDays);

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --movers [seeds] [--json]`: what the service reports about made-up learners whose ability changes, and
- * about fixed histories, to compare two versions of the models. No servers; the same numbers in every run.
+ * `npm run bench -- --movers [seeds] [--json]`: reports about simulated learners, to compare two versions of the models.
+ * Without servers, and with the same numbers in every run.
  */
 import { aligned, jsonLine } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
@@ -34,7 +34,7 @@ const runPanels = (seeds: number, demo: Tenant) => ({
 type Result = ReturnType<typeof runPanels>;
 type Figure = keyof ReturnType<typeof runHistory>['figures'];
 
-/** Mean and standard deviation of each figure over the seeds, and the share of seeds with each advice code. */
+/** Mean and standard deviation of each figure, and the share of seeds with each advice code. */
 export function runSeeds(
   tenant: Tenant,
   { name, history }: { name: string; history: History },
@@ -61,7 +61,6 @@ export function runSeeds(
 
 type Run = ReturnType<typeof runSeeds>;
 
-/** Heading and decimals of each figure. */
 const columns: Readonly<Record<Figure, readonly [heading: string, digits: number]>> = {
   observed: ['right', 2],
   predicted: ['predicted', 2],

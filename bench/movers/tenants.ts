@@ -1,4 +1,4 @@
-/** The tenants of the simulation: one without a fit, and the demo's school after a fit. */
+/** Tenants of the simulation: without a fit, and the fitted demo school. */
 
 import { keyOf } from '../../src/domain/base/text-hash.js';
 import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
@@ -12,11 +12,11 @@ import type { Question } from '../served-learner.js';
 export interface Tenant {
   readonly model: TenantModel;
   readonly knownSkills: number;
-  /** Question generators for this many skills, one per skill. */
+  /** Question generators, one per skill. */
   readonly drawSkills: (count: number, draws: Draws) => (() => Question)[];
 }
 
-/** No catalogue and no items. One learner's skills are too rare to count as known. */
+/** Without catalogue and items. The skills of one learner are too rare to count as known. */
 export const freshTenant: Tenant = {
   model: unfittedModel,
   knownSkills: 0,
@@ -24,7 +24,7 @@ export const freshTenant: Tenant = {
     indices(count).map((i) => () => ({ skillId: `skill-${i}`, itemId: null, difficulty: null, item: null })),
 };
 
-/** Fitted as the service fits, on all answers of a demo school of this many learners. */
+/** Fits all answers of a demo school, as the service does. */
 export async function fitDemo(learners: number): Promise<Tenant> {
   const { skills, weeks } = makeDemo({ until: '2026-06-30', seed: 1, learners });
   const byLearner = groupedBy(

@@ -1,4 +1,4 @@
-/** The engine as the service runs it, about one learner: it is told answers and ratings, and nothing of the true state. */
+/** The engine for one learner. It sees answers and ratings, but not the true state. */
 import { type JudgedCandidate, judgeQuestions } from '../../src/domain/advice/next-items.js';
 import type { ItemModel, TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { isMastered } from '../../src/domain/learner/expected.js';
@@ -21,13 +21,12 @@ export function createEngine({ model, itemOf }: Served) {
   const learner = createLearner(model, skillCount);
   const viewsAt = (now: number): SkillView[] => learner.viewsAt(skillIds, now);
   return {
-    /** By skill: what the engine takes for its mastery, and whether it calls it mastered. */
+    /** By skill. */
     masteriesAt: (now: number): number[] => viewsAt(now).map(({ mastery }) => mastery),
     masteredAt: (now: number): boolean[] => {
       const subject = learner.subjectAt(now);
       return viewsAt(now).map((view) => isMastered(view, subject));
     },
-    /** As the call judges them. */
     candidatesAt: (questions: readonly Item[], now: number): JudgedCandidate[] =>
       judgeQuestions(
         standingOf(learner.subjectAt(now)),

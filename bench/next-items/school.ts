@@ -1,4 +1,4 @@
-/** What the service's own fit makes of the answers of earlier learners of a school. */
+/** Fits answers of earlier learners of a school, as the service does. */
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { indices } from '../../src/lists.js';
 import { fitAnswers, type PastAnswer } from '../fit-answers.js';
@@ -6,12 +6,10 @@ import type { Served } from './engine.js';
 import { type Policy, policies, study } from './study.js';
 import { drawBank, drawLearner, skillCount, skillIdOf, type World } from './world.js';
 
-/** Without a fit: the default parameters. */
 export const unfitted: Served = { model: unfittedModel, itemOf: () => null };
 
 const answersEach = 150;
 
-/** Half of the earlier learners got random items, half a fixed order. */
 const pastPolicies = [policies['random items'], policies['fixed order, each skill until called mastered']];
 
 export async function fitSchool(world: World, seed: number, learners = 250): Promise<Served> {

@@ -1,4 +1,4 @@
-/** One learner who answers item after item, each chosen by a policy, until all skills are truly mastered. */
+/** One learner answers items chosen by a policy until all skills are truly mastered. */
 import { orderCandidates } from '../../src/domain/advice/next-items.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { indices } from '../../src/lists.js';
@@ -11,7 +11,6 @@ interface Moment {
   readonly learner: Learner;
   /** Unix milliseconds. */
   readonly now: number;
-  /** The learner's answers so far. */
   readonly answers: number;
 }
 
@@ -22,7 +21,7 @@ const allSkills = indices(skillCount);
 const itemsOf = (bank: readonly Item[], skill: number): readonly Item[] =>
   bank.slice(skill * itemsPerSkill, (skill + 1) * itemsPerSkill);
 
-/** Skills that the engine does not call mastered; all, where there are none. */
+/** Skills that the engine does not call mastered; all skills if there are none. */
 function openSkills({ engine, now }: Moment): number[] {
   const mastered = engine.masteredAt(now);
   const open = allSkills.filter((skill) => !mastered[skill]);
@@ -31,7 +30,6 @@ function openSkills({ engine, now }: Moment): number[] {
 
 const anyOf = ({ bank, learner }: Moment, skill: number): Item => learner.draws.pick(itemsOf(bank, skill));
 
-/** The first of those with the least value. */
 const least = <Of>(all: readonly Of[], value: (one: Of) => number): Of =>
   all.reduce((best, one) => (value(one) < value(best) ? one : best));
 
@@ -40,7 +38,7 @@ function weakest({ engine, now }: Moment): number {
   return least(allSkills, (skill) => masteries[skill] ?? 0);
 }
 
-/** The first item of the call's answer. */
+/** The first item that next-items returns. */
 function firstOf({ engine, now }: Moment, items: readonly Item[], target: number): Item {
   const [first] = orderCandidates(engine.candidatesAt(items, now), target, 1);
   return items[first?.index ?? 0] as Item;
@@ -73,7 +71,7 @@ export const policies = {
     const open = moment.engine.masteredAt(moment.now).indexOf(false);
     return anyOf(moment, open < 0 ? moment.answers % skillCount : open);
   },
-  /** No policy for a service: how far any could come. */
+  /** An upper bound for every policy. */
   'who knows the true state': ({ bank, learner }) =>
     least(bank, (item) => (learner.isMastered(item.skill) ? 0 : -learner.teaches(item))),
 } satisfies Record<string, Policy>;
@@ -81,19 +79,18 @@ export const policies = {
 export type PolicyName = keyof typeof policies;
 
 const sitting = { answers: 40, msEach: 75_000, begins: Date.UTC(2026, 0, 5, 9) };
-/** Who has not mastered all by then counts with so many. */
+/** Cap for learners who need more. */
 export const mostAnswers = 4000;
 
-/** Answers until something held. */
+/** Number of answers until an event. */
 export interface Course {
   /** All skills, and nine of ten, were truly mastered. */
   readonly all: number;
   readonly most: number;
-  /** The engine had called each skill mastered, one after the other or at once. */
+  /** The engine had called each skill mastered at least once. */
   readonly called: number;
 }
 
-/** @param onAnswer what others may learn of it */
 export function study(
   policy: Policy,
   { bank, learner, served, limit = mostAnswers }: StudyRun,

@@ -1,4 +1,4 @@
-/** Made-up learners, whose true state the engine never sees. How they learn is an assumption: another one in each world. */
+/** Simulated learners. The engine never sees their true state. Each world assumes another way of learning. */
 import { clamp, logit, sigmoid } from '../../src/domain/base/common.js';
 import { drawsOf } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
@@ -8,15 +8,15 @@ export const itemsPerSkill = 6;
 
 export interface World {
   readonly about: string;
-  /** Success rate at which an answer teaches most; null: each answer teaches alike. */
+  /** Success rate at which an answer teaches most; null: all answers teach the same. */
   readonly peak: number | null;
-  /** Knowledge comes at once, as Bayesian Knowledge Tracing has it; else in steps of half a logit. */
+  /** A skill is learned in one step, as in BKT, instead of steps of half a logit. */
   readonly atOnce?: true;
-  /** A skill teaches a fifth until the one before it, in chains of four, is mastered. */
+  /** A skill teaches a fifth until its predecessor in a chain of four is mastered. */
   readonly chains?: true;
-  /** Logits lost on each day without an answer on the skill, down to where the learner began. */
+  /** Logits lost per day without an answer on the skill, at most down to the initial level. */
   readonly fading?: number;
-  /** The engine is told no difficulties. */
+  /** The engine gets no difficulties. */
   readonly unrated?: true;
 }
 
@@ -32,15 +32,15 @@ export const worlds: Readonly<Record<string, World>> = {
 };
 
 const assumed = {
-  /** Logits: true difficulties within a skill, and how far their authors' ratings are off. */
+  /** Logits: spread of true difficulties within a skill, and error of the ratings. */
   items: { sd: 0.8, ratingError: 0.5 },
   guess: 0.1,
   slip: 0.05,
-  /** Level at the beginning: mean, and sds of learners, of skills, and of a learner's skills about both; logits. */
+  /** Initial level in logits: mean, and sds of learners, of skills, and of a learner's skills. */
   start: { mean: -0.5, learner: 0.6, skill: 0.5, own: 0.5 },
-  /** Chance of a step at the peak, and anywhere where all answers teach alike; sds of its logarithm. */
+  /** Chance of a step at the peak, and if all answers teach the same; sds of its logarithm. */
   step: { logits: 0.5, chance: 0.6, alike: 0.35, learner: 0.3, skill: 0.2 },
-  /** Level of true mastery: an item of middle difficulty is known four times of five. */
+  /** Level of mastery: 80 % of items of medium difficulty are known. */
   mastered: 1.4,
   atOnce: { guess: 0.2, slip: 0.1, chance: 0.12, perDifficulty: 0.7, known: 9 },
   unready: 0.2,
@@ -52,7 +52,7 @@ export interface Item {
   readonly itemId: string;
   readonly skillId: string;
   readonly difficulty: number;
-  /** What the engine is told; null: nothing. */
+  /** Rating that the engine gets. */
   readonly rated: number | null;
 }
 
@@ -73,7 +73,7 @@ const itemIdOf = (index: number): string => `item-${index}`;
 
 export type Learner = ReturnType<typeof drawLearner>;
 
-/** @param seed of the school, which all its learners share @param number of the learner */
+/** @param seed of the school @param number of the learner */
 export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: number, number: number) {
   const { start, step, guess, slip, mastered } = assumed;
   const school = drawsOf(2 * seed + 1);
@@ -94,7 +94,6 @@ export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: n
     return sigmoid(logit(isMastered(item.skill) ? 1 - careless : lucky) - perDifficulty * item.difficulty);
   }
 
-  /** Chance that an answer on the item teaches a step. */
   function teaches(item: Item): number {
     const readiness = chains && item.skill % 4 > 0 && !isMastered(item.skill - 1) ? assumed.unready : 1;
     const chance = peak === null ? step.alike : step.chance * nearness(chanceOf(item), peak);
@@ -118,6 +117,6 @@ export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: n
   return { draws, isMastered, teaches, answer, sleep };
 }
 
-/** 1 at the peak and 0 at 0 and 1, in proportion to p^(4 peak) (1 - p)^(4 (1 - peak)): not the engine's own curve. */
+/** 1 at the peak, 0 at 0 and 1, proportional to p^(4 peak) (1 - p)^(4 (1 - peak)). Deliberately not the engine's curve. */
 const nearness = (p: number, peak: number): number =>
   (p / peak) ** (4 * peak) * ((1 - p) / (1 - peak)) ** (4 * (1 - peak));

@@ -1,4 +1,4 @@
-/** Takes the jobs of fastify-bullmq and inserts their answers into ClickHouse in batches. */
+/** Inserts the answers of fastify-bullmq jobs into ClickHouse in batches. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@clickhouse/client';
 import { Worker } from 'bullmq';
@@ -18,7 +18,7 @@ await clickhouse.command({
     ENGINE = MergeTree ORDER BY (user_id, received_at)`,
 });
 
-/** Answers that go into ClickHouse together; their jobs are done when they are stored. */
+/** Answers of one insert. Their jobs end when it is stored. */
 interface Block {
   readonly rows: object[];
   readonly stored: Promise<unknown>;

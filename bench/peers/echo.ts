@@ -1,4 +1,4 @@
-/** The ceiling: a bare uWebSockets.js server that parses the JSON of each request and answers. */
+/** The ceiling: a bare uWebSockets.js server that only parses JSON and responds. */
 import { App, type HttpResponse } from 'uWebSockets.js';
 import type { PeerSettings } from '../peers.js';
 

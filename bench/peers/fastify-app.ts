@@ -1,4 +1,4 @@
-/** The service as somebody writes it with Fastify and ioredis: checks and answers of all peers that are built on it. */
+/** Common part of the Fastify peers: checks, responses and a simple store. */
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
@@ -53,10 +53,7 @@ const response = {
   },
 } as const;
 
-/**
- * Serves a peer until a signal ends it.
- * @param count stores an answer
- */
+/** @param count stores an answer */
 export async function serve(
   { keys, port }: PeerSettings,
   count: (event: AnswerEvent) => Promise<TracedAnswer>,
@@ -76,10 +73,7 @@ export async function serve(
   process.stdout.write('ready\n');
 }
 
-/**
- * Keeps the states of a learner's skills in a hash: one read and one write of Redis. The last write wins, so concurrent
- * updates can be lost.
- */
+/** One hash per learner: one read and one write. The last write wins, so concurrent updates can be lost. */
 export function lastWriteWins(redisUrl: string): (event: AnswerEvent) => Promise<TracedAnswer> {
   const redis = new Redis(redisUrl, { enableAutoPipelining: true });
   return async (event) => {

@@ -1,4 +1,4 @@
-/** Fastify with a BullMQ job for each answer; bullmq-worker takes the jobs in a process of its own. */
+/** Fastify with a BullMQ job per answer, which bullmq-worker processes in its own process. */
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';

@@ -1,7 +1,6 @@
 /**
- * Fastify with the service's promises for an answer: state, event id and outbox row are written atomically, no update is lost,
- * and an event id repeated within a day gets its first response. One connection runs a script for all requests: WATCH and
- * MULTI need a connection each and take twice the CPU.
+ * Fastify with the service's promises for an answer: atomic state, event id and outbox row, no lost update, and the first
+ * response for an id repeated within a day. A script on one connection: WATCH and MULTI take twice the CPU.
  */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
@@ -10,7 +9,7 @@ import { type AnswerEvent, serve } from './fastify-app.js';
 import { answered, recordOf, type TracedAnswer } from './tracing.js';
 
 const idSeconds = 86_400;
-/** Writes where state and id are still what was read. */
+/** Writes only if state and id are unchanged since the read. */
 const compareAndSet = `
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 if not redis.call('SET', KEYS[2], ARGV[3], 'NX', 'EX', ${idSeconds}) then return 0 end

@@ -1,4 +1,4 @@
-/** Fastify with ioredis: validates, one HMGET, one HSET; no event ids, no outbox, and updates at once can be lost. */
+/** Fastify with ioredis: validation, one HMGET, one HSET. No event ids, no outbox; concurrent updates can be lost. */
 import type { PeerSettings } from '../peers.js';
 import { lastWriteWins, serve } from './fastify-app.js';
 

@@ -1,4 +1,4 @@
-/** track-answer on uWebSockets.js with one Piscina task per request: what the service would be without batches. */
+/** uWebSockets.js with one Piscina task per request: the service without batches. */
 
 import { App, type HttpResponse } from 'uWebSockets.js';
 import { availableParallelism } from 'node:os';
@@ -16,7 +16,7 @@ const pool = new Piscina({
   minThreads: threads,
   maxThreads: threads,
   concurrentTasksPerWorker: tasksPerThread,
-  // A thread that sleeps between tasks would not hear its Redis.
+  // Otherwise an idle thread sleeps in Atomics.wait and does not read from Redis.
   atomics: 'disabled',
   workerData: settings,
 });

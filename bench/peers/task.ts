@@ -1,4 +1,4 @@
-/** The task of task-per-request: reads one learner, counts one answer with the service's models, writes it back. */
+/** Task of task-per-request: loads a learner, applies one answer with the service's models, saves the learner. */
 import { Redis } from 'ioredis';
 import { workerData } from 'piscina';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';

@@ -1,4 +1,4 @@
-/** Bayesian Knowledge Tracing as somebody writes it who needs nothing more. */
+/** Minimal Bayesian Knowledge Tracing. */
 
 const learn = 0.15;
 const guess = 0.2;
@@ -12,7 +12,7 @@ export interface SkillRecord {
 
 const fresh: SkillRecord = { mastery: 0.3, attempts: 0, correct: 0 };
 
-/** Mastery after an answer: the evidence of it, then learning. */
+/** The evidence of the answer, then learning. */
 export function masteryAfter(mastery: number, isCorrect: boolean): number {
   const known = mastery * (isCorrect ? 1 - slip : slip);
   const unknown = (1 - mastery) * (isCorrect ? guess : 1 - guess);

@@ -1,4 +1,4 @@
-/** V8's CPU profiles: read, told in the names of the sources, and summed up. */
+/** Reads V8's CPU profiles, maps them to the sources, and sums them up. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { SourceMap } from 'node:module';
@@ -6,10 +6,10 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { here } from '../targets.js';
 
-/** A function, or one of V8's own states in brackets. */
+/** A function, or a state of V8 in brackets. */
 export interface FlameNode {
   readonly label: string;
-  /** Microseconds by the clock in it and in what it calls. */
+  /** Wall-clock microseconds, callees included. */
   total: number;
   self: number;
   readonly children: Map<string, FlameNode>;
@@ -21,9 +21,9 @@ export interface FunctionTime {
   readonly total: number;
 }
 
-/** V8 samples by the clock, so a thread that waits is sampled too: that is told apart. */
+/** V8 also samples waiting threads. */
 const idle = '(idle)';
-/** What takes the profile is no part of it. */
+/** The profiler itself is left out. */
 const recorder = 'bench/profile/recorder.';
 const maps = new Map<string, SourceMap | null>();
 
@@ -40,11 +40,11 @@ function readMap(file: string): SourceMap | null {
   try {
     return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    return null; // packages that are not bundled have none
+    return null; // packages that are not bundled have no map
   }
 }
 
-/** Frames as the sources have them; the file is written anew, so that other tools show them as well. */
+/** Maps frames to the sources and rewrites the file, so that other tools show them too. */
 export function readProfile(file: string): Profiler.Profile {
   const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8'));
   for (const node of profile.nodes) node.callFrame = inSources(node.callFrame);
@@ -71,7 +71,7 @@ function labelOf({ functionName, url, lineNumber }: Profiler.ProfileNode['callFr
 
 const newNode = (label: string): FlameNode => ({ label, total: 0, self: 0, children: new Map() });
 
-/** The tree of calls, without what was idle. */
+/** The call tree without idle time. */
 export function flameOf(profile: Profiler.Profile): FlameNode {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const self = selfTimes(profile);
@@ -104,7 +104,7 @@ function addUp(node: FlameNode): number {
   return node.total;
 }
 
-/** The dearest by their own time first; the total of a function that calls itself counts once. */
+/** Sorted by own time. The total of a recursive function counts once. */
 export function functionTimes(flame: FlameNode): FunctionTime[] {
   const times = new Map<string, { label: string; self: number; total: number }>();
   const visit = (node: FlameNode, above: ReadonlySet<string>): void => {

@@ -1,8 +1,8 @@
-/** A flame graph as a page that needs nothing else: callees below their caller; a click widens a frame to the whole width. */
+/** A self-contained page with a flame graph, callees below callers. A click widens a frame to the full width. */
 import { tag, textTag } from '../../src/lab/report/page.js';
 import type { FlameNode } from './cpu-profile.js';
 
-/** Narrower frames, as a share of the whole, are left out. */
+/** Share of the whole below which frames are left out. */
 const least = 0.001;
 
 const style = `body { font: 12px system-ui, sans-serif; margin: 1rem; background: #fff; color: #1a1a1a; }
@@ -34,7 +34,7 @@ function kindOf(label: string): keyof typeof kinds {
   return label.includes(' ') ? 'package' : 'native';
 }
 
-/** @param answers by which times are divided */
+/** @param answers divisor of all times */
 export function flamePage(title: string, flame: FlameNode, answers: number): string {
   const micros = (time: number): string => (time / answers).toFixed(2);
   const draw = (node: FlameNode, caller: FlameNode): string => {

@@ -1,16 +1,15 @@
-/** Runs in each thread of a profiled service: takes a V8 CPU profile while a file in its folder asks for one. */
+/** Runs in each thread of a profiled service and takes a V8 CPU profile on request. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 
-/** Holds the folder that the profiles go to; profiles begin when it appears, and end when it is gone. */
+/** Profiles run while this file exists. It contains the folder for them. */
 export const requestFile = (folder: string): string => join(folder, 'request');
 
 const lookMs = 100;
 const sampleMicros = 500;
 
-/** @param name of this thread, once it is known */
 export function profileOnRequest(folder: string, name: () => string): void {
   let profile: { readonly session: Session; readonly into: string } | null = null;
   const look = (): void => {

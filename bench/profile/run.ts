@@ -1,4 +1,4 @@
-/** `npm run bench -- --profile`: where the time of an answer goes, function by function, in one folder. */
+/** `npm run bench -- --profile`: CPU time of an answer by function. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -18,11 +18,11 @@ import { type Counts, commandCounts, engineCounts, grown, threadCounts } from '.
 
 const batchConnections = 4;
 const listed = 15;
-/** Threads that took less of an answer had nothing to do with it. */
+/** Threads below this took no part in the answers. */
 const leastMicros = 0.3;
 const peers = ['echo', 'fastify', 'fastify-outbox'] as const;
 
-/** A target under a load, and where its servers' own figures are asked for. */
+/** A target under load, with the counters of its servers. */
 interface Subject {
   readonly contestant: Contestant;
   readonly name: string;
@@ -31,7 +31,7 @@ interface Subject {
   readonly counts: () => Promise<Readonly<Record<string, Counts>>>;
 }
 
-/** Writes tables, profiles and flame graphs into the folder. @returns the tables */
+/** Writes tables, profiles and flame graphs. @returns the tables */
 export async function profileAll(
   bench: Bench,
   tenants: readonly [string, string],
@@ -111,7 +111,7 @@ async function profileOne(bench: Bench, subject: Subject, into: string): Promise
 const writeLimitMs = 30_000;
 const pollMs = 100;
 
-/** Names of the threads' profiles, once all are written. */
+/** Waits until all profiles are written. */
 async function profilesIn(folder: string, threads: readonly { readonly part: string }[]): Promise<string[]> {
   const expected = threads.filter(({ part }) => part !== 'runtime' && part !== 'libuv').length;
   const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
@@ -133,7 +133,7 @@ function partsText({ cpu }: Sample, split: RuntimeSplit | null): string {
   return `  CPU µs an answer, profiler included: ${parts.join(', ')}\n  of the runtime, by perf: ${told}`;
 }
 
-/** Writes the flame graph beside the profile. */
+/** Also writes the flame graph. */
 function threadTable(folder: string, file: string, answers: number): string {
   const thread = file.replace('.cpuprofile', '');
   const flame = flameOf(readProfile(join(folder, file)));

@@ -1,9 +1,8 @@
-/** What V8's own threads do: by perf, where it is installed and allowed. V8's sampler does not see them. */
+/** Splits the time of V8's own threads by perf, because V8's sampler does not see them. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { ThreadNote } from '../threads.js';
 
-/** Shares of the samples. */
 export interface RuntimeSplit {
   readonly compiling: number;
   readonly collecting: number;
@@ -13,11 +12,11 @@ const compiles = /compil|turbofan|turboshaft|maglev|baseline/i;
 const collects = /scaveng|mark|sweep|evacuat|collect|heap|unmap|allocator/i;
 
 export interface PerfWatch {
-  /** @returns null where perf saw nothing */
+  /** @returns null if perf found nothing */
   end(): Promise<RuntimeSplit | null>;
 }
 
-/** @param file for the samples @returns null where there is no perf */
+/** @param file for the samples @returns null without perf */
 export function watchRuntime(notes: readonly ThreadNote[], file: string): PerfWatch | null {
   const threads = notes.flatMap(({ tid, part }) => (tid !== null && part === 'runtime' ? [tid] : []));
   if (threads.length === 0 || spawnSync('perf', ['--version']).status !== 0) return null;
@@ -36,7 +35,7 @@ async function ended(child: ChildProcess, file: string): Promise<RuntimeSplit | 
   return splitOf(stdout);
 }
 
-/** @param told by `perf script`: stacks with a blank line between them, the innermost function first */
+/** @param told output of `perf script`: stacks separated by blank lines, innermost function first */
 export function splitOf(told: string): RuntimeSplit | null {
   const stacks = told.split(/\n\s*\n/).filter((stack) => stack.trim() !== '');
   if (stacks.length === 0) return null;
@@ -45,7 +44,7 @@ export function splitOf(told: string): RuntimeSplit | null {
   return { compiling: share('compiling'), collecting: share('collecting') };
 }
 
-/** The outermost function that tells decides: a compiler allocates and locks as a collector does. */
+/** The outermost known function decides: compilers allocate and lock as collectors do. */
 function kindOf(stack: string): string {
   const frames = stack.split('\n').reverse();
   const telling = frames.find((frame) => compiles.test(frame) || collects.test(frame)) ?? '';

@@ -1,17 +1,16 @@
-/** What Redis and ClickHouse tell of their own work, as differences over a load. */
+/** Counters of Redis and ClickHouse, as differences over a load. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { orGone, threadSeconds } from '../processes.js';
 
-/** Sums so far by name. */
 export type Counts = Readonly<Record<string, number>>;
 
 export const grown = (before: Counts, after: Counts): Record<string, number> =>
   Object.fromEntries(Object.entries(after).map(([name, value]) => [name, value - (before[name] ?? 0)]));
 
-/** Microseconds and calls by command; what EXEC takes is what it runs, which stands there as well. */
+/** Microseconds and calls by command. EXEC includes the commands that it runs, which are also listed. */
 export async function commandCounts(redis: Pick<Redis, 'info'>): Promise<Record<string, Counts>> {
   const lines = [...(await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)];
   return {
@@ -20,7 +19,7 @@ export async function commandCounts(redis: Pick<Redis, 'info'>): Promise<Record<
   };
 }
 
-/** The embedded engine keeps no system.query_log; these are its own sums. Times of queries are by the clock. */
+/** The embedded engine has no system.query_log. Query times are wall-clock times. */
 const events = `SELECT event, toFloat64(value) AS value FROM system.events WHERE event IN ('InsertQuery', 'SelectQuery',
   'InsertQueryTimeMicroseconds', 'SelectQueryTimeMicroseconds', 'OtherQueryTimeMicroseconds', 'InsertedRows',
   'Merge', 'MergedRows', 'MergeTotalMilliseconds', 'UserTimeMicroseconds', 'SystemTimeMicroseconds')`;
@@ -30,7 +29,7 @@ export async function engineCounts(clickhouse: ClickHouseClient): Promise<Counts
   return Object.fromEntries(rows.map(({ event, value }) => [event, value]));
 }
 
-/** CPU microseconds by the names of the threads, which say what they are for; of those that live. */
+/** CPU microseconds of living threads by name. */
 export function threadCounts(pid: number): Counts {
   const sums: Record<string, number> = {};
   for (const tid of process.platform === 'linux' ? readdirSync(`/proc/${pid}/task`).map(Number) : []) {

@@ -1,4 +1,4 @@
-/** Charts of horizontal bars: each row has its name and value above it, so that the bars have the whole width. */
+/** Horizontal bars with name and value above each, so that bars have the whole width. */
 import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { colorsOf, type Series } from '../../src/lab/report/marks.js';
@@ -8,9 +8,9 @@ import { shown } from './view.js';
 export interface BarPart {
   readonly from: number;
   readonly to: number;
-  /** Name of its colour in the chart's `colors`. */
+  /** Key in the chart's `colors`. */
   readonly series: string;
-  /** Shown when the pointer rests on it. */
+  /** Tooltip. */
   readonly note: string;
 }
 
@@ -18,7 +18,7 @@ export interface BarRow {
   readonly name: string;
   readonly value: string;
   readonly parts: readonly BarPart[];
-  /** Ends of a line over the bar: how sure its end is. */
+  /** Uncertainty of the end of the bar. */
   readonly range?: { readonly low: number; readonly high: number };
 }
 
@@ -28,7 +28,7 @@ export interface BarChart {
   readonly rows: readonly BarRow[];
   readonly colors: Series;
   readonly legend?: boolean;
-  /** A line through all rows. */
+  /** Position of a line through all rows. */
   readonly level?: number;
 }
 
@@ -40,7 +40,6 @@ export const spreadBar = (name: string, series: string, value: Spread, note: str
   range: value,
 });
 
-/** An axis from zero to the end of the longest bar or range. */
 export const fromZero = (rows: readonly BarRow[], label: string): Plot.ScaleOptions => ({
   domain: [0, Math.max(...rows.map(({ parts, range }) => range?.high ?? parts.at(-1)?.to ?? 0))],
   label,
@@ -50,7 +49,6 @@ export const fromZero = (rows: readonly BarRow[], label: string): Plot.ScaleOpti
 const rowHeight = 46;
 const textAbove = { frameAnchor: 'left', textAnchor: 'start', dy: -9, fontSize: 13 } as const;
 
-/** A figure with title, legend and drawing. */
 export function barFigure({ title, x, rows, colors, legend = false, level }: BarChart): string {
   const named = rows.map((row, i) => ({ ...row, y: i, ...row.range }));
   const parts = named.flatMap(({ parts, y }) => parts.map((part) => ({ ...part, y })));

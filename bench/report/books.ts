@@ -1,4 +1,4 @@
-/** How fast the pipeline moved the answers on, whether every one arrived, and the memory of all processes. */
+/** Tables of pipeline, correctness and memory. */
 import type { Row } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement } from '../results.js';
 import { ledgerProblems, measurementRows, type Section, shown, spreadText } from './view.js';

@@ -1,4 +1,4 @@
-/** What changed between two runs, with noise in mind. */
+/** Changes between two runs, considering noise. */
 import { aligned } from '../../src/lab/report/numbers.js';
 import type { BenchResults, Figure, Measurement, ScenarioResult, Spread } from '../results.js';
 import {
@@ -12,17 +12,14 @@ import {
   spreadText,
 } from './view.js';
 
-/** One thing that was measured, by a name that is the same in every run. */
+/** A measured value, by a name that is the same in every run. */
 interface Entry {
   readonly name: string;
   readonly better: Better;
   readonly value: Spread;
 }
 
-/**
- * Medians before and now, their ratio, and whether the spreads overlap. Figures and ratios to the echo of the same run come
- * first: they do not depend on the speed of the machine.
- */
+/** Figures and ratios to the echo of the same run come first: they do not depend on the machine's speed. */
 export function comparison(old: BenchResults, now: BenchResults): string {
   const blocks = [
     `Before: ${runText(old)}\nNow:    ${runText(now)}`,
@@ -61,7 +58,6 @@ const figureEntries = ({ figures }: BenchResults): Entry[] =>
 const directionOf = ({ goal }: Figure): Better =>
   goal === null ? 'neither' : 'atMost' in goal ? 'less' : 'more';
 
-/** Entries of every target in every scenario. */
 const entriesOf = (
   { scenarios }: BenchResults,
   of: (
@@ -125,10 +121,10 @@ function changeRow({ name, better, value }: Entry, old: Entry | undefined): stri
 const roundsOf = (results: BenchResults): number[] =>
   [...figureEntries(results), ...plainEntries(results)].map(({ value }) => value.rounds);
 
-/** Runs of the same program differ by so much even where rounds within each agree better. */
+/** Runs of the same program differ by this much, even if rounds within each agree better. */
 const leastChange = 0.03;
 
-/** Fewer rounds have no spread to speak of. */
+/** Fewer rounds give no usable spread. */
 const leastRounds = 3;
 
 type Better = 'less' | 'more' | 'neither';
@@ -143,10 +139,7 @@ function verdictOf(old: Spread, now: Spread, better: Better): string {
   return direction === better ? 'better' : 'worse';
 }
 
-/**
- * How often chance alone separates two spreads: the share of orders of all rounds in which one run lies above the other.
- * @returns empty if no value has enough rounds
- */
+/** Share of orders of all rounds that separate the two runs by chance. @returns empty if there are too few rounds */
 function chanceText(old: readonly number[], now: readonly number[]): string {
   const fewest = (rounds: readonly number[]): number =>
     Math.min(...rounds.filter((count) => count >= leastRounds));

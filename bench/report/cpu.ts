@@ -1,4 +1,3 @@
-/** Where the CPU time of an answer goes, by target and by scenario. */
 import { sumOf } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
@@ -44,7 +43,7 @@ const targetsChart = (scenario: ScenarioResult): string =>
     }),
   );
 
-/** The service itself from scenario to scenario. */
+/** The service alone, by scenario. */
 const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
   (['answer', 'request'] as const).flatMap((unit) => {
     const rows = scenarios
@@ -81,7 +80,7 @@ function stackChart(title: string, unit: string, stacks: readonly StackRow[]): s
   });
 }
 
-/** Until the answer, and after it. */
+/** Before and after the response. */
 const totalText = (measurement: Measurement): string =>
   [acceptingCpu(measurement), laterCpu(measurement)]
     .flatMap((sum) => (sum === null ? [] : [shown(sum.median)]))

@@ -1,4 +1,4 @@
-/** The figures with goals: by how much each is surpassed or missed. */
+/** Figures compared with their goals. */
 import { goalNames } from '../goals.js';
 import type { BenchResults, Figure, Spread } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
@@ -27,7 +27,7 @@ export function goalSection({ figures }: BenchResults): Section {
   };
 }
 
-/** Whether the median reaches the goal; null if there is none. */
+/** Compares the median with the goal; null without a goal. */
 function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | null {
   if (goal === null) return null;
   return 'atMost' in goal ? value.median <= goal.atMost : value.median >= goal.atLeast;
@@ -48,7 +48,7 @@ function goalText({ goal }: Figure): string {
   return 'atMost' in goal ? `≤ ${shown(goal.atMost)}` : `≥ ${shown(goal.atLeast)}`;
 }
 
-/** Bars end here at the latest, so that one figure far from its goal does not press all others flat. */
+/** Bars end here, so that one extreme figure does not flatten all others. */
 const widest = 16;
 
 function goalCharts(figures: readonly Figure[]): string[] {
@@ -78,7 +78,7 @@ function goalRow(figure: Figure): BarRow {
   };
 }
 
-/** How many times better than its goal a value is; below 1 if it misses the goal. */
+/** How many times better than the goal; below 1 if missed. */
 function factorOf({ goal }: Figure, value: number): number {
   if (goal === null) return 1;
   return 'atMost' in goal ? goal.atMost / value : value / goal.atLeast;

@@ -1,4 +1,4 @@
-/** What an answer costs, and how many a second there are, while something grows: learners, API processes. */
+/** Cost and throughput while something else grows: learners, API processes. */
 import { distinct } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero, spreadBar } from './bars.js';
@@ -32,7 +32,7 @@ function chartsOf(places: readonly ScenarioResult[]): string[] {
   ];
 }
 
-/** @returns none if it was not measured */
+/** @returns none if not measured */
 function growthChart(
   title: string,
   unit: string,

@@ -1,4 +1,4 @@
-/** Latencies: how long requests take, by percentile and by how many are offered. */
+/** Latency by percentile and by offered rate. */
 import { chartFigure } from '../../src/lab/report/chart.js';
 import type { ChartPoint } from '../../src/lab/report/marks.js';
 import { compact } from '../../src/lab/report/numbers.js';
@@ -27,10 +27,10 @@ const chartsOf = (scenario: ScenarioResult): string[] =>
     ? [percentileChart(scenario), offeredChart(scenario)]
     : [percentileChart(scenario)];
 
-/** A rate that the target followed: it answered at least so much of what was offered. */
+/** Whether the target kept up with the offered rate. */
 const followed = ({ offered, achieved }: Latency): boolean => achieved >= 0.95 * offered;
 
-/** Percentiles by name, and the one request in so many that takes longer. */
+/** `oneIn`: one request in so many takes longer. */
 const percentiles = [
   { key: 'p50', name: 'p50', oneIn: 2 },
   { key: 'p90', name: 'p90', oneIn: 10 },
@@ -38,7 +38,7 @@ const percentiles = [
   { key: 'p999', name: 'p99.9', oneIn: 1000 },
 ] as const;
 
-/** Each target at half of its own saturation, which may be one rate for all. */
+/** Each target at half of its own saturation. */
 function percentileChart(scenario: ScenarioResult): string {
   const { measurements } = scenario;
   const chosen = measurements.map((measurement) => ({ ...measurement, latency: atHalf(measurement) }));
@@ -71,7 +71,7 @@ function percentileChart(scenario: ScenarioResult): string {
   });
 }
 
-/** At the offered rate next to half of what the target can do. */
+/** At the offered rate nearest to half of saturation. */
 function atHalf({ throughput, latencies }: Measurement): Latency {
   const most = throughput?.median ?? latencies.at(-1)?.offered ?? 0;
   const distance = ({ offered }: Latency): number => Math.abs(offered - most / 2);
@@ -81,7 +81,7 @@ function atHalf({ throughput, latencies }: Measurement): Latency {
 const percentileName = (oneIn: number): string =>
   percentiles.find((percentile) => percentile.oneIn === oneIn)?.name ?? '';
 
-/** Several targets by their p99; one alone by all its percentiles. */
+/** p99 of several targets, or all percentiles of one. */
 function offeredChart(scenario: ScenarioResult): string {
   const { measurements } = scenario;
   const [first] = measurements as [Measurement];
@@ -117,7 +117,7 @@ const offeredPoints = (
     note: `${shown(latency[key])} ms at ${shown(latency.offered)} requests a second${followed(latency) ? '' : `, of which ${shown(latency.achieved)} were answered`}`,
   }));
 
-/** Ten microseconds, below which a logarithmic scale would show nothing but the clock. */
+/** Ten microseconds: smaller values show only the clock's resolution. */
 const leastTime = 0.01;
 const drawn = (milliseconds: number): number => Math.max(leastTime, milliseconds);
 

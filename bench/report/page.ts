@@ -1,4 +1,4 @@
-/** The benchmark as a page for people, which opens without a network. */
+/** The benchmark as a self-contained page. */
 import { writeFileSync } from 'node:fs';
 import { chartGrid, htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults } from '../results.js';

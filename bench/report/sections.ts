@@ -1,4 +1,3 @@
-/** What the page and the terminal show of a run. */
 import type { BenchResults } from '../results.js';
 import { bookSections } from './books.js';
 import { cpuSection } from './cpu.js';
@@ -18,7 +17,6 @@ export const sectionsOf = (results: BenchResults): [Section, ...Section[]] => [
   ...bookSections(results),
 ];
 
-/** The run and its machine, then what each scenario is. */
 export function factsOf(results: BenchResults): (readonly [name: string, text: string])[] {
   const { machine, versions, scenarios, seconds } = results;
   const { processor, cores, memoryMb, system } = machine;

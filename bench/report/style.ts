@@ -1,4 +1,4 @@
-/** Looks of the benchmark's page beside those that all reports share: who has which colour. */
+/** Styles and colours of the benchmark's page. */
 
 export const ownStyle = `
 :root { --front: #0072b2; --work: #56b4e9; --runtime: #a08bb8; --redis: #d55e00; --pipe: #00876a; --click: #d9a400;
@@ -19,13 +19,13 @@ const colors: Readonly<Record<string, string>> = {
   'task-per-request': 'd',
 };
 
-/** Of a target's lines and bars, the same in all charts. */
+/** The same in all charts. */
 export const targetColor = (target: string): string => colors[target] ?? 'e';
 
 export const targetColors = (targets: readonly string[]): Record<string, string> =>
   Object.fromEntries(targets.map((target) => [target, targetColor(target)]));
 
-/** In the order in which they are stacked. */
+/** In stacking order. */
 const partColors: Readonly<Record<string, string>> = {
   'front end': 'front',
   server: 'soft',
@@ -41,7 +41,7 @@ const partColors: Readonly<Record<string, string>> = {
 
 export const partColor = (part: string): string => partColors[part] ?? 'other';
 
-/** Each of the names once, those without a colour of their own last. */
+/** Distinct names in stacking order, unknown ones last. */
 export function partsInOrder(names: readonly string[]): string[] {
   const known = Object.keys(partColors);
   const place = (name: string): number => (known.includes(name) ? known.indexOf(name) : known.length);

@@ -1,4 +1,3 @@
-/** The results as text for a terminal. */
 import { aligned } from '../../src/lab/report/numbers.js';
 import type { BenchResults } from '../results.js';
 import { factsOf, sectionsOf } from './sections.js';

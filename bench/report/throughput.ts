@@ -1,4 +1,3 @@
-/** How many answers a second there are, and what each costs, by target. */
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { barFigure, fromZero, spreadBar } from './bars.js';
 import { targetColors } from './style.js';

@@ -1,4 +1,3 @@
-/** What table, page and comparison have in common: how results are summed, set against one another and told. */
 import { grouped } from '../../src/lab/report/numbers.js';
 import type { Row } from '../../src/lab/report/page.js';
 import type { BenchResults, Ledger, Measurement, ScenarioResult, Spread } from '../results.js';
@@ -16,24 +15,24 @@ export interface Section {
   readonly charts?: () => readonly string[];
 }
 
-/** The peer that all others are set against: what the HTTP library and parsing cost by themselves. */
+/** Peer that all targets are compared with: the cost of the HTTP library and of parsing. */
 const baseline = 'echo';
 
-/** With at most three significant digits below 1000, without decimals from there on. */
+/** Three significant digits below 1000, no decimals above. */
 export const shown = (value: number): string =>
   Math.abs(value) >= 1000 ? grouped(Math.round(value)) : `${Number(value.toPrecision(3))}`;
 
-/** The median, with the smallest and the largest where the rounds differ. */
+/** Median with smallest and largest value, if they differ. */
 export function spreadText({ median, low, high }: Spread): string {
   const [middle, least, most] = [median, low, high].map(shown);
   return least === most ? `${middle}` : `${middle} [${least}, ${most}]`;
 }
 
-/** CPU microseconds until an answer is acknowledged; null where none was measured. */
+/** CPU µs until the response; null if not measured. */
 export const acceptingCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
   sumOf(cpu, (part) => acceptingParts.includes(part));
 
-/** CPU microseconds that the same answer takes afterwards, on its way to ClickHouse; null where none was measured. */
+/** CPU µs after the response, on the way to ClickHouse; null if not measured. */
 export const laterCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
   sumOf(cpu, (part) => !acceptingParts.includes(part));
 
@@ -49,10 +48,7 @@ function sumOf(cpu: Measurement['cpu'], counts: (part: string) => boolean): Spre
   };
 }
 
-/**
- * How often `of` holds `to`; null where one of them is 0. Both vary by themselves, so their relative spreads add up as
- * the squares of independent errors do.
- */
+/** Null if a median is 0. Relative spreads add up as the squares of independent errors do. */
 export function ratioOf(of: Spread, to: Spread): Spread | null {
   if (of.median === 0 || to.median === 0) return null;
   const median = of.median / to.median;
@@ -66,11 +62,10 @@ export function ratioOf(of: Spread, to: Spread): Spread | null {
   };
 }
 
-/** The bare server in the same scenario; undefined where it did not take part. */
 const baselineOf = ({ measurements }: ScenarioResult): Measurement | undefined =>
   measurements.find(({ target }) => target === baseline);
 
-/** CPU until the answer and throughput against the bare server's in the same scenario; null where either was not measured. */
+/** Ratios to the echo in the same scenario; null if not measured. */
 export function againstBaseline(
   scenario: ScenarioResult,
   measurement: Measurement,
@@ -84,7 +79,7 @@ export function againstBaseline(
   };
 }
 
-/** How much the machine itself varied. */
+/** Variation of the echo during the run. */
 export function noiseText({ noise }: BenchResults): string {
   if (noise === undefined || noise.cpu.length === 0) return 'not looked at';
   const through = noise.cpu.map(shown).join(', ');
@@ -93,11 +88,10 @@ export function noiseText({ noise }: BenchResults): string {
   return `bare echo, first, between the scenarios and last: ${through} µs of CPU (range ${range} % of the median), ${spreadText(spreadOf(noise.perSecond))} requests/s`;
 }
 
-/** The scenario with its place on its axis, where it has one. */
 export const scenarioTitle = ({ name, axis }: ScenarioResult): string =>
   axis === null ? name : `${name}, ${axis.label}: ${shown(axis.value)}`;
 
-/** Rows of each measurement, after the names of the scenario and the target. */
+/** Rows with a leading cell for scenario and target. */
 export const measurementRows = (
   scenarios: readonly ScenarioResult[],
   rowsOf: (measurement: Measurement, scenario: ScenarioResult) => readonly Row[],
@@ -109,7 +103,7 @@ export const measurementRows = (
     }),
   );
 
-/** Scenarios with those measurements alone that fit, where there are any. */
+/** Scenarios with matching measurements only. */
 export const only = (
   scenarios: readonly ScenarioResult[],
   fits: (one: Measurement) => boolean,
@@ -118,11 +112,11 @@ export const only = (
     .map((scenario) => ({ ...scenario, measurements: scenario.measurements.filter(fits) }))
     .filter(({ measurements }) => measurements.length > 0);
 
-/** Scenarios in which targets can be compared side by side. */
+/** Scenarios with several targets to compare. */
 export const contests = (scenarios: readonly ScenarioResult[]): ScenarioResult[] =>
   scenarios.filter(({ axis, measurements }) => axis === null && measurements.length > 1);
 
-/** What is wrong with the books; empty where every answer is where it belongs, once. */
+/** Empty if each answer is stored exactly once. */
 export function ledgerProblems(ledger: Ledger): string[] {
   const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
   const most = acknowledged + unanswered;
@@ -136,6 +130,5 @@ export function ledgerProblems(ledger: Ledger): string[] {
   return differences.flatMap(([count, problem]) => (count > 0 ? [`${grouped(count)} ${problem}`] : []));
 }
 
-/** When, in which form and of which commit, in a line. */
 export const runText = ({ startedAt, form, commit }: BenchResults): string =>
   `${startedAt.slice(0, 16).replace('T', ' ')} UTC, ${form} form, ${commit === null ? 'no commit' : `commit ${commit}`}`;

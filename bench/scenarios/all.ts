@@ -1,4 +1,4 @@
-/** The scenarios, in the order in which they run. */
+/** In the order in which they run. */
 import type { Scenario } from '../scenario.js';
 import { analysts } from './analysts.js';
 import { analystsLoad } from './analysts-load.js';

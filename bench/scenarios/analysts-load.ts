@@ -1,4 +1,4 @@
-/** What analysts with heavy queries cost those who answer: the same steady load without and with four of them, in turns. */
+/** Cost of analysts' heavy queries for answers: the same steady load with and without four analysts, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indices } from '../../src/lists.js';
 import { ownService } from '../bench.js';
@@ -13,10 +13,10 @@ const analysts = 4;
 const ours = 'skilltrace';
 const withAnalysts = 'with four analysts';
 const school: School = { tenant: 'school', learners: 4000, days: 25, perDay: 20, perSkill: 5 };
-/** Short turns and many: the machine's own noise lasts longer. */
+/** Many short turns, because noise of the machine lasts longer than a turn. */
 const pace = { rounds: 16, seconds: 5 };
 
-/** Of all learners of a tenant: sums over answers, views with joins, a pull of every row. */
+/** For all learners of a tenant: sums over answers, views with joins, and every row. */
 const queries = [
   `SELECT user_id, skill_id, count(), avg(is_correct), quantiles(.1, .5, .9)(time_spent_seconds), uniqExact(toDate(occurred_at))
    FROM attempts WHERE tenant = 'school' GROUP BY user_id, skill_id ORDER BY count() DESC LIMIT 100`,
@@ -54,13 +54,12 @@ export const analystsLoad: Scenario = {
     const service = await ownService(bench, loads.name);
     bench.progress('rows are made');
     await makeAnswers(service.clickhouse, school);
-    // Merges of what was inserted are not those of the load.
+    // So that merges of the inserted rows do not run during the load.
     await sleep(10_000);
     return measureLoads(bench, service, loads);
   },
 };
 
-/** Each analyst asks one query after another. */
 async function ask({ analystUrl }: Service, end: AbortSignal): Promise<void> {
   const askInTurn = async (first: number): Promise<void> => {
     for (let n = first; !end.aborted; n++)

@@ -1,4 +1,4 @@
-/** Every view, whole, as an analyst asks for one tenant of ten million answers: time, processor and memory. */
+/** Reads each view completely, as an analyst, for a tenant of ten million answers: time and memory. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
@@ -11,7 +11,7 @@ import { answersOf, askAsAnalyst, makeAnswers, makeForecasts, type School } from
 import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
 
-/** Learners with 4 of 100 skills a day; and the worst case, a skill of its own for nearly each of five answers. */
+/** Learners with 4 of 100 skills a day, and the worst case: almost every answer on another skill. */
 const schools: readonly (School & { readonly seconds: number })[] = [
   { tenant: 'usual', learners: 20_000, days: 25, perDay: 20, perSkill: 5, seconds: 1 },
   { tenant: 'scattered', learners: 50_000, days: 40, perDay: 5, perSkill: 1, seconds: 3 },
@@ -20,7 +20,7 @@ const schools: readonly (School & { readonly seconds: number })[] = [
 const views = `learner_skill_daily learner_skill_total skill_daily cohort_skill_weekly skill_velocity
   forecasts forecast_outcomes forecast_coverage`.split(/\s+/);
 
-/** The least of these that is enough is told. */
+/** Memory limits to try. The smallest sufficient one is reported. */
 const megabytes = [125, 250, 500, 1000, 2000];
 const mostMegabytes = 500;
 
@@ -35,7 +35,7 @@ export const analysts: Scenario = {
       await make(bench, service, school);
       figures.push(await bytesOf(service, school));
       for (const view of views) figures.push(...(await measure(bench, service, view, school)));
-      // So that the next one has the machine, and its tables, to itself.
+      // So that the next school has empty tables.
       for (const table of await tablesOf(service))
         await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
     }
@@ -55,7 +55,7 @@ async function make({ progress }: Bench, { clickhouse }: Service, school: School
   while ((await selectNumber(clickhouse, merging)) > 0);
 }
 
-/** Answers of days arrive in minutes here; by then the engine would have merged all but those of the last hours. */
+/** Days of answers arrive within minutes here. In production the engine would have merged all but the last hours. */
 async function mergeSums(clickhouse: ClickHouseClient): Promise<void> {
   const sums = `SELECT name FROM system.tables
     WHERE database = currentDatabase() AND engine = 'AggregatingMergeTree'`;
@@ -88,7 +88,7 @@ async function measure(
   { tenant, seconds }: (typeof schools)[number],
 ): Promise<Figure[]> {
   progress(`${tenant}, ${view}`);
-  // All columns are computed, and none is sent.
+  // Computes all columns and sends none.
   const query = `SELECT count() FROM (SELECT * FROM ${view} WHERE tenant = '${tenant}') WHERE NOT ignore(*)`;
   const enough = await memoryOf(service, query);
   const times: number[] = [];
@@ -111,7 +111,7 @@ async function measure(
   ];
 }
 
-/** @returns null where no bound is enough, or a minute is not */
+/** @returns null if no limit suffices, or a minute does not */
 async function memoryOf({ analystUrl }: Service, query: string): Promise<number | null> {
   for (const bound of megabytes) {
     try {

@@ -1,4 +1,4 @@
-/** What an answer costs on how many cores, lanes and API processes. */
+/** Cost of an answer by number of cores, lanes and API processes. */
 import { inTurns, ownService } from '../bench.js';
 import { allowedCores, canKeepToCores, onCores } from '../cores.js';
 import { figureOf } from '../goals.js';
@@ -16,7 +16,7 @@ import { ratioSpread } from '../spread.js';
 
 const name = 'cores';
 
-/** How a service is started: with its servers on some cores, or on all; the load generator has all. */
+/** Servers run on some cores or on all. The load generator has all. */
 interface Form {
   readonly axis: NonNullable<ScenarioResult['axis']>;
   readonly cores: number | null;

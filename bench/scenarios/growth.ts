@@ -1,4 +1,4 @@
-/** What an answer costs as the service knows more learners, at the same offered load. */
+/** Cost of an answer by the number of known learners, at the same offered load. */
 import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
 import { figureOf } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
@@ -18,7 +18,7 @@ const name = 'growth';
 const few = 1000;
 const sizes = [few, 10_000, 100_000, 1_000_000];
 
-/** Two services: one stays small, one grows; they take turns, so that the machine is the same for both. */
+/** A small and a growing service take turns, so that the machine is the same for both. */
 export const growth: Scenario = {
   name,
   about: 'known learners with a skill each, at half of what the service can do with the fewest',
@@ -53,7 +53,7 @@ async function startEmpty(bench: Bench, as: 'small' | 'large'): Promise<ServiceC
   return { ...serviceContestant(service, name, traffic), name: as };
 }
 
-/** Adds an answer of each new learner. */
+/** Adds one answer of each new learner. */
 async function grow(
   bench: Bench,
   contestant: ServiceContestant,

@@ -1,4 +1,4 @@
-/** More answers than the service can take: what it takes then, what it refuses, and how long the taken ones wait. */
+/** More answers than the service can take: accepted, rejected, and latency of accepted answers. */
 import { connectionBound } from '../../src/app/open-files.js';
 import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
@@ -26,12 +26,9 @@ const sharing =
     ? 'the generator shares the cores of the service'
     : `service on cores ${cores.service}, generator on cores ${cores.generator}`;
 const shares = [0.5, 1, 1.5, 2, 3];
-/** Enough to keep the service busy, too few for it to refuse any. */
+/** Keeps the service busy without rejections. */
 const saturating = 512;
-/**
- * More connections than the service queues, so that the service limits the wait. Few enough for its limit of open files, and
- * that each is used every few seconds: servers close idle connections.
- */
+/** More connections than the service queues, within its limit of open files, and few enough that none is closed as idle. */
 const connectionsFor = (capacity: number): number =>
   Math.floor(Math.min(0.9 * connectionBound(), 1000 + 2 * capacity));
 

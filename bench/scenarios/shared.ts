@@ -1,4 +1,4 @@
-/** Scenarios on the shared service: single answers, batches, reads, and learners in different orders. */
+/** Scenarios on the shared service. */
 import { saturationOf } from '../bench.js';
 import { figureOf, scaledSpread, shownFigure } from '../goals.js';
 import { type Traffic, usualTraffic } from '../load/traffic.js';
@@ -47,7 +47,7 @@ export const pipeline = onSharedService({
     { ...usual, name: paused, drains: null, settled: null, paused: usual.drains },
   ],
   figures: (rounds) => {
-    // Redis accepts and drains; its CPU time while the pipeline is paused is that of accepting.
+    // Redis accepts and drains. While the pipeline is paused, it only accepts.
     const redisPaused = rounds.cpu(paused, ['redis']);
     const redisDraining = rounds
       .cpu(ours, ['redis'])
@@ -65,7 +65,7 @@ export const pipeline = onSharedService({
   },
 });
 
-/** More connections could send more answers than the queue of a lane holds, which the service then rejects. */
+/** More connections could overfill the queue of a lane, and the service would reject answers. */
 const batchConnections = 4;
 
 export const batches = onSharedService({
@@ -96,7 +96,7 @@ export const batches = onSharedService({
   ],
 });
 
-/** The batches are small, so an answer costs most. */
+/** Batches are small here, so an answer costs most. */
 export const steady = onSharedService({
   name: 'steady',
   about:
@@ -108,7 +108,7 @@ export const steady = onSharedService({
   figures: (rounds) => [figureOf('steady', scaledSpread(rounds.cpu(ours), rounds.cpu('echo')))],
 });
 
-/** The service alone under traffic that differs in learners and operations. */
+/** The service alone, under different traffic. */
 const kindOf = (name: string, about: string, special: Partial<Traffic>, long = false): Scenario => {
   const traffic = { ...usualTraffic, ...special };
   const isMixed = traffic.kind === 'mixed';

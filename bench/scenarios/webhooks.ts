@@ -1,4 +1,4 @@
-/** What a subscriber of all webhooks costs those who answer: CPU of each answer, and p99 while ten thousand are delivered at once. */
+/** Cost of a subscriber of all webhooks: CPU per answer, and p99 while 10,000 webhooks are delivered. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultParameters } from '../../src/domain/base/params.js';
@@ -25,12 +25,12 @@ import { pollMs, type Subscriber, startSubscriber } from '../subscriber.js';
 import { untilDone } from '../wait.js';
 
 const name = 'webhooks';
-/** So few that skills are mastered, and so many that each of them is looked at for its goal in one run. */
+/** Few enough that learners master skills, and that one run checks all their goals. */
 const traffic = { ...usualTraffic, learners: 1000, skills: 10 };
 const secondsOfRound = 10;
-/** Messages go at 250 a second, and checks of goals come every five seconds: both contestants wait as long. */
+/** Messages go at 250 a second and goal checks run every 5 s. Both contestants wait this long. */
 const settleMs = 15_000;
-/** Right answers to a skill that nobody has fitted, from science.md's defaults on. */
+/** Right answers to mastery of an unfitted skill, with the default parameters. */
 const answersToMastery = rightToMastery(defaultParameters.pInit);
 const burst = { learners: 10_000, rate: 500, seconds: 15, afterMs: 2000 };
 const burstLearner = (i: number): string => `burst-${i}`;
@@ -68,7 +68,7 @@ export const webhooks: Scenario = {
   },
 };
 
-/** A contestant whose tenant has the endpoint while it is measured. */
+/** The tenant has the endpoint only during the measurement. */
 const listening = (subscriber: Subscriber, contestant: Contestant): Contestant => ({
   ...contestant,
   beside: async (end) => {
@@ -102,7 +102,7 @@ async function measureUsual({ bench, usual, subscriber }: Stage) {
 const shown = (title: string, unit: string, values: readonly number[]): Figure =>
   shownFigure(title, 'to a receiver that confirms at once', unit, spreadOf(values));
 
-/** Learners who are a right answer away from mastery give it in batches, on another skill in each round. */
+/** All learners are one right answer away from mastery and give it at the same time, on another skill in each round. */
 async function measureBurst(stage: Stage) {
   const { bench, usual, subscriber } = stage;
   const { rounds } = bench.settings.main;
@@ -143,18 +143,17 @@ async function measureBurst(stage: Stage) {
   };
 }
 
-/** @returns the i-th of one right answer of each learner, and so on */
 const rightAnswers =
   (skill_id: string) =>
   (i: number): object => ({ user_id: burstLearner(i % burst.learners), skill_id, is_correct: true });
 
-/** Right answers of all learners, as many as leave mastery to the next one. */
+/** Right answers of all learners, one short of mastery. */
 async function comeNear({ usual }: Stage, skill: string): Promise<void> {
   const answers = burst.learners * (answersToMastery - 1);
   await seedAnswers(usual, answers, rightAnswers(skill));
 }
 
-/** @returns seconds until the last webhook had arrived */
+/** @returns seconds until the last webhook arrived */
 async function burstNow({ usual, subscriber }: Stage, skill: string, isTold: boolean): Promise<number> {
   await subscriber.listen(isTold);
   await sleep(burst.afterMs);
