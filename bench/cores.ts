@@ -3,13 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-export interface CoreSplit {
-  readonly service: string;
-  readonly generator: string;
-}
-
 /** @returns null with one core, on another system than Linux, or without `taskset` */
-export function splitCores(): CoreSplit | null {
+export function splitCores() {
   if (!canKeepToCores()) return null;
   const cores = allowedCores();
   if (cores.length < 2) return null;

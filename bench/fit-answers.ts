@@ -13,17 +13,15 @@ export type PastAnswer = Pick<
   'skillId' | 'itemId' | 'isCorrect' | 'occurredAt' | 'timeSpentSeconds' | 'questionDifficulty'
 >;
 
-/** @param learnerKeys select the held-out learners @param known ids in the order of their numbers */
+/** @param learnerKeys select the held-out learners @param knownSkills ids in the order of their numbers */
 export async function fitAnswers(
   histories: readonly (readonly PastAnswer[])[],
   learnerKeys: Uint32Array,
-  known: { readonly skillIds: readonly string[]; readonly itemIds: readonly string[] } = {
-    skillIds: [],
-    itemIds: [],
-  },
+  knownSkills: readonly string[] = [],
+  knownItems: readonly string[] = [],
 ) {
-  const skillIds = createInterner([...known.skillIds]);
-  const itemIds = createInterner(['', ...known.itemIds]);
+  const skillIds = createInterner([...knownSkills]);
+  const itemIds = createInterner(['', ...knownItems]);
   const log = logOf(histories, skillIds, itemIds);
   const fit = { log, training: holdOut(learnerKeys), skillIds: skillIds.ids, current: unfittedModel };
   const fittedAt = new Date(0).toISOString();

@@ -15,6 +15,9 @@ const closed = 'closed loop, all connections busy';
 const due = 'from the moment at which a request was due';
 const lag = 'how long the oldest answer waited, at the worst moment';
 const kept = '100 of each learner';
+const oneProcess = 'one process, closed loop';
+const delivered = 'all parts, delivery too';
+const webhooksTogether = 'p99 while 10,000 webhooks are delivered, to without a subscriber';
 
 const rows = {
   echo: ['CPU of a single answer, to the echo', accepting, 'times', atMost(6), 5],
@@ -28,13 +31,7 @@ const rows = {
   p99Fastify: ['p99 at half of saturation, to Fastify', 'each at its own half', 'times', atMost(1)],
   steady: ['CPU of an answer at a steady 1000 a second', `${accepting}; ${scaled}`, 'µs', atMost(250), 150],
   predictions: ['predictions a second, to the echo', closed, 'times', atLeast(0.1), 0.15],
-  lanes: [
-    'CPU of an answer on all cores, to one lane',
-    'one process, closed loop',
-    'times',
-    atMost(1.3),
-    1.15,
-  ],
+  lanes: ['CPU of an answer on all cores, to one lane', oneProcess, 'times', atMost(1.3), 1.15],
   pair: ['Redis memory for a learner and skill', '50 skills a learner, full state', 'bytes', atMost(200)],
   item: ['Redis memory for a remembered item of a learner', kept, 'bytes', atMost(32)],
   id: ['Redis memory for an event id', kept, 'bytes', atMost(64)],
@@ -45,18 +42,8 @@ const rows = {
   analystsP99: ['p99 beside four analysts, to without them', 'at a steady 1000 a second', 'times', atMost(2)],
   analystsCpu: ['CPU of an answer beside four analysts, to without them', accepting, 'times', atMost(1.2)],
   analystsLag: ['lag of ClickHouse that four analysts add', lag, 's', atMost(1)],
-  webhooksCpu: [
-    'CPU of an answer with a subscriber, to without',
-    'all parts, delivery too',
-    'times',
-    atMost(1.1),
-  ],
-  webhooksP99: [
-    'p99 while 10,000 webhooks are delivered, to without a subscriber',
-    'at a steady 500 a second, beside the same batches',
-    'times',
-    atMost(1.2),
-  ],
+  webhooksCpu: ['CPU of an answer with a subscriber, to without', delivered, 'times', atMost(1.1)],
+  webhooksP99: [webhooksTogether, 'at a steady 500 a second, beside the same batches', 'times', atMost(1.2)],
   overloadP99: ['p99 of accepted answers at twice the capacity', due, 'ms', atMost(2000)],
 } satisfies Record<string, GoalRow>;
 
@@ -69,10 +56,13 @@ export function figureOf(key: GoalKey, value: Spread): Figure {
   return { name, about, unit, value, goal, ...(aim !== undefined && { aim }) };
 }
 
-export const shownFigure = (name: string, about: string, unit: string, value: Spread): Figure => ({
-  ...{ name, about, unit, value },
-  goal: null,
-});
+export const shownFigure = (
+  name: string,
+  about: string,
+  unit: string,
+  value: Spread,
+  goal: Goal | null = null,
+): Figure => ({ name, about, unit, value, goal });
 
 /** Figures without a goal come last. */
 export function inOrder(figures: readonly Figure[]): Figure[] {

@@ -8,12 +8,7 @@ import { ledgerProblems } from './report/view.js';
 import type { Ledger } from './results.js';
 import type { Service } from './service.js';
 
-export interface Tally {
-  acknowledged: number;
-  unanswered: number;
-  /** Number of the next answer. No number is used twice. */
-  nextNumber: number;
-}
+export type Tally = ReturnType<typeof newTally>;
 
 export interface AnswersOfTenant {
   readonly drains: Service;
@@ -21,7 +16,8 @@ export interface AnswersOfTenant {
   readonly tally: Tally;
 }
 
-export const newTally = (): Tally => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
+/** `nextNumber`: of the next answer. No number is used twice. */
+export const newTally = () => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
 
 const pageLearners = 500;
 

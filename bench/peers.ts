@@ -2,12 +2,10 @@
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { startClickhouse } from '../src/embedded/clickhouse.js';
 import { freePort } from '../src/embedded/free-port.js';
-import { startRedis } from '../src/embedded/redis.js';
 import type { Closers } from '../src/lifecycle.js';
-import { createLogger } from '../src/telemetry.js';
 import { startProcess, stopProcess } from './processes.js';
+import { startServers } from './service.js';
 import { here, type Target } from './targets.js';
 import { notesOption, readNotes, type ThreadNote } from './threads.js';
 import { untilDone } from './wait.js';
@@ -40,8 +38,6 @@ export interface Peer extends Target {
   readonly settled: (() => Promise<void>) | null;
 }
 
-const logger = createLogger('warn', 'bench');
-
 export interface PeersOptions {
   readonly folder: string;
   readonly keys: readonly string[];
@@ -56,10 +52,11 @@ export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName
     const place = { ...options, name, folder: join(options.folder, name) };
     const settings = { port: await freePort(), keys, redisUrl: '', clickhouseUrl: '' };
     if (name === 'echo') return startPeer(place, settings, {});
-    const { url: redisUrl, pid } = await startPeerRedis(join(place.folder, 'redis'), options.closers);
-    const withRedis = { ...settings, redisUrl };
-    if (name !== 'fastify-bullmq') return startPeer(place, withRedis, { redis: pid });
-    return startWithQueue(place, withRedis, pid);
+    const hasQueue = name === 'fastify-bullmq';
+    const { endpoints, pids } = await startServers(place.folder, options.closers, hasQueue ? null : '');
+    const { redisUrl, clickhouseUrl } = endpoints;
+    if (!hasQueue) return startPeer(place, { ...settings, redisUrl }, pids);
+    return startWithQueue(place, { ...settings, redisUrl, clickhouseUrl }, pids);
   };
   return (name) => {
     const peer = started.get(name) ?? launch(name);
@@ -75,7 +72,7 @@ interface Place extends Omit<PeersOptions, 'keys'> {
 async function startPeer(
   { name, folder, profile, closers }: Place,
   settings: PeerSettings,
-  pids: Readonly<Record<string, number>>,
+  pids: Target['pids'],
 ): Promise<Peer> {
   const notes = join(folder, 'threads');
   await startProgram(name, settings, closers, { NODE_OPTIONS: notesOption(notes, profile) });
@@ -96,13 +93,10 @@ async function startProgram(
   return child.pid as number;
 }
 
-async function startWithQueue(place: Place, withRedis: PeerSettings, redis: number): Promise<Peer> {
-  const { folder, closers } = place;
-  const clickhouse = await startPeerClickhouse(join(folder, 'clickhouse'), closers);
-  const settings = { ...withRedis, clickhouseUrl: clickhouse.url };
+async function startWithQueue(place: Place, settings: PeerSettings, servers: Target['pids']): Promise<Peer> {
+  const { closers } = place;
   const pipeline = await startProgram('bullmq-worker', settings, closers);
-  const others = { redis, pipeline, clickhouse: clickhouse.pid };
-  const peer = await startPeer(place, settings, others);
+  const peer = await startPeer(place, settings, { ...servers, pipeline });
   const connection = new Redis(settings.redisUrl, { maxRetriesPerRequest: null });
   const queue = new Queue('answers', { connection });
   closers.add('queue of a peer', async () => {
@@ -114,19 +108,4 @@ async function startWithQueue(place: Place, withRedis: PeerSettings, redis: numb
     return jobs === 0 ? null : `fastify-bullmq did not finish ${jobs} jobs`;
   };
   return { ...peer, settled: () => untilDone(jobsLeft) };
-}
-
-async function startPeerRedis(dir: string, closers: Closers) {
-  const server = startRedis({ dir, port: await freePort(), password: 'peers', fsync: 'everysec', logger });
-  closers.add('Redis of the peers', server.stop);
-  await server.ready;
-  return { url: server.url, pid: server.pid() as number };
-}
-
-async function startPeerClickhouse(dir: string, closers: Closers) {
-  const passwords = { password: 'peers', analystPassword: 'analyst' };
-  const server = startClickhouse({ dir, port: await freePort(), ...passwords, logger });
-  closers.add('ClickHouse of the peers', server.stop);
-  await server.ready;
-  return { url: server.clickhouseUrl, pid: server.pid() as number };
 }

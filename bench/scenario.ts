@@ -98,9 +98,7 @@ export async function measureLoads(bench: Bench, service: Service, loads: Loads)
   return { results, figures: loads.figures?.(rounds) ?? [] };
 }
 
-export interface ServiceContestant extends Contestant {
-  readonly drains: Service;
-}
+export type ServiceContestant = Contestant & { readonly drains: Service };
 
 export const serviceContestant = (service: Service, tenant: string, traffic: Traffic): ServiceContestant => ({
   name: service.name,

@@ -12,7 +12,7 @@ import type { Closers } from '../src/lifecycle.js';
 import { createOutbox, type PipelineFacts } from '../src/store/outbox/outbox.js';
 import { connectRedis, type RedisClient, whenReady } from '../src/store/redis/client.js';
 import { defaultPartitions } from '../src/store/redis/deployment.js';
-import { createLogger, type Logger } from '../src/telemetry.js';
+import { createLogger } from '../src/telemetry.js';
 import { connectWarehouse } from '../src/warehouse/clickhouse/client.js';
 import { startProcess, stopProcess } from './processes.js';
 import { here, type Target } from './targets.js';
@@ -50,6 +50,7 @@ export interface ServiceForm {
   readonly profile?: boolean;
 }
 
+const logger = createLogger('warn', 'bench');
 const redisTimeoutMs = 10_000;
 /** Requests count against a quota, but never reach it. */
 const quota = 1_000_000_000;
@@ -67,17 +68,7 @@ const unset = {
 
 export async function startSplitService(options: ServiceOptions, closers: Closers): Promise<Service> {
   const { dataDir } = options;
-  const logger = createLogger('warn', 'bench');
-  const servers = {
-    embeddedRedisPort: 0,
-    embeddedClickhousePort: 0,
-    embeddedRedisFsync: 'everysec' as const,
-  };
-  const endpoints = await startEmbedded(
-    { dataDir, redisUrl: null, clickhouseUrl: null, ...servers },
-    logger,
-    closers,
-  );
+  const { endpoints, pids } = await startServers(dataDir, closers);
   const pipeline = await startRole({ ROLE: 'pipeline', PORT: '' }, options, closers);
   const port = await freePort();
   await startRole({ ROLE: 'api', PORT: `${port}` }, options, closers);
@@ -87,11 +78,11 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const { facts } = createOutbox(redis, defaultPartitions);
-  const drainNow = drainOrders(endpoints.redisUrl, logger, closers);
+  const drainNow = drainOrders(endpoints.redisUrl, closers);
   return {
     name: 'skilltrace',
     port,
-    pids: { ...serverPids(dataDir), pipeline },
+    pids: { ...pids, pipeline },
     notes: notesFolder(dataDir),
     threads: () => readNotes(notesFolder(dataDir)),
     redis,
@@ -131,15 +122,26 @@ async function startRole(
   return child.pid as number;
 }
 
-function serverPids(dataDir: string): Record<string, number> {
+/** Servers as those of a user, on free ports. @param clickhouseUrl null: starts ClickHouse too */
+export async function startServers(dataDir: string, closers: Closers, clickhouseUrl: string | null = null) {
+  const ports = { embeddedRedisPort: 0, embeddedClickhousePort: 0 };
+  const settings = {
+    dataDir,
+    redisUrl: null,
+    clickhouseUrl,
+    ...ports,
+    embeddedRedisFsync: 'everysec',
+  } as const;
+  const endpoints = await startEmbedded(settings, logger, closers);
   const servers: Record<string, { pid: number }> = JSON.parse(
     readFileSync(join(dataDir, 'servers.json'), 'utf8'),
   );
-  return Object.fromEntries(Object.entries(servers).map(([name, { pid }]) => [name, pid]));
+  const pids = Object.fromEntries(Object.entries(servers).map(([name, { pid }]) => [name, pid]));
+  return { endpoints, pids };
 }
 
 /** @returns starts a drain of every shard that has none running */
-function drainOrders(redisUrl: string, logger: Logger, closers: Closers): () => Promise<void> {
+function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
   let closed = false;
   const connection = connectQueues(redisUrl, logger, () => closed);
   const queue = openDrainQueue(connection);

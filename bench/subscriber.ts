@@ -10,24 +10,13 @@ import { createEndpointStore } from '../src/store/webhooks/endpoints.js';
 import type { Service } from './service.js';
 import { untilDone } from './wait.js';
 
-export interface Subscriber {
-  /** Enables or disables the endpoint. */
-  listen(isOn: boolean): Promise<void>;
-  /** Bodies so far. */
-  readonly heard: readonly string[];
-  /** Makes goal checks due now. Resolves when all messages are delivered. */
-  settled(): Promise<void>;
-}
+export type Subscriber = Awaited<ReturnType<typeof startSubscriber>>;
 
 /** Polling costs CPU of the measured Redis. */
 export const pollMs = 200;
 
-/** The endpoint is disabled at first. */
-export async function startSubscriber(
-  service: Service,
-  tenant: string,
-  closers: Closers,
-): Promise<Subscriber> {
+/** The endpoint is disabled at first. `heard` has the bodies so far. */
+export async function startSubscriber(service: Service, tenant: string, closers: Closers) {
   const { redis, partitions } = service;
   const { url, heard } = await startReceiver(closers);
   const endpoints = createEndpointStore(redis);
@@ -44,6 +33,7 @@ export async function startSubscriber(
     const left = await redis.exists(...checks, `${messagesKey(id)}:due`);
     return left + sumOf(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
+  /** Makes goal checks due now. Resolves when all messages are delivered. */
   const settled = async (): Promise<void> => {
     await Promise.all(checks.map((key) => checkNow(service, key)));
     await untilDone(missing, { pollMs });

@@ -11,15 +11,11 @@ import type { LoadPlan, LoadResult } from './plan.js';
 import { writePool } from './pool.js';
 import { prepareAll, type Traffic } from './traffic.js';
 
-export interface LoadRunner {
-  /** Prepares requests once. @returns their folder */
-  pool(traffic: Traffic, key: string): string;
-  /** @throws StartError if a request fails */
-  run(plan: LoadPlan): Promise<LoadResult>;
-}
+export type LoadRunner = ReturnType<typeof createLoadRunner>;
 
-export function createLoadRunner(folder: string, closers: Closers): LoadRunner {
+export function createLoadRunner(folder: string, closers: Closers) {
   const pools = new Map<string, string>();
+  /** Prepares requests once. @returns their folder */
   const pool = (traffic: Traffic, key: string): string => {
     const name = JSON.stringify({ ...traffic, key });
     const made = pools.get(name) ?? join(folder, `pool-${pools.size}`);
@@ -27,6 +23,7 @@ export function createLoadRunner(folder: string, closers: Closers): LoadRunner {
     pools.set(name, made);
     return made;
   };
+  /** @throws StartError if a request fails */
   const run = async (plan: LoadPlan): Promise<LoadResult> => {
     const args = [here('./load.js'), JSON.stringify(plan)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });

@@ -135,15 +135,12 @@ function practice({ answers, everyDays }: Habit, i: number): Answer {
   };
 }
 
-interface Stored {
-  readonly learner: Buffer;
-  readonly skills: readonly (readonly [string, Buffer])[];
-}
-
-const storedOf = ({ learner, skills }: MadeLearner): Stored => ({
+const storedOf = ({ learner, skills }: MadeLearner) => ({
   learner: encodeLearner(learner),
-  skills: [...skills].map(([skillId, skill]) => [skillId, encodeSkill(skill)]),
+  skills: [...skills].map(([skillId, skill]) => [skillId, encodeSkill(skill)] as const),
 });
+
+type Stored = ReturnType<typeof storedOf>;
 
 function predictStored({ learner, skills }: Stored, model: TenantModel, goal: GoalSetting | null): string {
   const found = {

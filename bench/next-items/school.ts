@@ -27,7 +27,8 @@ export async function fitSchool(world: World, seed: number, learners = 250): Pro
     return answers;
   });
   const keys = Uint32Array.from(indices(learners), (i) => i * 2654435761);
-  const known = { skillIds: indices(skillCount).map(skillIdOf), itemIds: bank.map(({ itemId }) => itemId) };
-  const { model, itemOf } = await fitAnswers(histories, keys, known);
+  const skillIds = indices(skillCount).map(skillIdOf);
+  const itemIds = bank.map(({ itemId }) => itemId);
+  const { model, itemOf } = await fitAnswers(histories, keys, skillIds, itemIds);
   return { model, itemOf: ({ itemId }) => itemOf(itemId) };
 }

@@ -15,11 +15,7 @@ export interface FlameNode {
   readonly children: Map<string, FlameNode>;
 }
 
-export interface FunctionTime {
-  readonly label: string;
-  readonly self: number;
-  readonly total: number;
-}
+export type FunctionTime = Pick<FlameNode, 'label' | 'self' | 'total'>;
 
 /** V8 also samples waiting threads. */
 const idle = '(idle)';
@@ -106,7 +102,7 @@ function addUp(node: FlameNode): number {
 
 /** Sorted by own time. The total of a recursive function counts once. */
 export function functionTimes(flame: FlameNode): FunctionTime[] {
-  const times = new Map<string, { label: string; self: number; total: number }>();
+  const times = new Map<string, FunctionTime>();
   const visit = (node: FlameNode, above: ReadonlySet<string>): void => {
     const time = times.get(node.label) ?? { label: node.label, self: 0, total: 0 };
     times.set(node.label, time);

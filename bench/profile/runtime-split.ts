@@ -11,13 +11,8 @@ export interface RuntimeSplit {
 const compiles = /compil|turbofan|turboshaft|maglev|baseline/i;
 const collects = /scaveng|mark|sweep|evacuat|collect|heap|unmap|allocator/i;
 
-export interface PerfWatch {
-  /** @returns null if perf found nothing */
-  end(): Promise<RuntimeSplit | null>;
-}
-
 /** @param file for the samples @returns null without perf */
-export function watchRuntime(notes: readonly ThreadNote[], file: string): PerfWatch | null {
+export function watchRuntime(notes: readonly ThreadNote[], file: string) {
   const threads = notes.flatMap(({ tid, part }) => (tid !== null && part === 'runtime' ? [tid] : []));
   if (threads.length === 0 || spawnSync('perf', ['--version']).status !== 0) return null;
   const args = ['record', '-q', '-g', '-F', '499', '-t', threads.join(), '-o', file];
@@ -25,6 +20,7 @@ export function watchRuntime(notes: readonly ThreadNote[], file: string): PerfWa
   return { end: () => ended(child, file) };
 }
 
+/** @returns null if perf found nothing */
 async function ended(child: ChildProcess, file: string): Promise<RuntimeSplit | null> {
   if (child.exitCode === null && child.signalCode === null) {
     child.kill('SIGINT');

@@ -51,7 +51,7 @@ const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
       .flatMap(({ name, measurements }) =>
         measurements
           .filter(({ target }) => target === 'skilltrace')
-          .map((measurement) => ({ name, measurement, suffix: '' })),
+          .map((measurement) => ({ name, measurement })),
       );
     return rows.length < 2 ? [] : [stackChart(`skilltrace: CPU per ${unit}, by scenario`, unit, rows)];
   });
@@ -59,12 +59,12 @@ const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
 interface StackRow {
   readonly name: string;
   readonly measurement: Measurement;
-  readonly suffix: string;
+  readonly suffix?: string;
 }
 
 function stackChart(title: string, unit: string, stacks: readonly StackRow[]): string {
   const rows = stacks.map(
-    ({ name, measurement, suffix }): BarRow => ({
+    ({ name, measurement, suffix = '' }): BarRow => ({
       name,
       value: `${totalText(measurement)} µs${suffix}`,
       parts: stacked(measurement),

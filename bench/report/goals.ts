@@ -1,6 +1,6 @@
 /** Figures compared with their goals. */
 import { goalNames } from '../goals.js';
-import type { BenchResults, Figure, Spread } from '../results.js';
+import type { BenchResults, Figure } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
 import { type Section, shown, spreadText } from './view.js';
 
@@ -69,12 +69,13 @@ function goalRow(figure: Figure): BarRow {
   const { name, about, value } = figure;
   const reached = isReached(figure);
   const text = `${valueText(figure, shown(value.median))}, ${goalText(figure)} ${reached ? '✓' : '✗'}`;
+  const ends = [value.low, value.high].map((end) => factorOf(figure, end));
   const series = reached ? 'reached' : 'missed';
   return {
     name,
     value: text,
     parts: [{ from: 1, to: factorOf(figure, value.median), series, note: `${about}: ${text}` }],
-    range: rangeOf(figure, value),
+    range: { low: Math.min(...ends), high: Math.max(...ends) },
   };
 }
 
@@ -82,9 +83,4 @@ function goalRow(figure: Figure): BarRow {
 function factorOf({ goal }: Figure, value: number): number {
   if (goal === null) return 1;
   return 'atMost' in goal ? goal.atMost / value : value / goal.atLeast;
-}
-
-function rangeOf(figure: Figure, { low, high }: Spread): { low: number; high: number } {
-  const ends = [factorOf(figure, low), factorOf(figure, high)];
-  return { low: Math.min(...ends), high: Math.max(...ends) };
 }

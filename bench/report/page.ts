@@ -15,7 +15,7 @@ function benchPage(results: BenchResults): string {
     textTag('dt', {}, name),
     textTag('dd', {}, text),
   ]);
-  const parts = [tag('dl', { class: 'facts' }, ...facts), reading, ...sectionsOf(results).map(sectionHtml)];
+  const parts = [tag('dl', { class: 'run' }, ...facts), reading, ...sectionsOf(results).map(sectionHtml)];
   return htmlPage('Benchmark of Skilltrace', parts, ownStyle);
 }
 

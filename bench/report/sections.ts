@@ -19,16 +19,12 @@ export const sectionsOf = (results: BenchResults): [Section, ...Section[]] => [
 
 export function factsOf(results: BenchResults): (readonly [name: string, text: string])[] {
   const { machine, versions, scenarios, seconds } = results;
+  const tools = Object.entries(versions).map((entry) => entry.join(' '));
   const { processor, cores, memoryMb, system } = machine;
   return [
     ['Run', `${runText(results)}, ${Math.round(seconds)} s`],
     ['Machine', `${processor}, ${cores} cores, ${shown(memoryMb)} MB, ${system}`],
-    [
-      'Versions',
-      Object.entries(versions)
-        .map((entry) => entry.join(' '))
-        .join(', '),
-    ],
+    ['Versions', tools.join(', ')],
     ['Noise', noiseText(results)],
     ...new Map(scenarios.map(({ name, about }) => [name, about])),
   ];

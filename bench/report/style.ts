@@ -5,8 +5,6 @@ export const ownStyle = `
   --other: #b5407c; }
 @media (prefers-color-scheme: dark) { :root { --front: #3f8fd2; --work: #9ad4f7; --runtime: #8f7ba8; --redis: #f0853a;
   --pipe: #35b894; --click: #ecc94b; --other: #f08fbb; } }
-.facts { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: 1rem 0; font-size: .95rem; }
-.facts dt { color: var(--soft); } .facts dd { margin: 0; overflow-wrap: anywhere; }
 .charts { align-items: start; grid-template-columns: repeat(auto-fill, minmax(min(100%, 25rem), 1fr)); }
 `;
 

@@ -62,15 +62,12 @@ export function ratioOf(of: Spread, to: Spread): Spread | null {
   };
 }
 
-const baselineOf = ({ measurements }: ScenarioResult): Measurement | undefined =>
-  measurements.find(({ target }) => target === baseline);
-
 /** Ratios to the echo in the same scenario; null if not measured. */
 export function againstBaseline(
   scenario: ScenarioResult,
   measurement: Measurement,
 ): { cpu: Spread | null; throughput: Spread | null } {
-  const bare = baselineOf(scenario);
+  const bare = scenario.measurements.find(({ target }) => target === baseline);
   const ratio = (of: Spread | null, to: Spread | null): Spread | null => of && to && ratioOf(of, to);
   if (bare === undefined || bare === measurement) return { cpu: null, throughput: null };
   return {

@@ -73,12 +73,8 @@ async function bytesOf({ clickhouse }: Service, school: School): Promise<Figure>
   const query = `SELECT sum(bytes_on_disk) FROM system.parts
     WHERE database = currentDatabase() AND active AND table NOT IN ('attempts', 'served_forecasts')`;
   const bytes = (await selectNumber(clickhouse, query)) / answersOf(school);
-  return shownFigure(
-    `${school.tenant}: bytes of all sums`,
-    'an answer, on the disk',
-    'bytes',
-    spreadOf([bytes]),
-  );
+  const name = `${school.tenant}: bytes of all sums`;
+  return shownFigure(name, 'an answer, on the disk', 'bytes', spreadOf([bytes]));
 }
 
 async function measure(
@@ -99,15 +95,12 @@ async function measure(
   }
   const rows =
     enough === null ? 'it ends in its limits' : `${await askAsAnalyst(service.analystUrl, query)}`.trim();
+  const time = spreadOf(enough === null ? [60] : times);
+  const memory = spreadOf([enough ?? 2 * (megabytes.at(-1) as number)]);
+  const least = 'the least bound that is enough';
   return [
-    {
-      ...{ name: `${tenant}: ${view}`, about: `${rows} rows`, unit: 's', goal: { atMost: seconds } },
-      value: spreadOf(enough === null ? [60] : times),
-    },
-    {
-      ...{ name: `${tenant}: memory of ${view}`, about: 'the least bound that is enough', unit: 'MB' },
-      ...{ goal: { atMost: mostMegabytes }, value: spreadOf([enough ?? 2 * (megabytes.at(-1) as number)]) },
-    },
+    shownFigure(`${tenant}: ${view}`, `${rows} rows`, 's', time, { atMost: seconds }),
+    shownFigure(`${tenant}: memory of ${view}`, least, 'MB', memory, { atMost: mostMegabytes }),
   ];
 }
 

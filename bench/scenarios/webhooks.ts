@@ -11,7 +11,7 @@ import { checkLedger } from '../ledger.js';
 import { learnerId, usualTraffic } from '../load/traffic.js';
 import type { Contestant } from '../measure.js';
 import type { Figure } from '../results.js';
-import { allParts, latencyOf, p99Of } from '../rounds.js';
+import { allParts, latencyOf } from '../rounds.js';
 import {
   atItsPace,
   measurementOf,
@@ -33,6 +33,8 @@ const settleMs = 15_000;
 /** Right answers to mastery of an unfitted skill, with the default parameters. */
 const answersToMastery = rightToMastery(defaultParameters.pInit);
 const burst = { learners: 10_000, rate: 500, seconds: 15, afterMs: 2000 };
+/** All learners together, one answer short of mastery. */
+const answersNearMastery = burst.learners * (answersToMastery - 1);
 const burstLearner = (i: number): string => `burst-${i}`;
 
 function rightToMastery(mastery: number): number {
@@ -109,7 +111,7 @@ async function measureBurst(stage: Stage) {
   const skills = indices(2 * rounds).map((i) => `burst-${i}`);
   for (const skill of skills) {
     bench.progress(`learners come near mastery of ${skill}`);
-    await comeNear(stage, skill);
+    await seedAnswers(usual, answersNearMastery, rightAnswers(skill));
   }
   const seconds: number[] = [];
   const burstOf = (isTold: boolean) => async (end: AbortSignal) => {
@@ -125,20 +127,17 @@ async function measureBurst(stage: Stage) {
     beside: burstOf(isTold),
   }));
   const measured = await inTurns(bench, contestants, { rounds, seconds: burst.seconds });
-  const [untold = [], told = []] = contestants.map((one) => measured.of(one.name));
+  const [untold = [], told = []] = contestants.map((one) => measured.p99(one.name));
+  const perSecond = seconds.map((took) => burst.learners / took);
   return {
     measurements: contestants.map((one) => {
       const samples = measured.of(one.name);
       return measurementOf(one.name, samples, { throughput: null, latencies: [latencyOf(samples)] });
     }),
     figures: [
-      figureOf('webhooksP99', ratioSpread(p99Of(told), p99Of(untold))),
+      figureOf('webhooksP99', ratioSpread(told, untold)),
       shown('10,000 webhooks of one moment until the last', 's', seconds),
-      shown(
-        'webhooks delivered a second',
-        'messages',
-        seconds.map((took) => burst.learners / took),
-      ),
+      shown('webhooks delivered a second', 'messages', perSecond),
     ],
   };
 }
@@ -146,12 +145,6 @@ async function measureBurst(stage: Stage) {
 const rightAnswers =
   (skill_id: string) =>
   (i: number): object => ({ user_id: burstLearner(i % burst.learners), skill_id, is_correct: true });
-
-/** Right answers of all learners, one short of mastery. */
-async function comeNear({ usual }: Stage, skill: string): Promise<void> {
-  const answers = burst.learners * (answersToMastery - 1);
-  await seedAnswers(usual, answers, rightAnswers(skill));
-}
 
 /** @returns seconds until the last webhook arrived */
 async function burstNow({ usual, subscriber }: Stage, skill: string, isTold: boolean): Promise<number> {
