@@ -6,7 +6,7 @@ import type { FlameNode } from './cpu-profile.js';
 const least = 0.001;
 
 const style = `body { font: 12px system-ui, sans-serif; margin: 1rem; background: #fff; color: #1a1a1a; }
-h1 { font-size: 1.1rem; } .calls { display: flex; } .frame { min-width: 0; flex: none; }
+h1 { font-size: 1.1rem; } .calls { display: flex; } .frame { overflow: hidden; flex: none; }
 .name { height: 16px; margin-bottom: 2px; padding: 0 3px; border-radius: 2px; overflow: hidden; white-space: nowrap;
 cursor: pointer; } .calls:has(> .wide) > :not(.wide) { display: none; } .frame.wide { width: 100% !important; }
 .own { background: #8ec6ee; } .package { background: #f6c48a; } .node { background: #b5d9a5; }
