@@ -6,6 +6,7 @@ import type { CorrectedRows } from '../../src/contracts/corrections.js';
 import { createCorrections, oneStatement } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
+import { createErasureStore, type OpenErasure } from '../../src/store/corrections/erasures.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import {
   dueKey,
@@ -207,4 +208,42 @@ test('a refused row that finds no room holds up no erasure but those behind it',
   await waitFor('the erasures before it', ofBefore, limitMs);
   assert.deepEqual(await counts(client), allOnce(4));
   assert.equal((await outbox.facts()).outboxLength, 1);
+});
+
+test('an erasure that is due again after a failover is applied again before it is closed', {
+  timeout: 600_000,
+}, async (t) => {
+  const { redis, client, outbox, drainOnce, erase } = await refusals(t);
+  const store = createErasureStore(redis, 2);
+  const record = async (): Promise<string> => Object.values(await redis.hgetall(erasuresKey(1)))[0] ?? '';
+  const only = async (): Promise<OpenErasure> => (await store.open())[0] as OpenErasure;
+  const applied = async (): Promise<OpenErasure> => {
+    const isApplied = async () => {
+      await drainOnce();
+      return (await only()).before !== null;
+    };
+    await waitFor('the erasure in ClickHouse', isApplied, limitMs);
+    return only();
+  };
+  await fillOutbox(redis, 2, 0, 6);
+  await drainOnce();
+  await erase(1);
+  const [entry] = await redis.xrange(dueKey(1), '-', '+');
+  const [id, fields] = entry as [string, string[]];
+  await drainOnce();
+  const planned = await record();
+  assert.ok('plan' in JSON.parse(planned));
+  const erasure = await applied();
+
+  // The new master lacks the last step.
+  await redis.del(dueKey(1), removedKey(1));
+  await redis.xadd(dueKey(1), id, ...fields);
+  await redis.hset(erasuresKey(1), erasure.id, planned);
+  await store.close(erasure, Date.now());
+  assert.equal(await record(), planned);
+
+  await store.close(await applied(), Date.now());
+  assert.deepEqual([await record(), (await outbox.facts()).erasuresDue], ['', 0]);
+  assert.deepEqual(Object.values(await redis.hgetall(removedKey(1))), ['1']);
+  assert.deepEqual(await counts(client), allOnce(5));
 });

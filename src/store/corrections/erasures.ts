@@ -28,7 +28,10 @@ const Stored = Type.Object({
   goalAt: Type.Integer(),
   /** Counts of the first step. */
   removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
-  /** What the correction removes; `at`: since when Redis has known that, Unix milliseconds. Absent after it was applied. */
+  /**
+   * What the correction removes; `at`: since when Redis has known that, Unix milliseconds. Absent until the rows
+   * are counted, and after it was applied.
+   */
   plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
   /** Rows of the history by table. Absent until the correction is applied. */
   before: Type.Optional(Removal.properties.before),
@@ -107,10 +110,11 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
 
 /** @throws Error for another version */
 export function decodeErasure(id: string, partition: number, text: string) {
-  const { v: _, tenant, userId, goalAt, correction, plan = null, before = null, ...begun } = parse(text);
+  const stored = parse(text);
+  const { tenant, userId, goalAt, correction, requestedAt, removed, plan = null, before = null } = stored;
   const below = firstRowOf(correction);
   const rows: CorrectedRows = { tenant, userId, partition, below, fromSeq: 0, goalAt };
-  return { ...begun, id, rows, plan, before };
+  return { id, rows, requestedAt, removed, plan, before };
 }
 
 /**
@@ -157,10 +161,16 @@ redis.call('HSET', ended, hash, cjson.encode({
 return { 'begun', id }
 `);
 
-/** A later erasure of the same learner stays. */
+/**
+ * Closes an applied erasure. After a failover it may be due again: then it stays, is applied again, and closed later. A later
+ * erasure of the same learner stays.
+ */
 const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], null>(`
 ${appendEventsLua}
 local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
+local stored = redis.call('HGET', erasures, ARGV[1])
+if not stored or not cjson.decode(stored).before then return end
 if redis.call('HGET', erasures, field) == ARGV[1] then redis.call('HDEL', erasures, field) end
-if redis.call('HDEL', erasures, ARGV[1]) == 1 then appendEvents(KEYS[1] .. ':events', 3) end
+redis.call('HDEL', erasures, ARGV[1])
+appendEvents(KEYS[1] .. ':events', 3)
 `);
