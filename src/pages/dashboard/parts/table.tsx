@@ -49,8 +49,10 @@ export const actionColumn = <Row,>(show: (row: Row) => ComponentChildren): Colum
   ...{ title: 'Do', isAction: true, value: () => null, show },
 });
 
-/** Set `aria-label`: the text does not name the row. */
-export const RowButton = (attributes: ButtonHTMLAttributes) => <Button class="quiet" {...attributes} />;
+/** Set `aria-label` if the text does not name the row. */
+type RowButtonProps = Omit<ButtonHTMLAttributes, 'name'>;
+
+export const RowButton = (attributes: RowButtonProps) => <Button class="quiet" {...attributes} />;
 
 export interface TableProps<Row> {
   /** For screen readers and the file's name. */

@@ -123,7 +123,7 @@ const columnsOf = ({ chosen, onTest, onSwitch }: Acts): Column<Webhook>[] => [
         </RowButton>
       )}
       <RowButton
-        name={`${webhook.enabled ? 'Disable' : 'Enable'} ${webhook.webhook_id}`}
+        aria-label={`${webhook.enabled ? 'Disable' : 'Enable'} ${webhook.webhook_id}`}
         onClick={() => onSwitch(webhook)}
       >
         {webhook.enabled ? 'Disable' : 'Enable'}
