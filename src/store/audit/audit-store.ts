@@ -40,7 +40,7 @@ export function createAuditStore(client: RedisClient, partitions: number) {
       return (await findErased(client, learners)).map((one) => one?.below ?? null);
     },
     /** The id changes when a server restarts: reads before and after do not fit together. */
-    epoch: () => whileRedisServes(epochOf(client)),
+    epoch: () => epochOf(client),
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay),
     keep: (record: AuditRecord): Promise<unknown> =>
@@ -70,7 +70,7 @@ export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 /**
  * Reads a partition while answers arrive. Each accepted answer is in exactly one place: stored (below `frontier`), in the
  * outbox (`waiting`) or parked. Erased and retracted answers (`removed`) remain `accepted`. Days up to `prunedThrough` are not
- * counted. If a row is parked or redriven during the read, it may be counted twice or not at all, and `parkedMark` of the next
+ * counted (-1: all days are). If a row is parked or redriven during the read, it may be counted twice or not at all, and `parkedMark` of the next
  * look differs.
  */
 async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {

@@ -7,7 +7,7 @@ import { Cluster, type Redis } from 'ioredis';
 import type { OutboxRange } from '../../contracts/jobs.js';
 import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js';
 import { indices, sumOf } from '../../lists.js';
-import type { RedisClient } from '../redis/client.js';
+import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey } from '../redis/keys.js';
 import { replyPerKey, streamLengths } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
@@ -137,7 +137,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
 const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
-  const [first] = await redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1);
+  const [first] = await whileRedisServes(redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1));
   return first?.[0] ?? null;
 }
 
@@ -238,7 +238,7 @@ export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
 }
 
 async function identityOf(server: Redis): Promise<OutboxEpoch> {
-  const [info, time] = await Promise.all([server.info('server'), server.time()]);
+  const [info, time] = await whileRedisServes(Promise.all([server.info('server'), server.time()]));
   const id = /^run_id:(\w+)/m.exec(info)?.[1];
   if (id === undefined) throw new Error('Redis does not say its run_id (INFO server)');
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
