@@ -45,7 +45,7 @@ export interface PeersOptions {
   readonly closers: Closers;
 }
 
-/** Each peer has its own Redis, configured like the service's. @returns starts a peer once */
+/** Each peer that stores answers has its own Redis, configured like the service's. @returns starts a peer once */
 export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName) => Promise<Peer> {
   const started = new Map<PeerName, Promise<Peer>>();
   const launch = async (name: PeerName): Promise<Peer> => {

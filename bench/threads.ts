@@ -41,5 +41,6 @@ export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, numbe
   return { ...parts, rest: whole - sumOf(Object.values(parts)) };
 }
 
+/** MB. */
 export const memoryOfNotes = (notes: readonly ThreadNote[]): number =>
   sumOf(processesOf(notes).map(memoryMb));

@@ -16,7 +16,7 @@ export const item: ItemModel = {
   abilityOffset: 0.2,
 };
 
-/** An answer every 40 s, and a day off after 200 answers. */
+/** An answer every 40 s, and a day off after every 200 answers. */
 export const answerAt = (i: number): Answer => ({
   isCorrect: (i * 7919) % 10 < 6,
   occurredAt: start + 40_000 * i + 86_400_000 * Math.floor(i / 200),

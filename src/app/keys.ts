@@ -23,7 +23,7 @@ export interface KeyNote {
 export const noKeyNote: KeyNote = { text: null, developmentKey: null };
 
 /**
- * Adds the configured keys. Makes a development key if no key is active and only this machine can reach the service.
+ * Adds the configured keys; revoked ones stay revoked. Makes a development key if no key is active and only this machine can reach the service.
  * @param redis must hold its keys: an empty Redis does not know revoked keys
  */
 export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {

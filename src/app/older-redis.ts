@@ -8,7 +8,10 @@ import type { Engine } from './engine.js';
 const retryMs = 5000;
 const maxLooks = 10;
 
-/** Checks Redis now and at each new connection, before this process adds rows. Resolves after the first check. */
+/**
+ * Checks Redis now and at each new connection, before this process adds rows. Resolves when Redis was read; the comparison
+ * retries until ClickHouse responds.
+ */
 export async function watchForOlderRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;
   let asked: Promise<unknown> = Promise.resolve();

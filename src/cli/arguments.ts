@@ -91,7 +91,7 @@ interface Specification<Options extends OptionTable, Arguments> {
   readonly about: string;
   readonly notes: string;
   readonly options: Options;
-  /** @throws StartError for values that exclude each other */
+  /** @throws StartError for missing values, or values that exclude each other */
   readonly read: (values: Values<Options>, given: Given) => Arguments;
 }
 

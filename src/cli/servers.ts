@@ -76,7 +76,7 @@ export const withDeployment = <Result>(
     return work(servers, deployment.partitions);
   });
 
-/** @throws StartError for a newer schema, or if ClickHouse rejects a statement */
+/** @throws StartError for a schema of another version, or if ClickHouse rejects a statement */
 export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<void> {
   const { clickhouseUrl, clickhouseCluster } = endpoints;
   await ensureDatabase(clickhouseUrl, clickhouseCluster).catch((cause: unknown) => {

@@ -9,7 +9,7 @@ import type { Logger } from '../telemetry.js';
 
 /**
  * BullMQ needs commands that wait for a reconnect, and blocks for up to 10 s. A connection that is silent for longer is
- * replaced.
+ * replaced: its server may have vanished without closing it, and a hung Cluster node names no successor.
  */
 const connectionOptions = { maxRetriesPerRequest: null, socketTimeout: 15_000 };
 /** How long close() waits for jobs after their abort, for BullMQ to put them back, and for the connections. */
@@ -176,8 +176,8 @@ function openConsumer<Data, Result>(
 }
 
 /**
- * Removes locks without expiry and jobs that no worker finds, which block later jobs with the same id. Keeps waiting and
- * running jobs.
+ * Removes locks without expiry, and jobs that are neither waiting nor running (failed, delayed, in no list): they block later
+ * jobs with the same id.
  */
 export async function freeJobs<Data>(
   { queue, connection }: Pick<QueueAccess<Data>, 'queue' | 'connection'>,

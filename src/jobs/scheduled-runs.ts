@@ -107,7 +107,10 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
   else await queue.upsertJobScheduler(queue.name, { every: everyMs });
 }
 
-/** Null if the schedule works. Otherwise its next time, which is past while no job runs, or too far ahead. */
+/**
+ * Null if the schedule works. Otherwise its next time, which is past while no job runs, or too far ahead. Rejects if
+ * Redis is unavailable, which is no stall.
+ */
 async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;
   const scheduler = queue.getJobScheduler(queue.name);

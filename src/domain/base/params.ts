@@ -87,7 +87,7 @@ export const trendModel = {
   shareRate: 0.015,
   changeRate: 0.01,
   minAttempts: 5,
-  /** `clearChange` is three standard errors of a constant learner. */
+  /** Falls up to `noChange` are ignored; `clearChange` is three standard errors of a constant learner. */
   noChange: 0.05,
   clearChange: 0.1,
   /** After `minAnswers`: no learning at a share right of `guessing`, full learning from `learningFrom`. */

@@ -1,4 +1,4 @@
-/** Forecasts for the learners of a fold, by models trained on earlier answers of other learners. */
+/** Forecasts for the learners of a fold, by models trained on other learners: on their earlier answers if the log has times. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import {

@@ -118,7 +118,7 @@ const tail = 0.025;
 
 /**
  * Bootstrap over learners, because the cases of one learner are not independent: 95 % intervals of the mean of each column.
- * Yields to the event loop between samples, so that signals are handled.
+ * The seed is fixed: every run gives the same intervals. Yields to the event loop between samples, so that signals are handled.
  * @param learners at least one: sums of the columns, the first of them the number of cases
  */
 export async function bootstrapMeans(learners: readonly Float64Array[]) {

@@ -123,7 +123,10 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
   return { version };
 }
 
-/** Maximum wait for ClickHouse to record the change, in milliseconds. The version is already active. */
+/**
+ * Maximum wait for ClickHouse to record the change, in milliseconds. The version is already active. If ClickHouse is unavailable, the
+ * next fit records the change.
+ */
 const recordMs = 5000;
 
 /** @param inForce changes nothing if another version is active by now. @throws ApiError UNAVAILABLE */

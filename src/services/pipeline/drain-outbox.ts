@@ -142,8 +142,8 @@ function createMove(places: DrainPlaces) {
 }
 
 /**
- * Remembers since when the current epoch is known, on Redis' clock. Read the epoch after the rows to notice a restart in
- * between.
+ * Remembers since when the current epoch is known, on Redis' clock: rows that were added later cannot have come back by a
+ * restart. Read the epoch after the rows to notice a restart in between.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let known: OutboxEpoch | null = null;

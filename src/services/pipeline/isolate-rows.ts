@@ -82,6 +82,7 @@ async function* drainPartition(
     verify ||= outcome.verify;
     maxRows = Math.max(1, block.rows >> 1);
     if (block.entries > 1) continue;
+    // Saved, so that the next holder of the job goes row by row too.
     const batch = { ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true };
     await task.save(batch);
     yield await drain({ ...task, batch });
@@ -110,7 +111,8 @@ export function createIsolation(places: DrainPlaces) {
 
   /**
    * Inserts the rows of an entry one by one, each with a separate token, so that a process that was suspended repeats the
-   * same inserts as the next holder of the job. @throws ParkedFull
+   * same inserts as the next holder of the job. The entry leaves the outbox only when each row is stored or parked.
+   * @throws ParkedFull
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;

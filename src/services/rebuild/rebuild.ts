@@ -162,7 +162,7 @@ async function restoreRest(
   }
   step('webhooks');
   if (checkpoint.shared.includes('webhooks')) await store.putEndpoints(await source.webhooks());
-  // Overwrites existing keys: configured ones may have been revoked before.
+  // A recorded revocation replaces an existing key: a configured key may have been revoked before.
   step('API keys');
   const { keys, unreadable } = await source.keys();
   await store.putKeys(keys);

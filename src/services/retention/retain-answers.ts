@@ -12,6 +12,7 @@ import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
+/** For differences between clocks. */
 const marginDays = 1;
 
 export interface RetentionParts {

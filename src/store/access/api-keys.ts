@@ -94,6 +94,7 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
       await change(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
       return get(keyHash);
     },
+    /** Restores a key unless it exists; a revocation always applies. */
     restore: (key: StoredKey) =>
       change(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,

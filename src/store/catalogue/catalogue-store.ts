@@ -62,7 +62,7 @@ function decodeEntry(value: string): SkillEntry {
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
-/** Older readers load the whole catalogue. */
+/** A reader that is further behind loads the whole catalogue. */
 const maxChanges = 1000;
 
 /**

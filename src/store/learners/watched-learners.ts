@@ -182,7 +182,7 @@ async function exchange<Result>(
   }
 }
 
-/** A repeated event id confirms a write of another connection, which replicas may not have. */
+/** A repeated event id confirms an earlier write, which replicas may not have. */
 const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
   loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
 

@@ -21,7 +21,7 @@ import { copyItems, makeItems, putItems } from './item-store.js';
 
 /** Versions with a retained model, for a rollback. */
 export const keptVersions = 10;
-/** Versions with retained items. An older version starts without counts. */
+/** Versions with retained items. After a rollback to an older version, items have neither counts nor fitted figures. */
 const keptItems = 3;
 export const keptChanges = 100;
 

@@ -27,7 +27,7 @@ const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) =
 const windowMs = 5 * 60_000;
 /** Minimum length of the axis. */
 const leastMs = 60_000;
-/** A longer distance is a gap: the page was paused or hidden. */
+/** A longer distance is a gap: the page was paused or hidden, or lost the stream. */
 const gapMs = 3_500;
 
 /** Lines over the last five minutes, with gaps. */
