@@ -62,7 +62,7 @@ const retryAfterSeconds = 1;
 export const unavailable = (message: string, cause?: unknown): ApiError =>
   new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
 
-/** Of a read of what is stored. @throws ApiError UNAVAILABLE where it fails */
+/** Reports a failed read of stored data. @throws ApiError UNAVAILABLE */
 export const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
   found.catch((error: unknown) => {
     throw unavailable('What is stored cannot be read right now; try again later', error);
