@@ -235,8 +235,9 @@ function promisesOf(seconds: readonly number[], now: number) {
   const last = seconds.length - 1;
   const age = (i: number): number => now - (seconds[i] as number);
   const isYoung = (i: number): boolean => age(i) < minIdWindowSeconds;
-  // Ids of one second are remembered together, and every 250th is where one looks.
-  const surely = seconds[last - newest - perMark + 2] ?? 0;
+  // Ids of one second are remembered together. The time is noted at every 250th id only: with 249 ids after the last
+  // such id, the oldest second that is remembered is that of 1,249 ids before the last.
+  const surely = seconds[last - newest - perMark + 1] ?? 0;
   return {
     isKept: (i: number): boolean => isYoung(i) || (age(i) < idWindowSeconds && i > last - newest),
     isForgotten: (i: number): boolean =>
@@ -278,7 +279,21 @@ test('whatever is taken whenever is remembered as promised, through every write'
         }
       }
     }),
-    { numRuns: 60 },
+    {
+      numRuns: 60,
+      examples: [
+        // 249 ids follow the last mark, and a new second begins right after the mark 1,249 ids before the last.
+        [
+          [
+            { gap: 0, count: 300, spread: 0 },
+            { gap: 0, count: 206, spread: 1 },
+            { gap: 0, count: 1178, spread: 0 },
+            { gap: 601, count: 65, spread: 0 },
+          ],
+          0,
+        ],
+      ],
+    },
   );
 });
 
