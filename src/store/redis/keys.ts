@@ -46,7 +46,7 @@ export const endedKey = (partition: number): string => `${partitionPrefix(partit
  * Version of stored learners: version of the formulas, a point, version of the layout (keys and their contents). A rebuild
  * rewrites every learner's keys. A layout that drops a key must remove it there.
  */
-export const keptNow = `${modelVersion}.5`;
+export const keptNow = `${modelVersion}.6`;
 export const markerName = `m${keptNow}`;
 /**
  * Absent if this Redis is new, came back empty, or has learners of another version. The name contains the version, so that a
