@@ -138,11 +138,13 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
       return [];
     });
     if (ended.length > 0) await warehouse.keep(ended.map(({ erasure, after }) => receiptOf(erasure, after)));
+    let closed = 0;
     for (const { erasure } of ended) {
-      await store.close(erasure, now());
+      if (!(await store.close(erasure, now()))) continue;
+      closed += 1;
       logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
     }
-    return ended.length;
+    return closed;
   }
 
   async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {

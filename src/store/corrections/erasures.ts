@@ -98,10 +98,14 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
     },
     open,
     openOf: async (tenant: string) => (await open()).filter(({ rows }) => rows.tenant === tenant),
-    close: ({ id, rows: { tenant, userId, partition } }: OpenErasure, doneAt: number): Promise<unknown> => {
+    /** @returns false if it is closed already, or has to be applied again */
+    close: async (
+      { id, rows: { tenant, userId, partition } }: OpenErasure,
+      doneAt: number,
+    ): Promise<boolean> => {
       const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
       const args = [id, learnerName(tenant, userId), ...eventFields(event)] as const;
-      return closeErasure(client, partitionPrefix(partition), ...args);
+      return (await closeErasure(client, partitionPrefix(partition), ...args)) === 1;
     },
     takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
       takeTurn(client, turns[turn][0], turns[turn][1]),
@@ -163,14 +167,15 @@ return { 'begun', id }
 
 /**
  * Closes an applied erasure. After a failover it may be due again: then it stays, is applied again, and closed later. A later
- * erasure of the same learner stays.
+ * erasure of the same learner stays. @returns 1 if it was closed
  */
-const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], null>(`
+const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], 0 | 1>(`
 ${appendEventsLua}
 local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
 local stored = redis.call('HGET', erasures, ARGV[1])
-if not stored or not cjson.decode(stored).before then return end
+if not stored or not cjson.decode(stored).before then return 0 end
 if redis.call('HGET', erasures, field) == ARGV[1] then redis.call('HDEL', erasures, field) end
 redis.call('HDEL', erasures, ARGV[1])
 appendEvents(KEYS[1] .. ':events', 3)
+return 1
 `);
