@@ -1,9 +1,11 @@
 /** Status and knowledge of all learners of a class. */
+
 import { SkilltraceError } from '../../../client/errors.js';
 import { plural } from '../base/format.js';
 import { useLoad } from '../base/load.js';
 import { href, look, type Query, type Route } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
+import { Button } from '../parts/button.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Chooser } from './class/chooser.jsx';
 import './class/class.css';
@@ -72,12 +74,12 @@ function Shown({ of, query, choice }: ShownProps) {
           <HowJudged />
           <fieldset class="switch">
             <legend class="hidden">How the class is shown</legend>
-            <button type="button" aria-pressed={!isMap} onClick={() => look({ view: null })}>
+            <Button aria-pressed={!isMap} onClick={() => look({ view: null })}>
               List
-            </button>
-            <button type="button" aria-pressed={isMap} onClick={() => look({ view: 'map' })}>
+            </Button>
+            <Button aria-pressed={isMap} onClick={() => look({ view: 'map' })}>
               Heat map
-            </button>
+            </Button>
           </fieldset>
           {isMap ? (
             <HeatMap members={members} names={of.skills} order={String(query.order ?? 'status')} />

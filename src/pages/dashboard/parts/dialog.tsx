@@ -16,7 +16,7 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
   const id = useId();
-  // Before the next frame: the dialog would miss earlier keys.
+  // A layout effect: keys pressed before the next frame would miss the dialog.
   useLayoutEffect(() => {
     opener.current = document.activeElement;
     dialog.current?.showModal();
@@ -41,7 +41,7 @@ interface ConfirmProps extends Omit<DialogProps, 'isOpenerGone'> {
   /** Label of the button. */
   readonly verb: string;
   readonly isDangerous?: boolean;
-  /** The dialog closes on success and shows an error. */
+  /** On success the dialog closes; an error is shown in it. */
   readonly act: () => Promise<unknown>;
 }
 

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Paged } from '../base/paged.js';
+import { Button } from './button.jsx';
 import { ErrorNote, Loading } from './loaded.jsx';
 import { Table, type TableProps } from './table.jsx';
 
@@ -19,9 +20,9 @@ export function PagedTable<Row>({ of, what, children, ...table }: PagedTableProp
       {of.rows === null ? of.error === null && <Loading what={what} /> : <Table {...table} rows={of.rows} />}
       {of.more !== null && (
         <div>
-          <button type="button" disabled={of.isLoading} onClick={of.more}>
+          <Button disabled={of.isLoading} onClick={of.more}>
             Load more
-          </button>
+          </Button>
         </div>
       )}
     </>

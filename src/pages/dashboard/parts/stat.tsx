@@ -1,6 +1,8 @@
 /** A number with its name, and an explanation on click. */
+
 import { type ComponentChildren, Fragment } from 'preact';
 import { useId, useState } from 'preact/hooks';
+import { Button } from './button.jsx';
 
 interface StatProps {
   readonly label: string;
@@ -23,9 +25,9 @@ export function Stat({ label, value, note, children, look }: StatProps) {
   if (children === undefined) return <div class="stat">{body}</div>;
   return (
     <div class="stat">
-      <button type="button" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+      <Button aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
         {body}
-      </button>
+      </Button>
       <div id={id} class="stat-why" hidden={!isOpen}>
         {children}
       </div>

@@ -38,7 +38,7 @@ export function Chooser({ choice, view }: ChooserProps) {
   );
 }
 
-/** Limit of characters in an address. */
+/** Limit of the list in characters, so that browsers keep the address that contains it. */
 const mostCharacters = 40_000;
 
 function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose: () => void }) {

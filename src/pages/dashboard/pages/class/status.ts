@@ -3,7 +3,7 @@
 import type { ClassMastery, Prediction } from '../../../../client/types.js';
 import { isOver } from '../../../../domain/score/goal.js';
 
-/** Idle from so many UTC days without an answer on; a forecast counts from so many answers on. */
+/** UTC days without an answer until a learner is idle, and minimum of answers to judge a forecast. */
 export const rule = { idleDays: 14, fewAnswers: 20 } as const;
 
 export type Status = 'risk' | 'track' | 'idle' | 'few';

@@ -1,6 +1,8 @@
 /** Number of learners by status. A click filters the page. */
+
 import { percent } from '../../base/format.js';
 import { look } from '../../base/route.js';
+import { Button } from '../../parts/button.jsx';
 import type { Member } from './read.js';
 import { rule, type Status, statuses } from './status.js';
 
@@ -40,13 +42,13 @@ const notes: Readonly<Record<Status, string>> = {
 
 const Tile = ({ status, count, of, isShown }: TileProps) => (
   <div class={`stat tile ${isShown ? 'chosen' : ''}`}>
-    <button type="button" aria-pressed={isShown} onClick={() => look({ status: isShown ? null : status })}>
+    <Button aria-pressed={isShown} onClick={() => look({ status: isShown ? null : status })}>
       <span class="tile-label">{statuses[status]}</span>
       <span class={`stat-value ${count > 0 ? looks[status] : ''}`}>
         {count} <small>{of === 0 ? '' : percent(count / of)}</small>
       </span>
       <span class="stat-note">{isShown ? 'only these are shown; click for all' : notes[status]}</span>
-    </button>
+    </Button>
   </div>
 );
 

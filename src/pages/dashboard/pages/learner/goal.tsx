@@ -3,6 +3,7 @@ import { isOver } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
 import { day, decimal, none, percent, plural } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { Facts } from '../../parts/stat.jsx';
 import { reasonOf, type Standing, statusOf } from '../class/status.js';
@@ -112,9 +113,9 @@ function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'standing'>) {
           Save
         </button>
         {goal.is_set && (
-          <button type="button" class="danger" disabled={isBusy} onClick={() => void remove.run()}>
+          <Button class="danger" disabled={isBusy} onClick={() => void remove.run()}>
             Remove
-          </button>
+          </Button>
         )}
       </form>
       {error !== null && <ErrorNote error={error} />}

@@ -4,6 +4,7 @@ import { useAction } from '../../base/action.js';
 import { dayAndTime } from '../../base/format.js';
 import { usePaged } from '../../base/paged.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
@@ -24,9 +25,9 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
       about="Messages of the last seven days, newest first. One that fails is tried again with growing waits."
     >
       <div class="row">
-        <button type="button" disabled={deliveries.isLoading} onClick={deliveries.reload}>
+        <Button disabled={deliveries.isLoading} onClick={deliveries.reload}>
           Look again
-        </button>
+        </Button>
         <p role="status">{told}</p>
       </div>
       {again.error !== null && <ErrorNote error={again.error} />}

@@ -4,6 +4,7 @@ import { day, dayAndTime, grouped } from '../../base/format.js';
 import { usePaged } from '../../base/paged.js';
 import { look, type Route } from '../../base/route.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Confirm } from '../../parts/dialog.jsx';
 import { PagedTable } from '../../parts/paged.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
@@ -27,9 +28,9 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
       about="Who may call the API. A key itself is shown once, when it is made; afterwards it goes by its id."
     >
       <div class="row">
-        <button type="button" class="primary" onClick={() => ask({ what: 'create' })}>
+        <Button class="primary" onClick={() => ask({ what: 'create' })}>
           New key
-        </button>
+        </Button>
         {can('operator') && (
           <label>
             Tenant{' '}

@@ -1,4 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Button } from '../../parts/button.jsx';
 
 /** Shows a secret once, selected, with a button to copy it. */
 export function Once({ label, secret }: { label: string; secret: string }) {
@@ -27,9 +28,9 @@ export function Once({ label, secret }: { label: string; secret: string }) {
             spellcheck={false}
             onFocus={(event) => event.currentTarget.select()}
           />
-          <button type="button" class="primary" onClick={copy}>
+          <Button class="primary" onClick={copy}>
             Copy
-          </button>
+          </Button>
         </span>
       </label>
       <p role="status" class="soft">

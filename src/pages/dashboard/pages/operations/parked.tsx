@@ -3,6 +3,7 @@ import type { ParkedPage, Redriven } from '../../../../client/types.js';
 import { dayAndTime, plural } from '../../base/format.js';
 import { usePaged } from '../../base/paged.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Confirm } from '../../parts/dialog.jsx';
 import { PagedTable } from '../../parts/paged.jsx';
 import { Panel } from '../../parts/stat.jsx';
@@ -35,9 +36,9 @@ export function ParkedPart() {
       >
         {parked.rows !== null && parked.rows.length > 0 && (
           <div>
-            <button type="button" class="primary" onClick={() => ask(true)}>
+            <Button class="primary" onClick={() => ask(true)}>
               Redrive all
-            </button>
+            </Button>
           </div>
         )}
       </PagedTable>

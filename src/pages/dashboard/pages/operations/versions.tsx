@@ -2,6 +2,7 @@ import type { Deployment as DeploymentFacts, Health } from '../../../../client/t
 import { dayAndTime, decimal, none, whole } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Badge, Facts, Panel } from '../../parts/stat.jsx';
 
@@ -32,9 +33,9 @@ function HealthPanel() {
         {(data) => <Checks health={data} />}
       </Loaded>
       <div>
-        <button type="button" disabled={health.isLoading} onClick={health.reload}>
+        <Button disabled={health.isLoading} onClick={health.reload}>
           Look again
-        </button>
+        </Button>
       </div>
     </Panel>
   );
