@@ -27,7 +27,6 @@ export function commit(): string | null {
 const named = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
 
 export function versions(): Record<string, string> {
-  const generator = `node ${process.versions.node}`;
   const redis = spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout;
   return {
     node: process.versions.node,
@@ -36,8 +35,6 @@ export function versions(): Record<string, string> {
     v8: process.versions.v8,
     clickhouse: `chdb ${packageVersion('chdb')}`,
     ...Object.fromEntries(named.map((name) => [name, packageVersion(name)])),
-    'closed loops by': generator,
-    'open loops by': generator,
   };
 }
 

@@ -116,7 +116,7 @@ const BenchResults = Type.Object({
   }),
   /** Absent in results of earlier versions. */
   noise: Type.Optional(Noise),
-  /** Of node, skilltrace, redis, clickhouse, packages and load generators. */
+  /** Of node, skilltrace, redis, clickhouse and packages. */
   versions: Type.Record(Type.String(), Type.String()),
   /** Of the working tree, with `+` if files are changed; null outside a repository. */
   commit: orNull(Type.String()),
