@@ -115,7 +115,7 @@ async function putLoad(
   return { load, settledSeconds: (performance.now() - since) / 1000 };
 }
 
-/** At least 0: the system counts the CPU time of processes in hundredths of a second, that of threads exactly. */
+/** At least 0: `rest` can come out negative, because Linux counts processes in hundredths of a second and threads exactly. */
 const cpuPerUnit = (
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,

@@ -14,7 +14,7 @@ export type PeerName =
   | 'echo'
   /** Validates, reads and writes one hash; no event ids, no outbox. */
   | 'fastify'
-  /** Same promises for an answer: atomic state, event id and outbox; no lost update; repeated ids get the first response. */
+  /** The service's promises for an answer: atomic state, event id and outbox; no lost update; repeated ids get the first response. */
   | 'fastify-outbox'
   | 'fastify-bullmq'
   | 'task-per-request';

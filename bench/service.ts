@@ -1,4 +1,4 @@
-/** The service in parts: embedded servers, a process with ROLE=api and one with ROLE=pipeline, started as by a user. */
+/** The service in parts: embedded servers, a process with ROLE=api and one with ROLE=pipeline, each started as a user starts it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -122,7 +122,7 @@ async function startRole(
   return child.pid as number;
 }
 
-/** Servers as those of a user, on free ports. @param clickhouseUrl null: starts ClickHouse too */
+/** Starts embedded servers on free ports, with a user's settings. @param clickhouseUrl null: starts ClickHouse too; '': none */
 export async function startServers(dataDir: string, closers: Closers, clickhouseUrl: string | null = null) {
   const ports = { embeddedRedisPort: 0, embeddedClickhousePort: 0 };
   const settings = {

@@ -10,7 +10,7 @@ function entry(name: string) {
   return async (task: unknown): Promise<unknown> => (await loading).default(task);
 }
 
-// Piscina reads the property of its entry, once.
+// Piscina reads the property with the entry's name, once.
 export = Object.defineProperties(
   {},
   Object.fromEntries(names.map((name) => [name, { get: () => entry(name) }])),

@@ -139,7 +139,7 @@ function verdictOf(old: Spread, now: Spread, better: Better): string {
   return direction === better ? 'better' : 'worse';
 }
 
-/** Share of orders of all rounds that separate the two runs by chance. @returns empty if there are too few rounds */
+/** How often chance alone separates two runs: in 2 of all orders of their rounds. @returns empty if there are too few rounds */
 function chanceText(old: readonly number[], now: readonly number[]): string {
   const fewest = (rounds: readonly number[]): number =>
     Math.min(...rounds.filter((count) => count >= leastRounds));

@@ -21,7 +21,7 @@ export const readyMessage = 'ready';
 /** A child exits if Redis is unavailable. A child that sends nothing for this long hangs. */
 const readyLimitMs = 120_000;
 const beatMs = 1000;
-/** Unanswered beats after which a child hangs. Counted instead of time, because a suspended parent sends none. */
+/** A child with more unanswered beats is killed. Beats are counted instead of time, because a suspended parent sends none. */
 const maxUnanswered = 15;
 /** Unanswered beats after which a child counts as unresponsive. */
 const maxSilent = 3;
@@ -90,7 +90,8 @@ export async function untilReady(child: ChildProcess, signal: AbortSignal, limit
 }
 
 /**
- * The port; 0 becomes a free one. Listens exclusively: a shared port is open to other programs too. @throws if it is taken
+ * Returns the port, or a free one for 0. Listens exclusively first, because the option to share a port would also share it with
+ * other programs. @throws if the port is taken
  */
 export async function findPort(host: string, port: number): Promise<number> {
   const probe = createServer();

@@ -177,7 +177,7 @@ function routePortsOf(
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
     ...{ learners, models, now, logger, sourceLagSeconds },
-    // Responses are complete without it if ClickHouse is unavailable.
+    // If ClickHouse is unavailable, responses have null in place of these figures.
     history: createSkillHistory(clickhouse, createReadGuard(limit)),
   };
   return {

@@ -23,7 +23,8 @@ export interface KeyNote {
 export const noKeyNote: KeyNote = { text: null, developmentKey: null };
 
 /**
- * Adds the configured keys; revoked ones stay revoked. Makes a development key if no key is active and only this machine can reach the service.
+ * Adds the configured keys. Revoked keys stay revoked. If no key is active and HOST is a loopback address, it makes a
+ * development key.
  * @param redis must hold its keys: an empty Redis does not know revoked keys
  */
 export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {

@@ -9,7 +9,8 @@ import { createSchema } from '../warehouse/schema/create-schema.js';
 const retryMs = 2000;
 
 /**
- * Retries while ClickHouse is unavailable; inserts retry until the schema exists. @throws StartError if a retry cannot help
+ * Resolves after the first attempt. While ClickHouse is unavailable, it retries in the background, and inserts are retried until
+ * the schema exists. @throws StartError if a retry cannot help
  */
 export async function prepareSchema(
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,

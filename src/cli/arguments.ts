@@ -50,7 +50,7 @@ export const choiceOption = <Choice extends string>(
     throw new Misuse(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
   });
 
-/** Unix milliseconds of an RFC 3339 time, or of the beginning of a day in UTC. @param problemOf a time; null: none */
+/** Unix milliseconds of an RFC 3339 time, or of the beginning of a day in UTC. @param problemOf returns why a time is rejected, or null */
 export const momentOption = (
   form: string,
   about: string,

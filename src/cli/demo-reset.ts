@@ -22,7 +22,10 @@ const selectOther = `SELECT user_id AS other FROM (
   UNION ALL SELECT tenant, user_id FROM archived_learner_skill
 ) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
 
-/** The demo's skills are set first and removed last, so they show it. @throws StartError if the tenant has other data */
+/**
+ * Whether the tenant has a complete or partial demo: its skills are set first and removed last. @throws StartError if the tenant
+ * has other data
+ */
 export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
   const own = drawSkills(0).map(({ id }) => id);
   const known = await skills.list(tenant, null, own.length + 1);

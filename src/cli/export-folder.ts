@@ -34,7 +34,7 @@ interface Part extends Content {
 export interface Manifest extends Wanted {
   readonly version: 1;
   readonly time_column: string | null;
-  /** Exclusive limit, also for resumed runs. */
+  /** Rows of this time and later are excluded, also in a resumed run. */
   readonly rows_before: string;
   readonly started_at: string;
   /** Accepted answers that were not in ClickHouse at the start. */

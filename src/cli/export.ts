@@ -138,7 +138,7 @@ async function begin(table: TenantTable, wanted: Wanted, { redis }: Servers): Pr
 /** Maximum time from arrival to the outbox, and to ClickHouse while a service runs. */
 const [committedMs, storedMs] = [1000, 10_000];
 
-/** @returns number of answers from before that time that did not reach ClickHouse in time */
+/** @returns 0 if ClickHouse has all answers from before that time, otherwise the length of the outbox at the time limit */
 async function answersOnTheirWay(redis: RedisClient, before: number): Promise<number> {
   await sleep(before + committedMs - Date.now());
   const outbox = createOutbox(redis, (await readDeployment(redis))?.partitions ?? defaultPartitions);
@@ -149,7 +149,7 @@ async function answersOnTheirWay(redis: RedisClient, before: number): Promise<nu
   }
 }
 
-/** Reads of a part whose rows change during the read. */
+/** Maximum attempts to read a part, because its rows may change during the read. */
 const maxTries = 10;
 
 /** @returns null at the end @throws StartError */

@@ -62,7 +62,7 @@ export async function countFile(run: ImportRun) {
   const watch = watchRun(run, figures);
   const reached = pace(run, watch.isFull);
   let last = 0;
-  /** All lines up to it are counted or rejected. */
+  /** Last line before the first open one: all lines up to it are counted or rejected. */
   const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
   const pages = readPages(file, (chunk) => {
     figures.bytes += chunk.length;

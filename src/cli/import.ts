@@ -55,9 +55,9 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
 export type StartedImport = Awaited<ReturnType<typeof startImport>>;
 
 /**
- * Connects to or starts the servers and finds the position. The pipeline runs in this process too, because no service may run;
- * a running service shares its jobs.
- * @throws StartError for a file that is imported already, or by another process now
+ * Connects to or starts the servers and finds the position. This process runs the pipeline too: otherwise the rows would not
+ * reach ClickHouse if no service is running. A running service shares the jobs.
+ * @throws StartError if the file was imported before, or another process is importing it now
  */
 async function startImport(context: CommandContext, args: ImportArguments, content: string) {
   const { config, logger, closers } = context;

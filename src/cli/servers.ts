@@ -76,7 +76,10 @@ export const withDeployment = <Result>(
     return work(servers, deployment.partitions);
   });
 
-/** @throws StartError for a schema of another version, or if ClickHouse rejects a statement */
+/**
+ * @throws StartError if the schema has another version or does not match CLICKHOUSE_CLUSTER, or if ClickHouse rejects access to
+ * the database
+ */
 export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<void> {
   const { clickhouseUrl, clickhouseCluster } = endpoints;
   await ensureDatabase(clickhouseUrl, clickhouseCluster).catch((cause: unknown) => {

@@ -58,7 +58,7 @@ type Settle = (outcomes: Outcomes) => void;
 
 export interface Entry extends Queued, SentPart {
   readonly since: number;
-  /** Called once, perhaps synchronously. May not throw. */
+  /** Called once, perhaps synchronously. Must not throw. */
   settle: Settle;
   /** Set if the request is split over lanes. */
   readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };

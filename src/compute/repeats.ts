@@ -4,7 +4,7 @@ import { idsIn, type SentEvents } from './track-task.js';
 
 /** How long an event waits for an earlier one with the same id. */
 const waitMs = 5000;
-/** Bodies are parsed only for events that have been open for so long. */
+/** Bodies of open events are parsed only while at least one event has been open for this long. */
 const slowMs = 1000;
 const lookMs = 250;
 

@@ -31,7 +31,9 @@ export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
   readonly sent: SentEvents;
 }
 
-/** Runs a task in a span below its first sampled request (so that one trace is complete), linked to all. */
+/**
+ * Runs a task in a span below its first sampled request, so that one trace is complete. The span links to all sampled requests.
+ */
 export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
   const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
   const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);

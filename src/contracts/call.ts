@@ -8,7 +8,7 @@ export interface Call<Query = unknown> {
   readonly tenant: string;
   readonly query: Query;
   readonly body: Buffer;
-  /** Null unless a PUT or DELETE has the condition. */
+  /** Null unless a PUT or DELETE has the header If-Match. */
   readonly ifMatch: IfMatch;
   /** @throws ClientGone if the caller has disconnected */
   readonly stillWanted: () => void;

@@ -69,7 +69,7 @@ export interface RestoreReply extends Reply {
 
 export interface CompareReply extends Reply {
   readonly differing: readonly { readonly learner: string; readonly what: string }[];
-  /** They have more answers in Redis than rows. */
+  /** Learners with more answers in Redis than rows. */
   readonly behind: readonly LearnerPlace[];
 }
 

@@ -142,7 +142,7 @@ async function terminate(life: Life, limitMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** @returns false if it has ended */
+/** @returns false if the process or group has ended */
 export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, signal);

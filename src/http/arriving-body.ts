@@ -19,7 +19,8 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * Collects a body in one buffer, with its whole capacity counted. An object per piece would take a hundred bytes.
+ * Collects a body in one buffer, with its whole capacity counted. An object per piece would take a hundred
+ * bytes even for a piece of one byte.
  * @param most maximum bytes @param onGivenUp called if the memory is full or another body needs it; later pieces are dropped
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {

@@ -76,7 +76,7 @@ export interface Route {
   readonly body: BodyRules | null;
   /** Null: the query is ignored. */
   readonly query: QueryReader | null;
-  /** Undefined: the API. */
+  /** Undefined: the protocol of the API. */
   readonly protocol?: Protocol | undefined;
   readonly handle: Handle<unknown, string[]>;
 }

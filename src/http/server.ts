@@ -109,7 +109,7 @@ function boundConnections(
   app.filter(count);
 }
 
-/** Their paths and methods are not revealed without a key. */
+/** Without a key, the server does not reveal which paths and methods exist there. */
 const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;

@@ -18,7 +18,7 @@ const pageRestMs = 250;
 const maxArmed = 1000;
 /** Endpoints sent to concurrently. An endpoint that hangs keeps its slot for 15 s. */
 export const endpointsTogether = 100;
-/** Messages that are due for longer count as pending work of a stalled consumer. */
+/** Endpoints that are due for longer count as pending work in the check for a stall. */
 const overdueMs = 5000;
 const namedOverdue = 20;
 

@@ -108,8 +108,8 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
 }
 
 /**
- * Null if the schedule works. Otherwise its next time, which is past while no job runs, or too far ahead. Rejects if
- * Redis is unavailable, which is no stall.
+ * 'paused', even while a job runs. Otherwise null if a job runs or the next run is in time, else the time of the next run.
+ * Rejects if Redis is unavailable, which is no stall.
  */
 async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;

@@ -236,7 +236,7 @@ function promisesOf(seconds: readonly number[], now: number) {
   const age = (i: number): number => now - (seconds[i] as number);
   const isYoung = (i: number): boolean => age(i) < minIdWindowSeconds;
   // Ids of one second are remembered together. The time is noted at every 250th id only: with 249 ids after the last
-  // such id, the oldest second that is remembered is that of 1,249 ids before the last.
+  // such id, the oldest remembered second is that of the id 1,249 places before the last.
   const surely = seconds[last - newest - perMark + 1] ?? 0;
   return {
     isKept: (i: number): boolean => isYoung(i) || (age(i) < idWindowSeconds && i > last - newest),

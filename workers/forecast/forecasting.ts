@@ -197,7 +197,10 @@ async function unknownAmong(
   return open.filter((_, i) => !known[i]);
 }
 
-/** Forecasts for the requested days, otherwise for the goal's date. */
+/**
+ * Forecasts the requested days, by default 30. The target is due after the requested days, otherwise at the goal's date (at most
+ * a year ahead) or after 30 days.
+ */
 function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
   const { level, answersPerDay, skillIds, targetScore, userId } = task;
   const subject = subjectOf(found, tenant, now);

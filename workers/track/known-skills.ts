@@ -25,7 +25,10 @@ export class KnownSkills {
 
   constructor(private readonly limits: SkillLimits) {}
 
-  /** Before the answers are committed: after a crash a skill may be registered without an answer, never the reverse. */
+  /**
+   * Registers skills before their answers are committed. A crash may leave a skill without an answer, but no answer without its
+   * skill.
+   */
   async note(client: RedisClient, begun: readonly NewSkill[]): Promise<void> {
     this.forgetOld();
     const open = begun.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
@@ -38,8 +41,8 @@ export class KnownSkills {
   }
 
   /**
-   * Room for new skills by learner; missing means enough. Answers in flight may exceed a tenant's limit. @param loaded as
-   * `works`
+   * Room for new skills by learner; missing means enough. Answers in flight may exceed a tenant's limit.
+   * @param loaded in the order of `works`
    */
   async rooms(
     client: RedisClient,

@@ -90,10 +90,10 @@ export const LearnerSkill = Type.Object(skill);
 
 export const Mastery = page('skills', LearnerSkill, { user_id: Id });
 
-/** Without the retracted answer; null: no other answer. */
 export const TakenBack = Type.Object({
   ...each(Id, 'user_id', 'event_id', 'skill_id'),
   total_attempts: Count,
+  /** Without the retracted answer; null if the skill has no other answer. */
   skill: nullable(LearnerSkill),
 });
 

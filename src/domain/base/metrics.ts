@@ -28,7 +28,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
     auc: areaUnderCurve(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
-    /** A prediction of .5 counts as right. */
+    /** Share of answers predicted on the correct side of .5. A prediction of .5 predicts a right answer. */
     accuracy: hits / answers,
     ece: answers === 0 ? 0 : weighted / answers,
   };

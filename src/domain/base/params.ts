@@ -354,7 +354,7 @@ export const predictionModel = {
     /** Assumed variance of a streak's step, for its ridge. */
     streakVariance: 0.16,
     beforeSweeps: 4,
-    /** Answers per pair, pairs per skill or item, pairs in total. */
+    /** Minimum answers of a pair; maximum pairs per skill or item, and in total. */
     skillPairs: { answers: 10, each: 256, all: 200_000 },
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },
     /** Parts of the learners, answers at most, sweeps before any part. */
@@ -386,14 +386,14 @@ export const accuracyConstants = {
   minAnswers: 10,
   /** Moments: after 1, 2, 3, 4 answers, then four per doubling. */
   cuts: { from: 5, perDoubling: 4 },
-  /** First histories of the calibrated bands. */
+  /** Lower limits of the calibrated bands, in answers so far. */
   bands: [1, 5, 10, 20, 40, 80, 160, 320, 640],
   /** Prior answers at the population's share: in the mean, and in the variance. */
   priorAnswers: 8,
   variancePrior: 5,
   /** Reach around the recent share in log-odds: `slack` / sqrt(n) * (1 + `novice` / n), n up to `most`. */
   nearRecent: { most: 133, prior: 1, slack: 1, novice: 80 },
-  /** Lasting changes count once at this horizon, and grow with its square root. */
+  /** The part of the variance from lasting changes is multiplied by sqrt(horizon / wanderHorizon). */
   wanderHorizon: 90,
   /** Limits of shares before log-odds. */
   shareBounds: { low: 0.02, high: 0.98 },

@@ -164,7 +164,7 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
 
-/** With them the first probability is BKT's, before a fit. */
+/** Terms of a skill before its first fit: with them, the first answer has BKT's probability. */
 export function startTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
   terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));

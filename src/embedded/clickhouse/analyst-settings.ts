@@ -5,7 +5,7 @@ import { settingPair } from './sql.js';
 
 type Settings = ReadonlyMap<string, string>;
 
-/** Always set for an analyst; a request can only lower them. */
+/** Caps of an analyst's settings: a request can only lower them. */
 const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, cap: number][] => [
   ['max_execution_time', seconds],
   ['max_memory_usage', memoryBytes],
@@ -14,13 +14,13 @@ const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, c
   // rows, ten times as long with 64.
   ['max_block_size', 8192],
   ['max_joined_block_size_rows', 8192],
-  // By default up to 256 per core: with 500 on two cores, an insert takes five times as long.
+  // The engine accepts up to 256 per core. With 500 on two cores, an insert takes five times as long.
   ['max_threads', availableParallelism()],
 ];
 
 /**
- * A query waits this long per block while an insert (priority 1) runs. Otherwise inserts take twice as long. No longer: an insert
- * of minutes would stop analysts.
+ * A query waits this long per block while an insert (priority 1) runs. Otherwise inserts take twice as long. A longer wait
+ * would stop analysts during an insert of minutes.
  */
 const behindInserts = ['priority = 2', 'low_priority_query_wait_time_ms = 10'];
 
@@ -49,7 +49,7 @@ function cappedValue(settings: Settings, name: string, cap: number): number {
 export const analystSeconds = (settings: Settings, { seconds }: AnalystLimits): number =>
   cappedValue(settings, 'max_execution_time', seconds);
 
-/** SET pairs of an analyst's request. Caps are always set. @throws BridgeError READONLY for other settings */
+/** SET pairs of an analyst's request, with the caps. @throws BridgeError READONLY for other settings */
 export function analystAssignments(settings: Settings, limits: AnalystLimits): string[] {
   const caps = capsOf(limits);
   const capped = new Set(caps.map(([name]) => name));
@@ -60,7 +60,7 @@ export function analystAssignments(settings: Settings, limits: AnalystLimits): s
     if (!isKnown || name === 'output_format_schema') refuse(name);
     return [assignment];
   });
-  // By default the engine knows better how many cores it has.
+  // Without a requested value, the engine chooses the number of threads itself.
   const set = caps
     .filter(([name]) => name !== 'max_threads' || settings.has(name))
     .map(([name, cap]) => settingPair(name, String(cappedValue(settings, name, cap))));

@@ -10,8 +10,9 @@ import { literal, quotedName } from './sql.js';
 import { jointOf } from './streaming.js';
 
 /*
- * Runs one query at a time, each in a new session (0.4 ms): settings, parameters and the current database end with it. A thread,
- * because starting a streamed query plans it, with scalar subqueries (`SELECT (SELECT sleep(2))` blocks for 2 s).
+ * Runs one query at a time, each in a new session (0.4 ms): settings, parameters and the current database end with it. It is a
+ * thread because the call that starts a streamed query blocks: it plans the query and runs its scalar subqueries (2 s for
+ * `SELECT (SELECT sleep(2))`).
  */
 const port = parentPort;
 if (port === null) throw new Error('engine-thread runs as a worker thread');
@@ -51,8 +52,8 @@ async function printed(session: Session, statement: string): Promise<string> {
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly === 1)
     return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
-  // A whole result runs a second statement; a stream rejects it. Parsing costs about a small statement. After INSERT … VALUES (…)
-  // a second one is not found, and runs: this account may run both.
+  // The call for a whole result would run a second statement; the call for a stream rejects it. Parsing costs about as much as
+  // a small statement. After INSERT … VALUES (…) the parser does not find a second one, and it runs: this account may run both.
   if (job.streamed === null && job.statement.includes(';')) await printed(session, job.statement);
   return job.statement;
 }

@@ -154,8 +154,8 @@ export type Lanes = ReturnType<typeof startLanes>;
 
 /** Starts two threads, the others on first use: each costs 50 ms of CPU. Open the data folder before the first job. */
 export function startLanes(dataDir: string, endings: Endings) {
-  // Each engine call blocks a thread of libuv's pool (UV_THREADPOOL_SIZE, default 4), so at most four queries run. Only one writes: with six,
-  // concurrent inserts duplicated and lost rows (tried with chdb 3.4.0).
+  // Each engine call blocks a thread of libuv's pool (UV_THREADPOOL_SIZE, default 4), so at most four queries run. Only one
+  // writes: with six, concurrent inserts duplicated and lost rows (tried with chdb 3.4.0).
   const lanes = { write: createLane(1), read: createLane(2), analyst: createLane(1) };
   const jobs = new Map<AbortController, Lane>();
   const start = (lane: Lane): EngineThread => {

@@ -1,4 +1,7 @@
-/** Forecasts for the learners of a fold, by models trained on other learners: on their earlier answers if the log has times. */
+/**
+ * Forecasts for the learners of a fold. Models are trained on other learners; if the log has times, only on answers before the
+ * window.
+ */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import {

@@ -102,7 +102,10 @@ const trainedOn = ({ cutoffs }: Backtest): string =>
     ? 'all answers of other learners: the log has no times, or is too short to learn from its beginning'
     : `what other learners had answered before ${cutoffs.map(dateText).join(', ')}: the moments from each of these days to the next`;
 
-/** Accepted distance of coverage from its level. With fewer learners, chance also excuses a distance. */
+/**
+ * Accepted distance of coverage from its level. With fewer learners, any distance is accepted if the 95 % interval contains the
+ * level.
+ */
 const tolerance = 0.03;
 const manyLearners = 500;
 

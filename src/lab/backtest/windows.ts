@@ -4,7 +4,7 @@ import { leastPast, unitOf } from '../../domain/fit/accuracy/cases.js';
 import { indices } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 
-/** Unix milliseconds, `to` excluded; infinite if the log has no times or is too short. */
+/** Unix milliseconds, `to` excluded. The last window has no end. A log without times, or too short, has one without bounds. */
 export interface Window {
   readonly from: number;
   readonly to: number;

@@ -15,8 +15,8 @@ const mostAtOnce = 20;
 const rounding = 1e-12;
 
 /**
- * Each probe applies both outcomes of an answer and compares the probability of another item of the skill. If the skill has too
- * few items, hypothetical answers on other skills are probed.
+ * Each probe applies both outcomes of an answer and compares the probability of another item of the skill before and after it. If
+ * the skill has too few items, hypothetical answers on other skills are probed.
  */
 export function openProbes(served: ServedModel, { training, test }: Split) {
   const itemsOf = itemsBySkill([training, test]);

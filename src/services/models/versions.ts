@@ -124,8 +124,8 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
 }
 
 /**
- * Maximum wait for ClickHouse to record the change, in milliseconds. The version is already active. If ClickHouse is unavailable, the
- * next fit records the change.
+ * Maximum wait for ClickHouse to record a rollback, in milliseconds. The version is already active. If ClickHouse is
+ * unavailable, the next fit records the rollback.
  */
 const recordMs = 5000;
 

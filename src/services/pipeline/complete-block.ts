@@ -19,7 +19,7 @@ export interface DrainTask {
   batch: FixedBatch | null;
   /** Resolves when later attempts will find the batch. */
   save(batch: FixedBatch): Promise<void>;
-  /** Lower limit, to isolate rejected rows. */
+  /** Maximum rows, below the default limit, to isolate rejected rows. */
   maxRows?: number;
   /** Ask ClickHouse, because some rows may be stored. */
   verify?: boolean;
@@ -37,7 +37,7 @@ const maxRounds = 5;
 
 /**
  * Completes a block after an earlier attempt. ClickHouse records a token before it moves the part into place. If it is killed
- * in between, it rejects every repeat as a duplicate. So missing rows are inserted with new tokens, and rollups are repaired.
+ * in between, it silently drops every repeat as a duplicate. So missing rows are inserted with new tokens, and rollups are repaired.
  * @param present number of rows stored before @param refused rows not to store, each as `partition\tms\tseq`
  */
 export async function completeBlock(
@@ -51,7 +51,7 @@ export async function completeBlock(
   const wanted = read.rows - refused.size;
   for (let round = 1; (await warehouse.countPresent(read.ranges, signal)) < wanted; round++) {
     if (round > maxRounds)
-      throw new Error('ClickHouse keeps taking a block for a double that it does not have');
+      throw new Error('ClickHouse drops a block as a duplicate, but does not have its rows');
     await insertMissing(places, read, refused, round, signal);
   }
   const repaired = await warehouse.repairRollups(read.ranges, signal);

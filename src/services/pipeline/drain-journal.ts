@@ -1,7 +1,7 @@
 /**
  * Moves the journal's facts from Redis to ClickHouse at least once: rows leave Redis after the insert. Each table has a
  * natural key, so duplicates do not show. Hazard: do not use a deduplication token. ClickHouse records it before it moves the
- * part into place, and after a kill in between it rejects every repeat.
+ * part into place, and after a kill in between it silently drops every repeat.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import { groupedBy } from '../../lists.js';

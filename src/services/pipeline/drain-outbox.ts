@@ -1,8 +1,8 @@
 /**
  * Moves one block of attempts from the outbox to ClickHouse, exactly once (docs/counted-once.md): fixes it in the job's data,
  * inserts it, and removes it from the outbox. A repeat inserts the same rows with the same token, which ClickHouse counts
- * once. Rows are looked up first if the token is not enough: a Redis that lost its last second may hold rows again without
- * their job.
+ * once. Looks rows up first if the token may not be enough: rows older than this process's view of Redis, blocks fixed more
+ * than a minute ago, ranges with another number of rows than when they were fixed, and rows that waited for more than 10 s.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';

@@ -70,8 +70,8 @@ export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 /**
  * Reads a partition while answers arrive. Each accepted answer is in exactly one place: stored (below `frontier`), in the
  * outbox (`waiting`) or parked. Erased and retracted answers (`removed`) remain `accepted`. Days up to `prunedThrough` are not
- * counted (-1: all days are). If a row is parked or redriven during the read, it may be counted twice or not at all, and `parkedMark` of the next
- * look differs.
+ * counted (-1: all days are). If a row is parked or redriven during the read, it may be counted twice or not at all, and
+ * `parkedMark` of the next look differs.
  */
 async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
   const outbox = outboxKey(partition);

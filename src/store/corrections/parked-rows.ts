@@ -120,7 +120,7 @@ function tenantOf(kind: string | null, row: string | null): string | null {
 /** `stayed`: their stream is full or has a pending correction. `erased`: deleted rows of erased learners. */
 const noneRedriven = () => ({ moved: 0, stayed: 0, erased: 0 });
 
-/** Adds to `total`. Ends at the newest row of the start: rows rejected again stay parked. */
+/** Adds to `total`. Stops at the row that was newest at the start, so that rows that are rejected again stay parked. */
 export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {
   const parked = parkedKey(stream);
   const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
@@ -190,7 +190,7 @@ for i = 3, #ARGV do
         fields[#fields + 1], fields[#fields + 2] = parked[j], parked[j + 1]
       end
     end
-    -- An entry without a field of its own cannot be written again: it was nothing.
+    -- An empty entry: XADD would reject it, and nothing is lost.
     if #fields > 0 then
       redis.call('XADD', KEYS[2], '*', unpack(fields))
       if prefix then redis.call('INCR', KEYS[2] .. ':rows') end

@@ -65,13 +65,13 @@ if fence and tonumber(fence) >= tonumber(ARGV[5]) then return 'archived' end
 if tonumber(redis.call('GET', out .. ':rows') or 0) + rows > tonumber(ARGV[3]) then return 'full' end
 if redis.call('XLEN', journal) >= tonumber(ARGV[4]) then return 'full' end
 
--- The places of the next list.
+-- First and last index of the current list in ARGV.
 local from, to = nil, 8
 local function nextList() from, to = to + 2, to + 1 + tonumber(ARGV[to + 1]) end
 local function replace(hash)
   nextList()
   redis.call('DEL', hash)
-  -- Lua hands so many over on its stack.
+  -- Lua's stack limits the number of arguments of a call.
   for i = from, to, 1000 do redis.call('HSET', hash, unpack(ARGV, i, math.min(i + 999, to))) end
 end
 local goal = redis.call('HGET', key, 'G')

@@ -77,11 +77,11 @@ local checks, claimed, found = KEYS[1] .. ':goal:checks', {}, {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, 10 * ARGV[2])) do
   if #found >= 2 * ARGV[2] then break end
   local name = string.gsub(member, '^!', '')
-  -- Removed before the forecast: an answer from now on asks for a check of its own.
+  -- Removed before the forecast is computed, so that a later answer schedules another check.
   redis.call('ZREM', checks, name)
   if not claimed[name] then
     claimed[name] = true
-    -- The goal may be gone since, with the learner.
+    -- The learner may have been erased.
     if redis.call('HEXISTS', KEYS[1] .. ':l:' .. name, 'G') == 1 then
       redis.call('ZADD', checks, ARGV[3], '!' .. name)
       found[#found + 1] = name

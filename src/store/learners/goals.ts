@@ -69,7 +69,7 @@ const writeGoal = defineScript(1)<
 >(`
 local prefix, name = KEYS[1], ARGV[1]
 local key, journal = prefix .. ':l:' .. name, prefix .. ':journal'
--- First of all: a Redis that lost its data does not know whether there is a goal.
+-- Before any other check: without its data, Redis does not know whether the learner has a goal.
 if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'lost', '' } end
 local stored = redis.call('HGET', key, 'G')
 local present = stored and not string.find(stored, '"targetScore":null', 1, true)
@@ -87,7 +87,7 @@ local value = '{"v":1,"updatedAt":' .. updatedAt .. ',' .. ARGV[5]
 redis.call('HSET', key, 'G', value)
 redis.call('XADD', journal, '*', 'k', 'goal', 'r', updatedAt .. '\\t' .. ARGV[6])
 local checks, alerts = prefix .. ':goal:checks', prefix .. ':goal:alerts'
--- What is claimed and what is raised is of the goal before. Of this one nothing is raised yet, so that its check raises what holds.
+-- Claimed checks and raised alerts belong to the previous goal.
 redis.call('ZREM', checks, '!' .. name)
 redis.call('HDEL', alerts, name)
 if ARGV[8] == '1' then

@@ -22,7 +22,7 @@ const itemBytes = 11;
 /** The last four answers are stored above the 28 bits of `elsewhere`. */
 const lastWrongUnit = 2 ** 28;
 const noDay = 0xffff;
-/** Counts by half of the last days, after the number of the last day. */
+/** Half answers per section and day, newest day first, after the number of the last day. */
 const activityAt = 124;
 const activityCounts = sections.length * activityModel.days;
 

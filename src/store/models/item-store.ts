@@ -40,8 +40,8 @@ const pairBytes = 8;
 const chunk = 2000;
 
 /**
- * `deltas`: hash and counters of each item. `make`: 1 if the hash may be created. Result: -1 if the version's items were removed,
- * else the number of new items without room.
+ * `deltas`: hash and counters of each item. `make`: 1 if the hash may be created. Result: -1 if the version's items were
+ * removed, else the number of new items without room.
  */
 const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
 local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0

@@ -68,8 +68,8 @@ return 1
 `);
 
 /**
- * Does nothing if the entry was removed or has other rows: after a failover, Redis may assign its id again. `refused`: id, reason
- * and text of each row. @returns 0 if there is no room
+ * Does nothing if the entry was removed or has other rows: after a failover, Redis may assign its id again. `refused`: id,
+ * reason and text of each row. @returns 0 if there is no room
  */
 const moveRows = defineScript(2)<
   [
@@ -80,7 +80,7 @@ const moveRows = defineScript(2)<
 >(`
 local entry = redis.call('XRANGE', KEYS[1], ARGV[2], ARGV[2])[1]
 if not entry or entry[2][1] ~= 'r' or redis.sha1hex(entry[2][2]) ~= ARGV[3] then return 1 end
--- The rows of an entry go together, a little beyond the bound at most.
+-- All rows of an entry are parked together, so the stream may exceed its bound by the rows of one entry.
 if #ARGV > 4 and redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[1]) then return 0 end
 for i = 5, #ARGV, 3 do
   redis.call('XADD', KEYS[2], '*', 'id', ARGV[i], 'reason', ARGV[i + 1], 'r', ARGV[i + 2])

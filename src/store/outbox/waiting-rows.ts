@@ -106,7 +106,7 @@ local function isMeant(row)
   return string.sub(row, at, at + #prefix - 1) == prefix
 end
 local function add(rows)
-  -- Most entries have none of it.
+  -- Most entries have no such row.
   if not string.find(rows, prefix, 1, true) then return end
   local own = {}
   for row in string.gmatch(rows, '[^\\n]+') do

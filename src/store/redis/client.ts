@@ -149,8 +149,8 @@ const passingReplies = new Set([
 
 /**
  * After a lost reply, it is unknown whether the command was executed.
- * @throws ApiError UNAVAILABLE if Redis is unreachable or cannot serve now; other error replies unchanged. So do all functions
- * of src/store that serve requests
+ * @throws ApiError UNAVAILABLE if Redis is unreachable or cannot serve now; other error replies unchanged. Functions of
+ * src/store that serve requests throw the same errors
  */
 export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {
   try {

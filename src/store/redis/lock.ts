@@ -4,7 +4,7 @@ import { defineScript } from './script.js';
 /** A live holder renews the lock every two seconds. */
 const lockMs = 10_000;
 
-/** @returns 0 if the caller has the lock now, else milliseconds of another holder, at least 1 */
+/** @returns 0 if the caller has the lock now, else the milliseconds until another holder's lock expires, at least 1 */
 export const takeLock = defineScript(1)<[key: string, holder: string], number>(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end

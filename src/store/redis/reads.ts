@@ -37,8 +37,8 @@ export async function* scanKeys(
 type CommandLine = readonly [name: string, ...args: (string | number)[]];
 
 /**
- * Replies in the order of the commands. Sent in one write, which costs more than most commands; on a Cluster individually,
- * because each may belong to another node.
+ * Replies in the order of the commands. A single node gets all commands in one write, because a write costs more than most
+ * commands. A Cluster gets them one by one, because each may belong to another node.
  */
 export async function repliesTo<Reply>(
   redis: RedisClient,

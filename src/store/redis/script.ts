@@ -3,7 +3,7 @@ import { type RedisClient, whileRedisServes } from './client.js';
 let defined = 0;
 
 /**
- * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. It throws ApiError UNAVAILABLE like
+ * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. The function throws the errors of
  * `whileRedisServes`. ioredis sends the script's hash, and its text if Redis lacks it.
  * @param keys number of keys, which are the first arguments; null: the first argument is that number
  */

@@ -39,8 +39,8 @@ async function warningsOf(node: Redis): Promise<string[]> {
 }
 
 /**
- * Share of `maxmemory` that stays free, with limits in bytes: jobs, locks and trims need memory too. A completely full Redis cannot
- * be emptied.
+ * Share of `maxmemory` that stays free, with limits in bytes: jobs, locks and trims need memory too. A completely full Redis
+ * cannot be emptied.
  */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 

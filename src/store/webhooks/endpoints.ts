@@ -30,7 +30,8 @@ const decode = storedJson(StoredWebhook, 'a stored webhook');
  * Replaces an unchanged endpoint, appends to the journal and updates the types that the tenant wants. Deletes messages with
  * their endpoint: an erasure would not find them. KEYS: the tenant's endpoints, types wanted by all tenants, journal, next
  * tries, keys of the endpoint's messages. ARGV: tenant; id; previous value ('': new); value ('': delete); row; limit of the
- * journal. Result: `changed` concurrently, too `many` endpoints, `full` journal.
+ * journal. Result: `written`; `changed`: another value is stored now; `many`: the tenant has the maximum of endpoints;
+ * `full`: the journal is full.
  */
 const writeEndpoint = defineScript(9)<
   [...keys: [string, string, string, string], ...texts: string[], maxJournal: number],
@@ -57,7 +58,7 @@ for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
     if not string.find(wanted, word, 1, true) then wanted = wanted .. word end
   end
 end
--- Stays where nothing is asked for: a rebuild sees by it that webhooks are not lost.
+-- Written even if empty: the key's existence shows a rebuild that Redis did not lose its webhooks.
 redis.call('HSET', KEYS[2], tenant, wanted)
 return 'written'
 `);

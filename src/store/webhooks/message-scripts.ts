@@ -28,7 +28,8 @@ local function forget(id)
   redis.call('ZREM', log, id)
   redis.call('ZREM', due, id)
 end
--- Old ones go, and of more than are listed the oldest that do not wait any more. Looks at the oldest alone.
+-- Deletes expired messages and, above the limit, the oldest that are not pending. Examines the oldest messages, at most the
+-- given number.
 local function prune(most)
   local old, over = micros - ${1000 * keptMs}, redis.call('ZCARD', log) - listed
   local oldest = redis.call('ZRANGE', log, 0, most - 1, 'WITHSCORES')
@@ -38,7 +39,7 @@ local function prune(most)
     if isOld or not redis.call('ZSCORE', due, oldest[i]) then forget(oldest[i]) end
   end
 end
--- All at once: an id that waits without its state would be due for ever.
+-- All keys expire together: a pending id without its state would be due forever.
 local function keep()
   for _, key in ipairs({ states, bodies, log, due }) do redis.call('PEXPIRE', key, ${keptMs}) end
 end
@@ -96,7 +97,7 @@ for i = 4, #ARGV, 3 do
     else
       redis.call('ZREM', due, id)
       delivered = delivered or cjson.decode(state).status == 'delivered'
-      -- The oldest may all wait, and leave what came after them no room.
+      -- prune may find only pending messages among the oldest.
       if redis.call('ZCARD', log) > listed then forget(id) end
     end
   end

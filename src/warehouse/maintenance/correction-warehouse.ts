@@ -1,4 +1,4 @@
-/** A statement names many learners, each once. */
+/** Deletes rows of learners from ClickHouse. One statement handles many learners, and names each once. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';

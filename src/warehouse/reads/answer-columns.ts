@@ -1,4 +1,4 @@
-/** Whole learners, in the order of the table. */
+/** Reads a tenant's answers into columns for fits: whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
@@ -45,8 +45,8 @@ const fixedBytes = 25;
 const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
- * @param maxAnswers above this number, a sample of learners is read @returns as `AnswersReply`, with item ids by index (0: no
- * item)
+ * @param maxAnswers above this number, only a sample of the learners is read
+ * @returns as `AnswersReply`, with item ids by index (0: no item)
  * @throws Error if the response of ClickHouse is cut
  */
 export async function readAnswerColumns(client: ClickHouseClient, tenant: string, maxAnswers: number) {

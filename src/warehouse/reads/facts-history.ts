@@ -87,7 +87,10 @@ function keyOf({ sealed, scopes, ...row }: KeyRow, sealing: Buffer): StoredKey |
   return { ...row, keyHash, scopes: allScopes.filter((scope) => given.includes(scope)), development };
 }
 
-/** So an account that may write the table cannot move a key to another tenant or add rights. */
+/**
+ * Binds a key's hash to its tenant and scopes: an account that may write the table cannot move a key to another tenant or add
+ * rights.
+ */
 const boundTo = (tenant: string, scopes: string): Buffer => Buffer.from(`${tenant}\n${scopes}`);
 
 interface Secrets {

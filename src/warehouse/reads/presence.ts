@@ -4,7 +4,10 @@ import type { LastRow } from '../../contracts/outbox-ids.js';
 import { isUnknownDatabase, selectNumber, selectRows } from '../clickhouse/client.js';
 import { archivedThrough } from '../schema/rollups.js';
 
-/** Empty in a new deployment, the likeliest first. Every start writes keys and the deployment's facts. */
+/**
+ * Empty in a new deployment. The table that most likely has rows comes first. Every start writes active keys and the
+ * deployment's facts, so these do not count.
+ */
 const places = [
   ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks', 'xapi_mappings'].map(
     (table) => [table, table] as const,
@@ -12,7 +15,7 @@ const places = [
   ['api_keys', 'api_keys WHERE revoked_at IS NOT NULL'] as const,
 ];
 
-/** Whether ClickHouse has state that a new deployment has not. @throws Error if ClickHouse is unavailable */
+/** Whether ClickHouse has state that a new deployment does not have. @throws Error if ClickHouse is unavailable */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
   for (const [table, rows] of places)
     if (await exists(client, table)) {

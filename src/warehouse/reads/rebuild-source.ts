@@ -63,7 +63,7 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   readonly pForget: number;
 }
 
-/** Answers per query of items, about. */
+/** Approximate number of answers per query of items. */
 const answersTogether = 5_000_000;
 
 /**

@@ -107,7 +107,7 @@ LIMIT ${maxRows + 1}`;
 
 export type SkillHistory = ReturnType<typeof createSkillHistory>;
 
-/** Null if too many reads of the tenant are running. @throws Error if ClickHouse does not respond in time */
+/** Its functions return null if too many reads of the tenant are running, and throw if ClickHouse does not respond in time. */
 export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
   /** The newest answers, oldest first. `stored`, `archived`: number of stored and of dropped answers on the skill. */
   ofSkill: (params: AttemptQuery) =>

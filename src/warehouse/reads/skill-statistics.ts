@@ -1,4 +1,4 @@
-/** docs/analytics.md has the quoted questions. */
+/** Statistics of a tenant's skills. docs/analytics.md has the quoted questions. */
 import type {
   CohortWeek,
   CurveStep,
@@ -101,7 +101,7 @@ export const createSkillReads = (read: TenantRead) => ({
   ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
     (await read<SkillSums>(selectSkill, tenant, { skillId }))[0] ?? null,
 
-  /** Up to step 30, or the last one of five learners. */
+  /** Up to step 30, without steps that fewer than five learners reached. */
   learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 

@@ -79,7 +79,7 @@ ORDER BY ${of.exported?.orderBy ?? of.table.orderBy.slice(1, -1)} LIMIT {atMost:
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 
-/** @param limit of each read. Its functions throw if ClickHouse does not respond in time. */
+/** Its functions throw if ClickHouse is unavailable or does not respond in time. @param limit applies to each read */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
@@ -94,7 +94,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
       return { rows: await mapInSlices(linesOf(lines), decodeNumberedRow), stored };
     }),
 
-  /** Rows as lines, and the snapshot; null: no row was dropped for its age. Reads rows first: a drop follows the snapshot. */
+  /** The learner's rows as lines. `snapshot`: null if no row was dropped for its age. Reads rows first: a drop follows the snapshot. */
   history: (tenant: string, userId: string, to: number) =>
     limit(tenant, async () => {
       const stored = await readLines(client, {

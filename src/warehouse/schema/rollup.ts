@@ -1,7 +1,7 @@
 import type { Column, Table, View } from '../clickhouse/ddl.js';
 
 export type Expressions = Readonly<Record<string, string>>;
-/** By the value of grouping(day) in rows of the only level that has the sum. */
+/** Sums that only one level has, each with the value of grouping(day) in the rows of that level. */
 export type PartialSums = Readonly<Record<string, 0 | 1>>;
 
 export interface Level {

@@ -1,6 +1,7 @@
 /**
- * Views for analysts: current facts of the journal, speed of learning, and coverage of forecast intervals. They read daily sums,
- * to stay fast with any number of answers. They repeat numbers of the models: a released view is never edited.
+ * Views for analysts: current facts of the journal, speed of learning, and coverage of forecast intervals. Views over answers
+ * read daily sums, to stay fast with any number of answers. They repeat constants of the models, because a released view is
+ * never edited.
  */
 import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
 import { skillSums, sumEach, unpacked } from './rollups.js';

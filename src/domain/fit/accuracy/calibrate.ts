@@ -91,7 +91,7 @@ function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell
   return { groupOf, weights, learners };
 }
 
-/** Per group and share, the value above this share of its weight; NaN for an empty group. */
+/** Weighted quantiles of the values, per group and share; NaN for an empty group. */
 function quantiles(
   deviations: readonly Deviation[],
   values: Float64Array,

@@ -29,7 +29,7 @@ function decoded(text: string): string {
   }
 }
 
-/** @param query omits null, undefined and empty values */
+/** @param query null, undefined and empty values are left out */
 export function href(page: string, args: readonly string[] = [], query: Query = {}): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
