@@ -76,7 +76,7 @@ export function startConsumers(engine: Engine, config: Config, figures: Figures)
 export function startPipeline(engine: Engine): Consumer {
   const { endpoints, redis, clickhouse, outbox, partitions, spans, logger } = engine;
   const applyCorrections = createCorrections({
-    store: createCorrectionStore(redis),
+    store: createCorrectionStore(redis, reportErasures(engine)),
     warehouse: createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster),
     logger,
   });
@@ -171,12 +171,12 @@ function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine
 
 const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
 
-function journalErasures({ redis, clickhouse, partitions, endpoints, logger }: Engine) {
-  const report = reportOnce(
-    (error, erasure) => logger.error({ err: error, erasure }, unreadableErasure),
-    1000,
-  );
-  const store = createErasureStore(redis, partitions, report);
+const reportErasures = ({ logger }: Engine) =>
+  reportOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000);
+
+function journalErasures(engine: Engine) {
+  const { redis, clickhouse, partitions, endpoints, logger } = engine;
+  const store = createErasureStore(redis, partitions, reportErasures(engine));
   const warehouse = createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster);
   const forget = createForgetting({
     endpoints: createEndpointStore(redis),

@@ -5,10 +5,11 @@ import { noKeyNote, prepareKeys } from '../../src/app/keys.js';
 import { loadConfig } from '../../src/config.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
+import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { differenceOf, readDumps } from '../../src/store/rebuild/replayed-learners.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { apiKeysKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { apiKeysKey, dueKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
@@ -53,6 +54,24 @@ test('an erasure that cannot be read does not hold up the others', async (t) => 
   const told: string[] = [];
   const open = await createErasureStore(redis, 16, (_, id) => told.push(id)).open();
   assert.deepEqual([open.map(({ rows }) => rows.userId), told], [['ada'], ['3-odd']]);
+});
+
+test('a due erasure with an unreadable record stays due while the others are applied', async (t) => {
+  const redis = await connect(t);
+  const erasures = createErasureStore(redis, 1);
+  const erase = async (userId: string): Promise<string> => {
+    await redis.hset(learnerKey(0, 'x', userId), 'L', Buffer.alloc(198, 1));
+    const begun = await erasures.begin('x', userId);
+    assert.ok('id' in begun);
+    return begun.id;
+  };
+  const [torn, whole] = [await erase('ada'), await erase('bob')];
+  await redis.hset(erasuresKey(0), torn, '{"v":1');
+  const found: string[] = [];
+  const due = await createCorrectionStore(redis, (_, id) => found.push(id)).due(0);
+  assert.deepEqual([due.map(({ text }) => text), found], [[whole], [torn]]);
+  assert.equal(await redis.xlen(dueKey(0)), 2);
+  await assert.rejects(createCorrectionStore(redis).due(0), /JSON/);
 });
 
 test('a comparison tells of a learner whose records cannot be read', async (t) => {

@@ -5,6 +5,7 @@ import { firstRowOf, isBefore, parseId } from '../../contracts/outbox-ids.js';
 import { inParts } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
+import { type OnUnreadable, refuseUnreadable } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
@@ -27,15 +28,17 @@ export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 /** More than one run applies. */
 const dueAtOnce = 200;
 
-export const createCorrectionStore = (client: RedisClient) => ({
+/** @param onUnreadable gets records that `due` skips: they stay due */
+export const createCorrectionStore = (client: RedisClient, onUnreadable = refuseUnreadable) => ({
   /**
    * The oldest due erasures, then the rewrite at the head of the outbox. Only the first of each learner: a second erasure would
    * count the rows of both, and a rewrite would remove rows that an erasure has counted.
    */
   due: async (partition: number): Promise<DueCorrection[]> => {
-    const some = await dueIn(client, partition, dueAtOnce);
+    const read = (atMost: number) => dueIn(client, partition, atMost, onUnreadable);
+    const some = await read(dueAtOnce);
     // The rewrite's learner may have an erasure behind those.
-    return firstOfLearners(some.length > dueAtOnce ? await dueIn(client, partition, maxOpenErasures) : some);
+    return firstOfLearners(some.length > dueAtOnce ? await read(maxOpenErasures) : some);
   },
   /** Keeps an existing plan: a repeated count would miss deleted rows. */
   plan: ({ rows: { partition }, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
@@ -54,17 +57,28 @@ export const createCorrectionStore = (client: RedisClient) => ({
 
 export const isErasure = ({ rows }: DueCorrection): boolean => rows.fromSeq === 0;
 
-async function dueIn(client: RedisClient, partition: number, atMost: number): Promise<DueCorrection[]> {
+/** Null in the place of an unreadable erasure. */
+async function dueIn(
+  client: RedisClient,
+  partition: number,
+  atMost: number,
+  onUnreadable: OnUnreadable,
+): Promise<(DueCorrection | null)[]> {
   const read = () => readDue(client, partitionPrefix(partition), atMost);
   // With REDIS_WAIT_REPLICAS, a failover must not forget what ClickHouse has applied.
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
-  const due: DueCorrection[] = [];
+  const due: (DueCorrection | null)[] = [];
   for (const [id = '', text = '', record = ''] of inParts(found, 3)) {
     // After a failover, Redis may contain earlier rows again.
     if (head !== '' && isBefore(parseId(head), parseId(id))) break;
-    const { rows, plan } = decodeErasure(text, partition, record);
-    due.push({ id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
+    try {
+      const { rows, plan } = decodeErasure(text, partition, record);
+      due.push({ id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
+    } catch (error) {
+      onUnreadable(error, text, record);
+      due.push(null);
+    }
   }
   if (rewrite !== '') due.push(dueRewrite(partition, head, rewrite, Number(now)));
   return due;
@@ -79,9 +93,11 @@ function dueRewrite(partition: number, id: string, text: string, now: number): D
   return { id, text, rows, plan: { removal, ageMs: now - parseId(id).ms } };
 }
 
-function firstOfLearners(due: readonly DueCorrection[]): DueCorrection[] {
+function firstOfLearners(due: readonly (DueCorrection | null)[]): DueCorrection[] {
   const names = new Set<string>();
-  return due.filter(({ rows }) => names.size < names.add(learnerName(rows.tenant, rows.userId)).size);
+  return due
+    .filter((one) => one !== null)
+    .filter(({ rows }) => names.size < names.add(learnerName(rows.tenant, rows.userId)).size);
 }
 
 /**

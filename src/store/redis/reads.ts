@@ -121,7 +121,7 @@ export async function* hashPages(client: RedisClient, key: string, size: number)
 /** Called for a field with an undecodable value. */
 export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
 
-const refuseUnreadable: OnUnreadable = (error) => {
+export const refuseUnreadable: OnUnreadable = (error) => {
   throw error;
 };
 
