@@ -22,7 +22,6 @@ import { skillPairTerms } from '../../prediction/related.js';
 import { itemPatterns, maxItemRun } from '../../tracing/traces.js';
 import { newPairTable, type PairTable, pairMember } from './pair-tables.js';
 import { type BlockName, type PartName, partBlocks } from './parts.js';
-import type { FeatureStore } from './replay.js';
 import { newStreaks } from './streaks.js';
 
 const { fit: rules } = predictionModel;
@@ -36,7 +35,7 @@ export const rangeAnswers = 1 << 12;
 export function newFitMemory(
   log: AnswerLog,
   learners: Learners,
-  { rows }: Pick<FeatureStore, 'rows'>,
+  { rows }: { readonly rows: Float32Array },
   itemVariance: number,
 ) {
   const places = placesOf(log, learners);

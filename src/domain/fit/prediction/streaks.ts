@@ -1,12 +1,11 @@
 /** Streak terms: sums of steps from 0 with fixed signs, so that a right answer lowers no prediction. */
-import { shared } from '../../base/answer-log.js';
+import { type AnswerLog, shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
 import { predictionModel } from '../../base/params.js';
 import { rowWidth, streakColumn } from '../../prediction/features.js';
 import { streakCount } from '../../prediction/model.js';
 import { maxStreak } from '../../tracing/traces.js';
-import type { FitMemory } from './blocks.js';
 
 const { fit: rules } = predictionModel;
 const descent = { maxRounds: 200, tolerance: 1e-5, ridge: 0 };
@@ -23,8 +22,16 @@ export const newStreaks = (skills: number) => ({
   own: shared.doubles(skills * streakSteps),
 });
 
+/** The part of the fit's memory that the streak terms read and write. */
+interface StreakMemory extends Pick<AnswerLog, 'correct'> {
+  readonly logits: Float64Array;
+  readonly rows: Float32Array;
+  readonly blocks: { readonly skills: { readonly order: Uint32Array; readonly starts: Uint32Array } };
+  readonly streaks: ReturnType<typeof newStreaks>;
+}
+
 export function sumStreaks(
-  { logits, correct, rows, blocks, streaks }: FitMemory,
+  { logits, correct, rows, blocks, streaks }: StreakMemory,
   from: number,
   to: number,
 ): void {
@@ -42,7 +49,7 @@ export function sumStreaks(
     }
 }
 
-export function solveStreaks({ streaks }: FitMemory): void {
+export function solveStreaks({ streaks }: Pick<StreakMemory, 'streaks'>): void {
   const { slopes, curvatures, moves } = streaks;
   const sumOver = (sums: Float64Array): Float64Array => {
     const all = new Float64Array(streakCount);
@@ -65,7 +72,7 @@ export function solveStreaks({ streaks }: FitMemory): void {
   }
 }
 
-export function moveStreaks(memory: FitMemory, from: number, to: number): void {
+export function moveStreaks(memory: StreakMemory, from: number, to: number): void {
   const { logits, rows, blocks, streaks } = memory;
   const { order, starts } = blocks.skills;
   for (let skill = from; skill < to; skill++) {
