@@ -4,20 +4,16 @@ import { inParts } from '../src/lists.js';
 import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { selectRows } from '../src/warehouse/clickhouse/client.js';
+import type { Tally } from './measure.js';
 import { ledgerProblems } from './report/view.js';
 import type { Ledger } from './results.js';
 import type { Service } from './service.js';
-
-export type Tally = ReturnType<typeof newTally>;
 
 export interface AnswersOfTenant {
   readonly drains: Service;
   readonly key: string;
   readonly tally: Tally;
 }
-
-/** `nextNumber`: of the next answer. No number is used twice. */
-export const newTally = () => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
 
 const pageLearners = 500;
 

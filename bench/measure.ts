@@ -2,13 +2,17 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
-import type { Tally } from './ledger.js';
 import type { LoadPlan, LoadResult } from './load/plan.js';
 import type { LoadRunner } from './load/run.js';
 import type { Traffic } from './load/traffic.js';
 import type { ScenarioResult } from './results.js';
 import type { Service } from './service.js';
 import { cpuOf, memoryOf, type Target } from './targets.js';
+
+export type Tally = ReturnType<typeof newTally>;
+
+/** `nextNumber`: of the next answer. No number is used twice. */
+export const newTally = () => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
 
 export interface Contestant {
   readonly name: string;
