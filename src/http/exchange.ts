@@ -6,11 +6,11 @@ import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { ApiError, unavailable } from '../errors.js';
+import { type ApiError, unavailable } from '../errors.js';
 import type { Span } from '../spans.js';
 import { type ArrivingBody, createArrivingBody } from './arriving-body.js';
 import { nothing, OpenResponse, type UnreadAnswers } from './response-stream.js';
-import type { Match } from './route.js';
+import { type Match, tooLarge } from './route.js';
 
 export class ClientGone extends Error {}
 
@@ -242,9 +242,6 @@ function turnNow(): number {
 }
 
 const bytesOf = (body: string | Buffer): Buffer => (typeof body === 'string' ? Buffer.from(body) : body);
-
-export const tooLarge = (limit: number): ApiError =>
-  new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
 function writeHead(res: HttpResponse, { status, headers }: Head): void {
   // 200 is the default.

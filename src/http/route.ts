@@ -9,7 +9,6 @@ import { checked, misfit } from '../contracts/checked.js';
 import { learningIdProblem } from '../contracts/ids.js';
 import { ApiError, type ErrorCode, invalid } from '../errors.js';
 import type { Span } from '../spans.js';
-import { tooLarge } from './exchange.js';
 
 export interface Head {
   header(name: string): string | null;
@@ -129,6 +128,9 @@ export function checkEncoding(contentEncoding: string | null, rules: BodyRules):
   if (rules.encodings.includes(encoding)) return encoding;
   throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}`);
 }
+
+export const tooLarge = (limit: number): ApiError =>
+  new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
 const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
 
