@@ -9,7 +9,7 @@ import type {
   RawDay,
   StoredDay,
 } from '../../warehouse/maintenance/audit-warehouse.js';
-import type { Mismatch } from './report.js';
+import { type Balance, balanceParts, type Mismatch } from './report.js';
 
 export interface AuditParts {
   readonly store: AuditStore;
@@ -80,14 +80,9 @@ function changeBetween(before: PartitionLook, after: PartitionLook): string | nu
   return isSettled ? null : 'an erasure or a taking back is under way';
 }
 
-const places = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
-
-/** Answers by day of arrival. Without an error, accepted - removed = stored + waiting + parked. */
-export type Balance = Record<(typeof places)[number], number>;
-
 const balanceOf = (balances: Iterable<Balance>): Balance => {
   const total = { accepted: 0, removed: 0, stored: 0, waiting: 0, parked: 0 };
-  for (const balance of balances) for (const place of places) total[place] += balance[place];
+  for (const balance of balances) for (const part of balanceParts) total[part] += balance[part];
   return total;
 };
 

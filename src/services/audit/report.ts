@@ -1,7 +1,6 @@
 /** Findings of an audit and their meaning. */
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
 import { dateText, dayMs } from '../../domain/base/common.js';
-import type { Balance } from './checks.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
@@ -15,6 +14,11 @@ export interface Mismatch {
   readonly expected: number;
   readonly found: number;
 }
+
+export const balanceParts = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
+
+/** Answers by day of arrival. Without an error, accepted - removed = stored + waiting + parked. */
+export type Balance = Record<(typeof balanceParts)[number], number>;
 
 export interface AuditReport {
   /** Start, Unix milliseconds. */
