@@ -2,7 +2,6 @@ import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { snakeCase } from '../../contracts/export-record.js';
 import { round1, round4, roundKnown } from '../../domain/base/common.js';
-import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import {
   expectedAccuracy,
   type expectedRange,
@@ -21,14 +20,12 @@ import type { LearnerReads } from '../../store/learners/learner-reads.js';
 import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf, sortedAfter } from './pages.js';
-import { describeParameters } from './read-skills.js';
+import { describeParameters, type ModelPorts } from './read-skills.js';
 import type { StoredPorts } from './stored.js';
 
 /** All throw ApiError UNAVAILABLE. */
-export interface MasteryPorts {
+export interface MasteryPorts extends ModelPorts {
   readonly learners: Pick<LearnerReads, 'read' | 'own'>;
-  /** The model in force; version 0 before the first fit. */
-  readonly models: { current(tenant: string): Promise<TenantModel> };
   readonly now: () => number;
 }
 

@@ -7,10 +7,14 @@ import { rapidThreshold, type SkillTimes, skillNorm } from '../../domain/tracing
 import { ApiError } from '../../errors.js';
 import type { KnownSkills } from '../../store/catalogue/known-skills.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
-import type { MasteryPorts } from './read-mastery.js';
+
+export interface ModelPorts {
+  /** The model in force; version 0 before the first fit. @throws ApiError UNAVAILABLE */
+  readonly models: { current(tenant: string): Promise<TenantModel> };
+}
 
 /** All throw ApiError UNAVAILABLE. */
-export interface SkillPorts extends Pick<MasteryPorts, 'models'> {
+export interface SkillPorts extends ModelPorts {
   readonly skills: KnownSkills;
 }
 
