@@ -1,4 +1,5 @@
-import { type Started, startApp } from './app/app.js';
+import { startApp } from './app/app.js';
+import type { Started } from './app/roles.js';
 import { type Config, describeSettings, loadConfig } from './config.js';
 import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
 import { createLogger } from './telemetry.js';

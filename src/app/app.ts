@@ -5,13 +5,7 @@ import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedde
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 import { checkOpenFiles } from './open-files.js';
-
-export interface Started {
-  /** Null if the process has no port. */
-  readonly port: number | null;
-  readonly keyNote: string | null;
-  readonly dashboard: string | null;
-}
+import type { Started } from './roles.js';
 
 /** @throws StartError for errors that the user can fix */
 export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {

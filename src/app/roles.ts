@@ -6,7 +6,6 @@ import { redisWarnings } from '../store/redis/server-info.js';
 import type { Logger } from '../telemetry.js';
 import { portTaken, startApi } from './api.js';
 import { findPort, startApiProcesses } from './api-processes.js';
-import type { Started } from './app.js';
 import { startConsumers } from './consumers.js';
 import { dashboardLink, localAddress } from './dashboard-link.js';
 import { connectState, type Engine, startEngine } from './engine.js';
@@ -16,6 +15,13 @@ import { addDeploymentFigures, addStallFigures, byLabel, createMetrics, type Met
 import { watchForOlderRedis } from './older-redis.js';
 import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
+
+export interface Started {
+  /** Null if the process has no port. */
+  readonly port: number | null;
+  readonly keyNote: string | null;
+  readonly dashboard: string | null;
+}
 
 /** Starts all parts of the role except the servers. @throws StartError for errors that the user can fix */
 export async function startRole(
