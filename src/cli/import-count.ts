@@ -2,6 +2,7 @@
 import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Engine } from '../app/engine.js';
 import { parseId } from '../contracts/outbox-ids.js';
 import { makeFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
@@ -10,10 +11,11 @@ import { StartError, within } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { answerOf, createBackwardsCounter, type RawRow, readRow } from '../services/import/rows.js';
+import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
 import type { CommandContext } from './command.js';
-import type { ImportArguments, StartedImport } from './import.js';
 import { type ImportFile, readPages } from './import-file.js';
+import type { ProcessLock } from './servers.js';
 
 const savePositionMs = 1000;
 /** Far below the limit of the outbox, which live answers share. */
@@ -26,10 +28,14 @@ const inFlightShare = 1 / 4;
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
 
-interface ImportRun extends StartedImport {
+interface ImportRun {
   readonly context: CommandContext;
-  readonly args: ImportArguments;
+  readonly args: { readonly tenant: string; readonly startMs: number | null };
   readonly file: ImportFile;
+  readonly engine: Engine;
+  readonly store: ImportStore;
+  readonly lock: ProcessLock;
+  readonly record: ImportRecord;
 }
 
 export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;

@@ -39,7 +39,7 @@ import goes on. It uses the servers of the service that runs on DATA_DIR, or sta
     read.withFile({ ...values, tenant: tenant ?? read.defaultTenant, startMs: start }, given),
 });
 
-export type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
+type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 
 export const main = commandOf({ name: 'import', ...importArguments, work: importFile });
 
@@ -51,8 +51,6 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   const summary = await countFile({ ...started, context, args, file });
   if (summary !== null) context.print((args.json ? jsonLine : summaryText)(summary));
 }
-
-export type StartedImport = Awaited<ReturnType<typeof startImport>>;
 
 /**
  * Connects to or starts the servers and finds the position. This process runs the pipeline too: otherwise the rows would not

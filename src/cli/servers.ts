@@ -100,6 +100,8 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
   });
 }
 
+export type ProcessLock = Awaited<ReturnType<typeof takeProcessLock>>;
+
 const renewMs = 2000;
 const pollMs = 250;
 
