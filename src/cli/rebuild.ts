@@ -3,14 +3,13 @@ import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { createRebuildPool } from '../compute/run-threads.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
+import { type RebuildResult, rebuild, retireOlder } from '../services/rebuild/rebuild.js';
 import {
   type RebuildOptions,
   type RebuildParts,
-  type RebuildResult,
-  rebuild,
-  retireOlder,
-} from '../services/rebuild/rebuild.js';
-import { type VerifyResult, verify } from '../services/rebuild/replay-learners.js';
+  type VerifyResult,
+  verify,
+} from '../services/rebuild/replay-learners.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
 import { otherVersion, unusableReason } from '../store/redis/deployment.js';

@@ -3,7 +3,6 @@
  * until then the service responds 503. All writes are idempotent, and the next run continues an interrupted one.
  */
 
-import type { RebuildThreads } from '../../compute/run-threads.js';
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { StartError } from '../../lifecycle.js';
 import { groupedBy } from '../../lists.js';
@@ -13,19 +12,7 @@ import { versionsKept } from '../../store/rebuild/restored-facts.js';
 import { defaultPartitions, type OtherVersion } from '../../store/redis/deployment.js';
 import { keptNow, partitionOf } from '../../store/redis/keys.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
-import { restoreLearners } from './replay-learners.js';
-
-export interface RebuildParts {
-  readonly source: RebuildSource;
-  readonly store: RebuildStore;
-  readonly openThreads: () => RebuildThreads;
-}
-
-export interface RebuildOptions {
-  /** @throws Error if another process rebuilds, or the run must end */
-  readonly check: () => void;
-  readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
-}
+import { type RebuildOptions, type RebuildParts, restoreLearners } from './replay-learners.js';
 
 /** `resumedAfter`: answers restored by an earlier run; `broken`: some of the learners with missing or duplicate rows. */
 export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;

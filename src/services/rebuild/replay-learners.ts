@@ -1,12 +1,25 @@
 /** Replays pages of learners' rows in parallel, to restore or to compare learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RebuildThreads } from '../../compute/run-threads.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
 import { ApiError } from '../../errors.js';
 import { indices, inParts } from '../../lists.js';
-import type { Checkpoint } from '../../store/rebuild/rebuild-store.js';
+import type { Checkpoint, RebuildStore } from '../../store/rebuild/rebuild-store.js';
 import { defaultPartitions } from '../../store/redis/deployment.js';
-import type { RebuildOptions, RebuildParts } from './rebuild.js';
+import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
+
+export interface RebuildParts {
+  readonly source: RebuildSource;
+  readonly store: RebuildStore;
+  readonly openThreads: () => RebuildThreads;
+}
+
+export interface RebuildOptions {
+  /** @throws Error if another process rebuilds, or the run must end */
+  readonly check: () => void;
+  readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
+}
 
 const maxNames = 10;
 const maxWrites = 30;
