@@ -4,10 +4,15 @@ import { noteLearners, unknownBeyond } from '../../src/store/catalogue/known-ski
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import type { SkillRoom } from './plan.js';
 import type { LearnerWork } from './read-events.js';
 
 export type NewSkill = { readonly tenant: string; readonly userId: string; readonly skillId: string };
+
+export interface SkillRoom {
+  readonly skills: number;
+  /** Skills that are new to the tenant and exceed its limit. */
+  readonly refused: ReadonlySet<string>;
+}
 
 /** Limit of remembered entries. Registering a skill again is harmless. */
 const maxRemembered = 100_000;

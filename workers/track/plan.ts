@@ -35,16 +35,10 @@ import {
 } from '../../src/store/learners/event-ids.js';
 import type { LearnerCommit, LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
-import type { NewSkill } from './known-skills.js';
+import type { NewSkill, SkillRoom } from './known-skills.js';
 import { eventsOf, goalCheckOf } from './notices.js';
 import type { LearnerWork, PlannedEvent } from './read-events.js';
 import { figuresOf, resultOf, rowFigures } from './results.js';
-
-export interface SkillRoom {
-  readonly skills: number;
-  /** Skills that are new to the tenant and exceed its limit. */
-  readonly refused: ReadonlySet<string>;
-}
 
 export interface AllSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
