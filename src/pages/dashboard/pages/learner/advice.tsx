@@ -1,7 +1,7 @@
 import type { Prediction } from '../../../../client/types.js';
 import { href } from '../../base/route.js';
 import { Panel } from '../../parts/stat.jsx';
-import type { LearnerProps } from './one.jsx';
+import type { LearnerProps } from './learner-props.js';
 
 interface AdviceProps extends LearnerProps {
   readonly of: Prediction;

@@ -1,7 +1,5 @@
-import type { Mastery } from '../../../../client/types.js';
 import { sumOf } from '../../../../lists.js';
-
-type LearnerSkill = Mastery['skills'][number];
+import type { LearnerSkill } from './learner-props.js';
 
 /** Sums over the skills of a learner, in the form of POST /mastery. */
 export const answeredOf = (skills: readonly LearnerSkill[]) => ({

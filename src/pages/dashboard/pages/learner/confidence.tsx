@@ -5,7 +5,7 @@ import { Chart } from '../../parts/chart.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
-import type { LearnerProps } from './one.jsx';
+import type { LearnerProps } from './learner-props.js';
 
 /** @param bias mean confidence less the share right */
 export function confidenceText(bias: number | null): string {

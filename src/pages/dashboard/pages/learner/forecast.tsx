@@ -12,7 +12,7 @@ import { answeredOf } from './answered.js';
 import { Evidence, strengthOf } from './evidence.jsx';
 import { type Dot, Fan, type Measure, measures } from './fan.jsx';
 import { GoalPanel } from './goal.jsx';
-import type { LearnerProps } from './one.jsx';
+import type { LearnerProps } from './learner-props.js';
 import { WhatIfPanel } from './what-if.jsx';
 
 const horizons = [7, 30, 90, 180, 365];

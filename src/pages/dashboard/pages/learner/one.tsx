@@ -1,10 +1,9 @@
 /** The page of a learner. Mastery needs Redis only; every other part can fail alone. */
 import { SkilltraceError } from '../../../../client/errors.js';
-import type { Mastery } from '../../../../client/types.js';
 import { dayAndTime, daysSince, grouped, none, percent, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { href, type Route } from '../../base/route.js';
-import { type NameOf, useSkillNames } from '../../base/skill-names.js';
+import { href } from '../../base/route.js';
+import { useSkillNames } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { masteryMeaning } from '../../parts/mastery-meaning.jsx';
@@ -13,20 +12,13 @@ import { answeredOf } from './answered.js';
 import { ConfidencePanel } from './confidence.jsx';
 import { enoughOnSkill, ThinNote } from './evidence.jsx';
 import { Forecast } from './forecast.jsx';
+import type { LearnerProps, LearnerSkill } from './learner-props.js';
 import { PacePanel } from './pace.jsx';
 import { SkillDetail } from './skill.jsx';
 import { SkillsPanel } from './skills.jsx';
 import './learner.css';
 
-export type LearnerSkill = Mastery['skills'][number];
-export type LookedAt = Route['query'];
-
-interface OneLearnerProps {
-  readonly userId: string;
-  readonly query: LookedAt;
-}
-
-export function OneLearner({ userId, query }: OneLearnerProps) {
+export function OneLearner({ userId, query }: Pick<LearnerProps, 'userId' | 'query'>) {
   const { api } = useViewer();
   const nameOf = useSkillNames(api);
   const mastery = useLoad((signal) => api.mastery(userId, { signal }), [api, userId]);
@@ -55,12 +47,6 @@ export function OneLearner({ userId, query }: OneLearnerProps) {
       )}
     </>
   );
-}
-
-/** Properties of each part of the page. */
-export interface LearnerProps extends OneLearnerProps {
-  readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
 }
 
 function Parts(learner: LearnerProps) {

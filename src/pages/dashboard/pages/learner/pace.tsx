@@ -11,7 +11,7 @@ import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
-import type { LearnerProps } from './one.jsx';
+import type { LearnerProps } from './learner-props.js';
 
 const spans = [7, 28, 90, 365];
 const spanOptions = spans.map((span) => [span, `the last ${plural(span, 'day')}`] as const);

@@ -10,7 +10,7 @@ import { Badge, Facts, Stat, Stats } from '../../parts/stat.jsx';
 import { confidenceText } from './confidence.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { SkillHistory } from './history.jsx';
-import type { LearnerProps, LearnerSkill } from './one.jsx';
+import type { LearnerProps, LearnerSkill } from './learner-props.js';
 import { efficiencyNote, States } from './skills.jsx';
 import { ExpectedTerms, type ExplanationProps, NextAnswer, Steps } from './steps.jsx';
 

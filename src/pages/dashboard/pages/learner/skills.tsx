@@ -7,7 +7,7 @@ import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import { measures } from './fan.jsx';
-import type { LearnerProps, LearnerSkill, LookedAt } from './one.jsx';
+import type { LearnerProps, LearnerSkill } from './learner-props.js';
 
 export function SkillsPanel({ userId, query, skills, nameOf }: LearnerProps) {
   const columns = useMemo(() => columnsOf(userId, query, nameOf), [userId, query, nameOf]);
@@ -65,7 +65,7 @@ export const efficiencyNote = ({ efficiency_reason }: LearnerSkill): string | nu
 const sectionTexts = { math: 'Math', rw: 'Reading' } as const;
 
 const field = fieldsOf<LearnerSkill>();
-const columnsOf = (userId: string, query: LookedAt, nameOf: NameOf): Column<LearnerSkill>[] => [
+const columnsOf = (userId: string, query: LearnerProps['query'], nameOf: NameOf): Column<LearnerSkill>[] => [
   field('Skill', ({ skill_id }) => nameOf(skill_id), {
     show: ({ skill_id }) => (
       <a

@@ -11,7 +11,7 @@ import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
-import type { LearnerProps } from './one.jsx';
+import type { LearnerProps } from './learner-props.js';
 
 interface WhatIfProps extends LearnerProps {
   readonly prediction: Prediction;
