@@ -1,6 +1,6 @@
 /** The directions of imports: between floors, and between the rooms of a floor (docs/architecture.md, ADR 35). */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { root } from '../support/root.js';
@@ -72,11 +72,14 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 /** What starts a program imports the application; everything else below `src/` itself is a leaf. */
 const programs = ['src/main.ts'];
 
-const sources = ['src', 'workers'].flatMap((folder) =>
-  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(c?ts|tsx)$/.test(name))
-    .map((name) => join(folder, name)),
-);
+const filesOf = (folders: readonly string[], suffix: RegExp): string[] =>
+  folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => suffix.test(name))
+      .map((name) => join(folder, name)),
+  );
+
+const sources = filesOf(['src', 'workers'], /\.(c?ts|tsx)$/);
 
 const importsOf = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(
@@ -95,6 +98,28 @@ function objection(file: string, other: string): string | undefined {
   const order = rooms[from];
   if (order === undefined || order.indexOf(roomOf(other)) <= order.indexOf(roomOf(file))) return undefined;
   return `${roomOf(file)} stands before ${roomOf(other)}`;
+}
+
+/** The source file behind an import: `./x.js` is x.ts if there is no x.js, `./x.jsx` is x.tsx. */
+const sourceOf = (path: string): string =>
+  existsSync(join(root, path)) ? path : path.replace(/\.(c?)js(x?)$/, '.$1ts$2');
+
+type Imports = ReadonlyMap<string, readonly string[]>;
+
+/** Circles of imports, as `a -> b -> a`. A circle is listed once, from the file where the search meets it. */
+function importCircles(imports: Imports): string[] {
+  const circles: string[] = [];
+  const done = new Set<string>();
+  const follow = (file: string, path: readonly string[]): void => {
+    const start = path.indexOf(file);
+    if (start >= 0) circles.push([...path.slice(start), file].join(' -> '));
+    else if (!done.has(file)) {
+      for (const other of imports.get(file) ?? []) follow(other, [...path, file]);
+      done.add(file);
+    }
+  };
+  for (const file of imports.keys()) follow(file, []);
+  return circles;
 }
 
 test('every folder is a room that the tables name', () => {
@@ -133,4 +158,24 @@ test('an import against the direction is found', () => {
   assert.ok(found('src/http/x.ts', 'src/store/redis/client.js'));
   assert.ok(found('workers/track/x.ts', 'src/services/read/x.js'));
   assert.ok(!found('src/services/read/x.ts', 'src/store/learners/x.js'));
+});
+
+test('no import circles between files, type imports included', () => {
+  const files = filesOf(['src', 'workers', 'bench'], /\.([cm]?[jt]s|tsx)$/);
+  const imports = new Map(files.map((file) => [file, importsOf(file).map(sourceOf)]));
+  const lost = [...imports.values()].flat().filter((file) => !existsSync(join(root, file)));
+  assert.deepEqual(lost, [], 'every import leads to a file');
+  assert.deepEqual(importCircles(imports), []);
+});
+
+test('an import circle is found', () => {
+  const circle: Imports = new Map([
+    ['a.ts', ['b.ts']],
+    ['b.ts', ['c.ts', 'd.ts']],
+    ['c.ts', []],
+    ['d.ts', ['c.ts', 'b.ts']],
+  ]);
+  assert.deepEqual(importCircles(circle), ['b.ts -> d.ts -> b.ts']);
+  assert.deepEqual(importCircles(new Map([['a.ts', ['a.ts']]])), ['a.ts -> a.ts']);
+  assert.deepEqual(importCircles(new Map([['a.ts', ['b.ts']]])), []);
 });
