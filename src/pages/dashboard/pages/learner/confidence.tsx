@@ -5,7 +5,7 @@ import { Chart } from '../../parts/chart.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
-import type { LearnerProps } from './learner-props.js';
+import type { NamedSkills } from './learner-props.js';
 
 /** @param bias mean confidence less the share right */
 export function confidenceText(bias: number | null): string {
@@ -29,7 +29,7 @@ interface Row {
 
 const most = 15;
 
-export function ConfidencePanel({ skills, nameOf }: Pick<LearnerProps, 'skills' | 'nameOf'>) {
+export function ConfidencePanel({ skills, nameOf }: NamedSkills) {
   const rows = useMemo(
     () =>
       skills

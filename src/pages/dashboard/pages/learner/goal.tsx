@@ -11,14 +11,17 @@ import { StatusBadge } from '../class/status-badge.jsx';
 
 type Tracking = Prediction['goal_tracking'];
 
-interface GoalProps {
+interface GoalFormProps {
   readonly userId: string;
   readonly goal: Tracking;
-  readonly standing: Standing;
   readonly onChange: () => void;
 }
 
-export function GoalPanel({ userId, goal, standing, onChange }: GoalProps) {
+interface GoalPanelProps extends GoalFormProps {
+  readonly standing: Standing;
+}
+
+export function GoalPanel({ userId, goal, standing, onChange }: GoalPanelProps) {
   const { can } = useViewer();
   const isDated = goal.target_date !== null;
   const now = Date.now();
@@ -77,7 +80,7 @@ function whenText(date: string | null, now: number): string {
 
 const today = (): string => new Date().toISOString().slice(0, 10);
 
-function GoalForm({ userId, goal, onChange }: Omit<GoalProps, 'standing'>) {
+function GoalForm({ userId, goal, onChange }: GoalFormProps) {
   const { api } = useViewer();
   const save = useAction((setting: GoalSetting) => api.setGoal(userId, setting).then(onChange));
   const remove = useAction(() => api.deleteGoal(userId).then(onChange));

@@ -4,10 +4,13 @@ import type { NameOf } from '../../base/skill-names.js';
 
 export type LearnerSkill = Mastery['skills'][number];
 
-/** Properties of each part of a learner's page. */
-export interface LearnerProps {
-  readonly userId: string;
-  readonly query: Route['query'];
+export interface NamedSkills {
   readonly skills: readonly LearnerSkill[];
   readonly nameOf: NameOf;
+}
+
+/** Properties of each part of a learner's page. */
+export interface LearnerProps extends NamedSkills {
+  readonly userId: string;
+  readonly query: Route['query'];
 }

@@ -11,7 +11,7 @@ import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
-import type { LearnerProps } from './learner-props.js';
+import type { LearnerProps, NamedSkills } from './learner-props.js';
 
 interface WhatIfProps extends LearnerProps {
   readonly prediction: Prediction;
@@ -95,7 +95,7 @@ const Slider = ({ label, value, min, max, onInput, show }: SliderProps) => (
   </label>
 );
 
-interface SkillChoiceProps extends Pick<LearnerProps, 'skills' | 'nameOf'> {
+interface SkillChoiceProps extends NamedSkills {
   readonly chosen: readonly string[];
   readonly onChoose: (chosen: readonly string[]) => void;
 }
