@@ -3,12 +3,12 @@ import { useRef, useState } from 'preact/hooks';
 export interface Action<Args extends readonly unknown[]> {
   readonly isBusy: boolean;
   readonly error: unknown;
-  /** Does nothing while busy. @returns whether the action succeeded */
+  /** @returns false on an error, or while another run is in progress */
   readonly run: (...args: Args) => Promise<boolean>;
   readonly clear: () => void;
 }
 
-/** An action that changes stored data. @param act its error is kept in `error` */
+/** For actions that change stored data. */
 export function useAction<Args extends readonly unknown[]>(
   act: (...args: Args) => Promise<unknown>,
 ): Action<Args> {

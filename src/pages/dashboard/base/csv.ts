@@ -2,10 +2,7 @@ import { csvFormatRows } from 'd3-dsv';
 
 export type Cell = string | number | boolean | null;
 
-/**
- * Spreadsheets execute text that looks like a formula, so such text gets an apostrophe in front (OWASP, CSV injection). Numbers
- * get none: -5 stays a number.
- */
+/** Spreadsheets execute text that looks like a formula (OWASP, CSV injection). Numbers such as -5 are safe. */
 const harmless = (cell: Cell): string => {
   const text = cell === null ? '' : String(cell);
   return typeof cell === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

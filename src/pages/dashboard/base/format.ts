@@ -1,4 +1,3 @@
-/** Numbers and times for readers. An unknown value is a dash. */
 import { compact, grouped, rangeText } from '../../../lab/report/numbers.js';
 
 export { compact, grouped, rangeText };
@@ -10,20 +9,20 @@ const shown =
   (value: number | null | undefined): string =>
     value === null || value === undefined ? none : format(value);
 
-/** Whole percents. 0 % and 100 % mean exactly none and all. */
+/** Shows 0 % and 100 % only for exact values. */
 export const percent = shown((share) => {
   if (share > 0 && share < 0.005) return '<1 %';
   if (share > 0.995 && share < 1) return '>99 %';
   return `${Math.round(100 * share)} %`;
 });
-/** A range of shares as "48 to 74 %"; a dash if it is not known. */
+/** For example "48 to 74 %". */
 export const percentRange = (low: number | null, high: number | null): string =>
   low === null || high === null ? none : `${Math.round(100 * low)} to ${percent(high)}`;
 export const points = shown((change) => signed(Math.round(100 * change)));
 export const decimal = (digits: number) => shown((value) => value.toFixed(digits));
 export const whole = shown((value) => grouped(Math.round(value)));
 
-/** Cuts by code points, so that no character is split. */
+/** Counts code points, so that no character is split. */
 export function shortened(name: string, most: number): string {
   const characters = [...name];
   return characters.length <= most ? name : `${characters.slice(0, most - 1).join('')}…`;

@@ -1,18 +1,14 @@
 import { useEffect, useState } from 'preact/hooks';
 
 export interface Load<Data> {
-  /** Kept while a reload with the same inputs runs. */
+  /** Stays available during a reload with the same inputs. */
   readonly data: Data | null;
   readonly error: unknown;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
-/**
- * Loads data, again when an input changes. The previous request is aborted.
- * @param inputs compared one by one
- * @param keeps shows the previous data until the new ones arrive, for example with another range of days
- */
+/** Loads again when an input changes, and aborts the previous request. */
 export function useLoad<Data>(
   read: (signal: AbortSignal) => Promise<Data>,
   inputs: readonly unknown[],

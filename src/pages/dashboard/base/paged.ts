@@ -1,6 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 
-/** A page of the API, with its rows in the named field. */
 type ListPage<Row, Name extends string> = Readonly<Record<Name, readonly Row[]>> & {
   readonly next_cursor: string | null;
 };
@@ -10,14 +9,13 @@ export interface Paged<Row> {
   readonly rows: readonly Row[] | null;
   readonly error: unknown;
   readonly isLoading: boolean;
-  /** Loads the next page; null if there is none. */
+  /** Null on the last page. */
   readonly more: (() => void) | null;
-  /** Loads the first page again. */
   readonly reload: () => void;
 }
 
 interface State<Row> {
-  /** The inputs of these rows. */
+  /** Compared by identity. */
   readonly list: readonly unknown[];
   readonly rows: readonly Row[] | null;
   readonly next: string | null;
@@ -27,12 +25,7 @@ interface State<Row> {
 
 const nothing = { rows: null, next: null, error: null, isLoading: true };
 
-/**
- * Loads a list of the API page by page.
- * @param read loads a page; `cursor` is undefined for the first
- * @param name field with the rows
- * @param inputs compared one by one; a change starts a new list
- */
+/** Loads a list page by page. A changed input starts a new list. */
 export function usePaged<Row, Name extends string>(
   read: (page: { cursor: string | undefined; signal: AbortSignal }) => Promise<ListPage<Row, Name>>,
   name: Name,

@@ -1,7 +1,7 @@
-/** Routes are in the fragment of the address, because browsers never send it: names of learners stay local. */
+/** Routes are in the URL fragment. Browsers never send it, so learner ids stay local. */
 import { useEffect, useState } from 'preact/hooks';
 
-/** `#/learner/ada?skill=inference`: page, arguments, and options of the view. */
+/** For example `#/learner/ada?skill=inference`. */
 export interface Route {
   readonly page: string;
   readonly args: readonly string[];
@@ -20,7 +20,7 @@ function routeOf(hash: string): Route {
   };
 }
 
-/** Users type and cut addresses. */
+/** Users type and truncate URLs, so encodings may be invalid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -29,7 +29,7 @@ function decoded(text: string): string {
   }
 }
 
-/** @param query null, undefined and empty values are left out */
+/** Omits null, undefined and empty values of the query. */
 export function href(page: string, args: readonly string[] = [], query: Query = {}): string {
   const given = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
@@ -60,7 +60,7 @@ export const go = (page: string, args: readonly string[] = [], query: Query = {}
   location.hash = href(page, args, query);
 };
 
-/** Changes options of the view without a new entry in the history. @param changes null removes a value */
+/** Changes view options without a history entry. Null removes an option. */
 export function look(changes: Query): void {
   const { page, args, query } = current();
   history.replaceState(null, '', href(page, args, { ...query, ...changes }));

@@ -1,4 +1,4 @@
-/** Keeps the API key in sessionStorage, for this tab only. */
+/** Stores the API key in sessionStorage, for this tab only. */
 import { Calls } from '../../../client/calls.js';
 import { standardRetry } from '../../../client/retry.js';
 import { Transport } from '../../../client/transport.js';
@@ -6,8 +6,8 @@ import { Transport } from '../../../client/transport.js';
 const place = 'skilltrace-key';
 
 /**
- * Takes the key from a link with `#key=…` and removes it from the address and the history immediately.
- * @returns whether the address had a key
+ * Stores the key of a `#key=…` link and removes it from the URL and the history.
+ * @returns true if the URL had a key
  */
 export function takeKeyFromAddress(): boolean {
   const key = /^#key=([\w.~-]+)$/.exec(location.hash)?.[1];
@@ -28,7 +28,7 @@ export const apiOf = (apiKey: string): Api =>
     new Transport({
       ...{ baseUrl: location.origin, apiKey, timeoutMs: 30_000 },
       fetch: (...request) => fetch(...request),
-      // The user is waiting: report errors soon.
+      // Report errors soon, because the user is waiting.
       retry: { ...standardRetry, tries: 2, withinMs: 15_000 },
     }),
   );

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The value after `ms` without a change, so that typing and dragging send few requests. */
+/** Limits the requests that typing and dragging cause. */
 export function useSettled<Value>(value: Value, ms: number): Value {
   const [settled, settle] = useState(value);
   useEffect(() => {

@@ -13,13 +13,12 @@ export interface SkillName {
 export const sectionName = (section: Section): string =>
   section === null ? 'Both sections' : { math: 'Math', rw: 'Reading and Writing' }[section];
 
-/** Skills by id. The id replaces a missing name. */
 export const skillsOf = (catalogue: SkillPage['skills']): ReadonlyMap<string, SkillName> =>
   new Map(catalogue.map(({ skill_id, name, section }) => [skill_id, { name: name ?? skill_id, section }]));
 
 export type NameOf = (skillId: string) => string;
 
-/** Names of the first thousand skills of the catalogue. The id replaces a name that is missing or not loaded. */
+/** Loads the names of the first 1,000 skills. The id replaces a missing name. */
 export function useSkillNames(api: Api): NameOf {
   const { data } = useLoad((signal) => api.skills({ limit: 1000, signal }), [api]);
   return useMemo(() => {

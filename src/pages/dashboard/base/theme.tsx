@@ -5,7 +5,7 @@ type Theme = 'light' | 'dark';
 const place = 'skilltrace-theme';
 const preferred = (): Theme => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 
-/** Follows the theme of the system until the user chooses. */
+/** Follows the system theme until the user chooses one. */
 export function ThemeButton() {
   const [chosen, choose] = useState(() => localStorage.getItem(place) as Theme | null);
   const theme = chosen ?? preferred();
