@@ -1,4 +1,4 @@
 import type { ButtonHTMLAttributes } from 'preact';
 
-/** A button that does not send a form. */
+/** Unlike the HTML default, does not submit a form. */
 export const Button = (attributes: ButtonHTMLAttributes) => <button type="button" {...attributes} />;

@@ -1,4 +1,4 @@
-/** A chart by Observable Plot with a legend, and its data as a table for screen readers. */
+/** An Observable Plot chart, with its data as a table for screen readers. */
 import * as Plot from '@observablehq/plot';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -8,17 +8,15 @@ import { type Column, Table, type TableProps } from './table.jsx';
 export interface ChartProps<Row> {
   readonly title: string;
   readonly about?: string;
-  /** Names of series with their colours, a to e of style.css. Several series get a legend. */
+  /** Colours (a to e of style.css) by name. Several series get a legend. */
   readonly series?: Series;
-  /** Options without the size. A new function or new `rows` redraw the chart. */
+  /** A new function or new `rows` redraw the chart. */
   readonly plot: (rows: readonly Row[]) => Plot.PlotOptions;
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly height?: number;
-  /** Replaces the legend of series. */
   readonly legend?: ComponentChildren;
   readonly empty?: string;
-  /** Name and first order of the table. */
   readonly table?: ChartTable<Row>;
 }
 
@@ -77,11 +75,11 @@ export function Chart<Row>({
 
 const margins = { marginLeft: 48, marginRight: 16, marginTop: 22, marginBottom: 38 };
 
-/** Removes the style rules that Plot adds: the content security policy forbids them. style.css has them. */
+/** The content security policy forbids the style rules of Plot. style.css contains them. */
 export function draw(options: Plot.PlotOptions, title: string): Element {
   const drawing = Plot.plot({ ...margins, className: 'plot', ...options, ariaLabel: title });
   for (const style of drawing.querySelectorAll('style')) style.remove();
-  // Screen readers get one image with one name.
+  // Screen readers get one image with one label.
   for (const part of drawing.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
   drawing.setAttribute('role', 'img');
   return drawing;
@@ -100,7 +98,7 @@ const Legend = ({ series }: { series: Series }) => (
   </ul>
 );
 
-/** Tracks the width of an element in whole pixels, 0 until it is known. */
+/** Whole pixels; 0 before the first measurement. */
 export function useWidth() {
   const [element, setElement] = useState<HTMLElement | null>(null);
   const [width, setWidth] = useState(0);

@@ -2,14 +2,13 @@ import { look } from '../base/route.js';
 
 interface ChoiceProps {
   readonly label: string;
-  /** Name of the value in the address. */
+  /** Query parameter of the URL. */
   readonly name: string;
   readonly value: string | number;
   readonly options: readonly (readonly [value: string | number, text: string | number])[];
   readonly class?: string;
 }
 
-/** A list to choose from. The chosen value is kept in the address. */
 export const Choice = ({ label, name, value, options, class: className }: ChoiceProps) => (
   <label class={className}>
     {label}{' '}

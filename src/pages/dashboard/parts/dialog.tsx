@@ -1,4 +1,4 @@
-/** A modal dialog of the browser: it traps the focus, and Escape closes it. */
+/** A modal browser dialog traps the focus, and Escape closes it. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAction } from '../base/action.js';
@@ -8,7 +8,7 @@ interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
-  /** Whether the element that opened the dialog disappears. Then the page gets the focus. */
+  /** If true, the page gets the focus on close. */
   readonly isOpenerGone?: { readonly current: boolean };
 }
 
@@ -16,7 +16,7 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
   const id = useId();
-  // A layout effect: keys pressed before the next frame would miss the dialog.
+  // A layout effect, because keys pressed before the next frame would miss the dialog.
   useLayoutEffect(() => {
     opener.current = document.activeElement;
     dialog.current?.showModal();
@@ -38,10 +38,9 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
 }
 
 interface ConfirmProps extends Omit<DialogProps, 'isOpenerGone'> {
-  /** Label of the button. */
   readonly verb: string;
   readonly isDangerous?: boolean;
-  /** On success the dialog closes; an error is shown in it. */
+  /** Success closes the dialog. */
   readonly act: () => Promise<unknown>;
 }
 
@@ -49,7 +48,7 @@ export function Confirm({ title, verb, isDangerous = false, act, onClose, childr
   const { run, isBusy, error } = useAction(act);
   const cancel = useRef<HTMLButtonElement>(null);
   const isGone = useRef(false);
-  // Enter must not start an action that cannot be undone.
+  // Enter should cancel, because the action cannot be undone.
   useLayoutEffect(() => {
     if (isDangerous) cancel.current?.focus();
   }, []);

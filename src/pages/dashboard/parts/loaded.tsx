@@ -28,7 +28,7 @@ function adviceOf(error: unknown): string {
 const untilText = (ms: number | null): string =>
   ms === null ? '' : ` for ${plural(Math.ceil(ms / 1000), 'more second')}`;
 
-/** A retry would fail again. */
+/** True if a retry would fail again. */
 const isFinal = (error: unknown): boolean =>
   error instanceof SkilltraceError && error.status >= 400 && !error.retryable;
 
@@ -46,7 +46,7 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => voi
 
 interface LoadedProps<Data> {
   readonly of: Load<Data>;
-  /** Name of the data within a sentence. */
+  /** Completes the sentence "Loading …". */
   readonly what: string;
   readonly children: (data: Data) => ComponentChildren;
 }

@@ -7,11 +7,10 @@ import { Table, type TableProps } from './table.jsx';
 interface PagedTableProps<Row> extends Omit<TableProps<Row>, 'rows'> {
   readonly of: Paged<Row>;
   readonly what: string;
-  /** Above the table. */
+  /** Shown above the table. */
   readonly children?: ComponentChildren;
 }
 
-/** The table of a list that is read page by page, with a button for the next page. */
 export function PagedTable<Row>({ of, what, children, ...table }: PagedTableProps<Row>) {
   return (
     <>

@@ -5,7 +5,7 @@ import { useViewer } from '../base/viewer.js';
 
 export interface ScopedPart {
   readonly title: string;
-  /** The key needs at least one. */
+  /** The key needs at least one of them. */
   readonly scopes: readonly OwnKey['scopes'][number][];
   readonly Content: ComponentType<{ readonly route: Route }>;
 }
@@ -16,7 +16,7 @@ interface ScopedProps {
   readonly verb: 'need' | 'needs';
 }
 
-/** Shows a part of the dashboard, or the scopes it needs if the key has none of them. */
+/** Lists the required scopes if the key has none of them. */
 export function Scoped({ of: { title, scopes, Content }, route, verb }: ScopedProps) {
   const { own, can } = useViewer();
   if (scopes.some(can)) return <Content key={title} route={route} />;

@@ -1,5 +1,3 @@
-/** A number with its name, and an explanation on click. */
-
 import { type ComponentChildren, Fragment } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { Button } from './button.jsx';
@@ -37,7 +35,6 @@ export function Stat({ label, value, note, children, look }: StatProps) {
 
 export const Stats = ({ children }: { children: ComponentChildren }) => <div class="stats">{children}</div>;
 
-/** A state in one word. */
 export const Badge = ({
   look,
   children,

@@ -7,24 +7,24 @@ import { Button } from './button.jsx';
 
 export interface Column<Row> {
   readonly title: string;
-  /** For sorting and for the file. */
+  /** For sorting and for the CSV file. */
   readonly value: (row: Row) => Cell;
-  /** Content of the cell, by default the value. */
+  /** Default: the value. */
   readonly show?: (row: Row) => ComponentChildren;
-  /** Meaning of the figure, shown in the head. */
+  /** Explains the column. */
   readonly about?: string;
   readonly align?: 'start' | 'end';
-  /** Only in the file, such as the bounds of an interval. */
+  /** Only in the CSV file. */
   readonly isForFile?: boolean;
-  /** Holds buttons: not sortable and not in the file. */
+  /** Has buttons: not sortable, not in the CSV file. */
   readonly isAction?: boolean;
 }
 
-/** Names of the fields that a table can sort by and write to a file. */
+/** Fields that the table can sort and export. */
 type FieldOf<Row> = { [Name in keyof Row]: Row[Name] extends Cell ? Name : never }[keyof Row];
 
 interface FieldOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> {
-  /** Shows the value, in place of `show`. */
+  /** Replaces `show`, and receives the value. */
   readonly format?: (value: Value) => ComponentChildren;
 }
 
@@ -33,7 +33,6 @@ interface Fields<Row> {
   <Value>(title: string, of: (row: Row) => Value & Cell, options?: FieldOptions<Row, Value>): Column<Row>;
 }
 
-/** @returns a builder of columns, each of one field or of a computed value */
 export const fieldsOf =
   <Row,>(): Fields<Row> =>
   (
@@ -55,16 +54,16 @@ type RowButtonProps = Omit<ButtonHTMLAttributes, 'name'>;
 export const RowButton = (attributes: RowButtonProps) => <Button class="quiet" {...attributes} />;
 
 export interface TableProps<Row> {
-  /** For screen readers and the file's name. */
+  /** For screen readers and the file name. */
   readonly name: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly rowKey: (row: Row) => string;
   readonly empty?: string;
   readonly filter?: boolean;
-  /** The first order. By default rows keep the order in which they are given. */
+  /** Initial order; default: the order of `rows`. */
   readonly sortedBy?: readonly [title: string, descending: boolean] | undefined;
-  /** Name of the chosen order in the address; for the main table of a page. */
+  /** Query parameter for the chosen order; only for the main table of a page. */
   readonly orderedIn?: string;
 }
 
@@ -117,7 +116,7 @@ export function Table<Row>({
           CSV
         </Button>
       </div>
-      {/* Keyboard users must be able to scroll the box. */}
+      {/* The tab stop lets keyboard users scroll the table. */}
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: see above */}
       <section class="scroll" tabIndex={0} aria-label={name}>
         <table>
@@ -160,7 +159,7 @@ export function Table<Row>({
 
 type Order = readonly [title: string, descending: boolean] | null;
 
-/** The address has the title, with a minus for descending order. */
+/** The URL has the column title, after a minus for descending order. */
 function useOrder<Row>(columns: readonly Column<Row>[], first: Order, place: string | undefined) {
   const { query } = useRoute();
   const [order, setOrder] = useState(first);
@@ -172,7 +171,7 @@ function useOrder<Row>(columns: readonly Column<Row>[], first: Order, place: str
   return [isKnown ? ([title as string, minus === '-'] as const) : first, set] as const;
 }
 
-/** Meanings of columns for touch, keyboards and screen readers; the mouse gets them as titles. */
+/** For touch, keyboards and screen readers, which get no tooltips. */
 function Meanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   const explained = columns.filter(({ about }) => about !== undefined);
   if (explained.length === 0) return null;
