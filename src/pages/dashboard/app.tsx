@@ -1,4 +1,3 @@
-/** The frame: key, menu, and the page that the address names. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
@@ -28,7 +27,7 @@ const pages: Readonly<Record<string, ScopedPart>> = {
 };
 
 takeKeyFromAddress();
-// The user opens another link with a key in the same tab.
+// The user may open another link with a key in the same tab.
 addEventListener('hashchange', () => {
   if (takeKeyFromAddress()) location.reload();
 });
@@ -149,7 +148,7 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
   );
 }
 
-/** Moves the focus from the menu to a newly chosen page, for keyboards and screen readers. */
+/** Moves the focus from the menu to the new page, for keyboards and screen readers. */
 function useArrival(place: string): void {
   const last = useRef(place);
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** The dashboard for teachers, analysts and operators. All its data come from the API. */
+/** The dashboard. All data come from the API. */
 import { render } from 'preact';
 import { App } from './app.jsx';
 import './style.css';

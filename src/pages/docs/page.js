@@ -1,4 +1,3 @@
-/** Swagger UI with the service's OpenAPI document. */
 import SwaggerUI from 'swagger-ui-dist/swagger-ui-es-bundle.js';
 import 'swagger-ui-dist/swagger-ui.css';
 import './page.css';
@@ -12,7 +11,7 @@ SwaggerUI({
   url: '/openapi.json',
   dom_id: '#docs',
   deepLinking: true,
-  // No external validator.
+  // Disables the external validator.
   validatorUrl: null,
   displayRequestDuration: true,
   filter: true,

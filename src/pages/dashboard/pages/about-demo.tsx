@@ -1,8 +1,7 @@
-/** Describes the synthetic school of `npm run demo`; docs/demo.md has more. */
 import { href } from '../base/route.js';
 import { Panel } from '../parts/stat.jsx';
 
-/** Keep equal to src/lab/demo/school.ts. */
+/** Must match src/lab/demo/school.ts. */
 const named: readonly (readonly [id: string, shows: string])[] = [
   ['demo-on-track', 'learns fast, comes every week; the goal is within reach'],
   ['demo-at-risk', 'practises, but some skills do not move; the goal of next month is out of reach'],

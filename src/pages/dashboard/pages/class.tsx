@@ -1,5 +1,3 @@
-/** Status and knowledge of all learners of a class. */
-
 import { SkilltraceError } from '../../../client/errors.js';
 import { plural } from '../base/format.js';
 import { useLoad } from '../base/load.js';
@@ -33,7 +31,7 @@ export function ClassPage({ route: { query } }: { readonly route: Route }) {
   );
 }
 
-/** Lists come from ClickHouse, learners from Redis. */
+/** Searches need ClickHouse. Learners by id are in Redis. */
 function NotRead({ error, choice, retry }: { error: unknown; choice: Choice; retry: () => void }) {
   const isListAway =
     choice.ids === undefined && error instanceof SkilltraceError && error.code === 'UNAVAILABLE';

@@ -1,4 +1,3 @@
-/** Current figures of the service, by server-sent events. */
 import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
 import { sumOf } from '../../../lists.js';
@@ -62,7 +61,7 @@ function streamState({ lost, isPaused }: Live, last: LiveFigures | undefined): s
 
 const errorsOf = ({ errors }: LiveFigures): number => sumOf(Object.values(errors ?? {}));
 
-/** Text for screen readers on request: the figures change each second. */
+/** For screen readers, on request: the figures change every second. */
 function summaryOf(figures: LiveFigures): string {
   const { at, answers_per_second, latency_ms, outbox_length, parked_rows, redis_up, clickhouse_up } = figures;
   const failed = errorsOf(figures);

@@ -1,4 +1,3 @@
-/** Keys, webhooks and other parts for operation. */
 import { href, type Route } from '../base/route.js';
 import { Scoped, type ScopedPart } from '../parts/scoped.jsx';
 import { AuditPart } from './operations/audit.jsx';

@@ -1,4 +1,3 @@
-/** Chooses learners by a list or a prefix of ids. The choice is in the address. */
 import { useState } from 'preact/hooks';
 import { plural } from '../../base/format.js';
 import { go } from '../../base/route.js';
@@ -38,7 +37,7 @@ export function Chooser({ choice, view }: ChooserProps) {
   );
 }
 
-/** Limit of the list in characters, so that browsers keep the address that contains it. */
+/** The list is part of the URL, which browsers limit. */
 const mostCharacters = 40_000;
 
 function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
@@ -87,6 +86,6 @@ function problemOf(ids: readonly string[]): string | null {
   return null;
 }
 
-/** In the form that `pastedIds` parses. */
+/** Inverse of `parsePastedIds`. */
 const shownList = (ids: readonly string[]): string =>
   ids.map((id) => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id)).join('\n');

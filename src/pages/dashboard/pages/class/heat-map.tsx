@@ -19,7 +19,7 @@ interface HeatMapProps {
   readonly order: string | undefined;
 }
 
-/** Limit of readable columns. The map shows the skills with the most learners. */
+/** More columns are unreadable. */
 const mostSkills = 100;
 
 const orders: Readonly<Record<string, string>> = {
@@ -143,7 +143,6 @@ const moved = (
   row: Math.min(rows - 1, Math.max(0, cell.row + down)),
 });
 
-/** Scrolls the cell into view after a key press. */
 function reveal(picture: HTMLElement | null, { left, top, column, row }: Layout, cell: Cell): void {
   const box = picture?.parentElement;
   if (!box) return;
@@ -153,7 +152,6 @@ function reveal(picture: HTMLElement | null, { left, top, column, row }: Layout,
   if (y < 100 || y > innerHeight - 100) scrollBy({ top: y - innerHeight / 2 });
 }
 
-/** Frame and text of the current cell. */
 function Pointed({
   cell,
   layout: { left, top, column, row, width },
@@ -198,7 +196,7 @@ function Pointed({
 const bandNote = ({ progress }: Member, { id }: Skill): string =>
   progress.plateaus.includes(id) ? ', on a plateau' : '';
 
-/** Skills with answers, by falling number of learners. */
+/** Skills with the most learners first. */
 function skillsIn(members: readonly Member[], names: ReadonlyMap<string, SkillName>): Skill[] {
   const counts = new Map<string, number>();
   for (const { progress } of members)

@@ -1,4 +1,4 @@
-/** Draws the heat map with one path per band: an element for each of 20,000 cells takes a second. */
+/** Draws one path per band, because an element for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
 import { shortened } from '../../base/format.js';
 import { type SkillName, sectionName } from '../../base/skill-names.js';
@@ -16,12 +16,12 @@ export interface Layout {
   readonly height: number;
   readonly left: number;
   readonly top: number;
-  /** Of a cell, in pixels. */
+  /** Pixels. */
   readonly column: number;
   readonly row: number;
 }
 
-/** Fits rows into about one screen; columns are at least as wide as a fingertip. @param width available pixels */
+/** Rows fit into about one screen. Columns are at least as wide as a fingertip. @param width pixels */
 export function layoutOf(members: number, skills: number, width: number): Layout {
   const row = Math.min(20, Math.max(3, Math.floor(1000 / Math.max(1, members))));
   const [left, top] = [116, 148];
@@ -29,13 +29,13 @@ export function layoutOf(members: number, skills: number, width: number): Layout
   return { left, top, row, column, width: left + 1 + column * skills, height: top + 1 + row * members };
 }
 
-/** The cell at a point of the drawing, null outside. */
+/** Null to the left of or above the cells. */
 export function cellAt({ left, top, column, row }: Layout, x: number, y: number) {
   const cell = { column: Math.floor((x - left) / column), row: Math.floor((y - top) / row) };
   return cell.column < 0 || cell.row < 0 ? null : cell;
 }
 
-/** @param members from top to bottom. @param skills from left to right */
+/** Draws members from top to bottom and skills from left to right. */
 export function drawHeat(
   members: readonly Member[],
   skills: readonly Skill[],
@@ -67,7 +67,6 @@ export function drawHeat(
   );
 }
 
-/** Minimum height of rows with names. */
 const nameHeight = 12;
 
 function element(name: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
@@ -94,7 +93,7 @@ function cells(members: readonly Member[], skills: readonly Skill[], layout: Lay
   return all;
 }
 
-/** Names of sections above their skills, which are adjacent. */
+/** Expects the skills of a section to be adjacent. */
 function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout): SVGElement {
   const all = element('g', { class: 'heat-groups' });
   for (const [i, { section }] of skills.entries()) {
@@ -103,7 +102,7 @@ function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout
     all.append(element('path', { d: `M${x} 0V${height}` }));
     const count = skills.filter((skill) => skill.section === section).length;
     const name = sectionName(section);
-    // A wider name would overlap the next one.
+    // A wider name would overlap the next name.
     if (count * column < 6.5 * name.length) continue;
     all.append(
       Object.assign(element('text', { x: x + 6, y: 11, 'text-anchor': 'start' }), {
@@ -114,7 +113,7 @@ function sectionHeads(skills: readonly Skill[], { left, column, height }: Layout
   return all;
 }
 
-/** Names of statuses next to their rows, which are adjacent. */
+/** Expects the members of a status to be adjacent. */
 function groups(members: readonly Member[], { left, top, row, width }: Layout): SVGElement {
   const all = element('g', { class: 'heat-groups' });
   const order = Object.entries(statuses) as [Status, string][];

@@ -82,7 +82,6 @@ const columns: readonly Column<Member>[] = [
 
 const agoText = (time: string): string => `${daysSince(time)} days ago`;
 
-/** By urgency: status, then chance of the goal. */
 function byNeed(a: Member, b: Member): number {
   const order = Object.keys(statuses);
   const chance = ({ prediction }: Member): number => prediction.goal_tracking.goal_probability;

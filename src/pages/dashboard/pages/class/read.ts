@@ -1,4 +1,3 @@
-/** Loads the learners of a class. */
 import type { ClassMastery, ClassPredictions, ListedLearner, Prediction } from '../../../../client/types.js';
 import type { Api } from '../../base/session.js';
 import { type SkillName, skillsOf } from '../../base/skill-names.js';
@@ -18,7 +17,7 @@ export interface Member extends Standing {
 export interface SchoolClass {
   readonly members: readonly Member[];
   readonly missing: readonly string[];
-  /** Learners without figures, with the reasons. */
+  /** Learners with an error. */
   readonly failed: readonly { readonly userId: string; readonly reason: string }[];
   /** Null on the last page. */
   readonly nextCursor: string | null;
@@ -26,7 +25,7 @@ export interface SchoolClass {
 }
 
 export interface Choice {
-  /** Listed ids; otherwise all that begin with `prefix`. */
+  /** If undefined, `prefix` selects the learners. */
   readonly ids?: string | undefined;
   readonly prefix?: string | undefined;
   readonly cursor?: string | undefined;
@@ -52,7 +51,7 @@ async function chosen(api: Api, { ids, prefix, cursor }: Choice, signal: AbortSi
   return { ids: page.learners.map(({ user_id }: ListedLearner) => user_id), nextCursor: page.next_cursor };
 }
 
-/** Both responses list the learners in the order of the request. */
+/** Both responses have the order of the request. */
 function joined(
   predictions: ClassPredictions,
   mastery: ClassMastery,

@@ -1,14 +1,12 @@
-/** The rule that judges the status of a learner. */
-
 import type { ClassMastery, Prediction } from '../../../../client/types.js';
 import { isOver } from '../../../../domain/score/goal.js';
 
-/** UTC days without an answer until a learner is idle, and minimum of answers to judge a forecast. */
+/** UTC days without an answer; minimum number of answers to judge a forecast. */
 export const rule = { idleDays: 14, fewAnswers: 20 } as const;
 
 export type Status = 'risk' | 'track' | 'idle' | 'few';
 
-/** By urgency. */
+/** Most urgent first. */
 export const statuses: Readonly<Record<Status, string>> = {
   risk: 'At risk',
   idle: 'Idle',
@@ -23,13 +21,12 @@ export interface Standing {
   readonly isOnTrack: boolean;
   readonly currentTotal: number;
   readonly targetScore: number;
-  /** A UTC day; null without one. */
+  /** UTC day; null without a date. */
   readonly targetDate: string | null;
-  /** Until the forecast reaches the target; null if it does not within a year. */
+  /** Null if the forecast does not reach the target within a year. */
   readonly daysToGoal: number | null;
-  /** Assumed by the forecast, over both sections. */
+  /** Assumed by the forecast for both sections. */
   readonly answersPerDay: number;
-  /** Names of the skills that practice no longer raises. */
   readonly plateaus: readonly string[];
 }
 
@@ -56,11 +53,11 @@ export const standingOf = (
 
 const dayOf = (time: number): number => Math.floor(time / 86_400_000);
 
-/** @returns UTC days since the last answer, null without one @param now Unix milliseconds */
+/** UTC days since the last answer. @param now Unix milliseconds */
 const idleDaysOf = ({ lastAnswerAt }: Pick<Standing, 'lastAnswerAt'>, now: number): number | null =>
   lastAnswerAt === null ? null : dayOf(now) - dayOf(Date.parse(lastAnswerAt));
 
-/** Idle learners and beginners are not judged by a forecast. @param now Unix milliseconds */
+/** Ignores the forecast of idle learners and beginners. @param now Unix milliseconds */
 export function statusOf(standing: Standing, now: number): Status {
   const idleDays = idleDaysOf(standing, now);
   if (idleDays !== null && idleDays >= rule.idleDays) return 'idle';
@@ -68,7 +65,7 @@ export function statusOf(standing: Standing, now: number): Status {
   return standing.isOnTrack ? 'track' : 'risk';
 }
 
-/** Reason of the status; null if there is none. @param now Unix milliseconds */
+/** Null on track, unless the target date has passed. @param now Unix milliseconds */
 export function reasonOf(standing: Standing, now: number): string | null {
   const status = statusOf(standing, now);
   if (status === 'track') return isOver(standing.targetDate, now) ? 'date passed, at the goal' : null;

@@ -1,5 +1,3 @@
-/** Number of learners by status. A click filters the page. */
-
 import { percent } from '../../base/format.js';
 import { look } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
@@ -52,7 +50,6 @@ const Tile = ({ status, count, of, isShown }: TileProps) => (
   </div>
 );
 
-/** The rule of the status in words. */
 export const HowJudged = () => (
   <details>
     <summary>How a status is found</summary>

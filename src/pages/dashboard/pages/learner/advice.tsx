@@ -7,9 +7,8 @@ interface AdviceProps extends LearnerProps {
   readonly of: Prediction;
 }
 
-/** Recommendations by value, or the reason for none. */
 export function Advice({ userId, query, of, skills, nameOf }: AdviceProps) {
-  // A recommended skill without answers has no page for this learner.
+  // A learner page has no details of skills without answers.
   const linkTo = (id: string): string =>
     skills.some(({ skill_id }) => skill_id === id)
       ? href('learner', [userId], { ...query, skill: id })

@@ -1,7 +1,7 @@
 import { sumOf } from '../../../../lists.js';
 import type { LearnerSkill } from './learner-props.js';
 
-/** Sums over the skills of a learner, in the form of POST /mastery. */
+/** Uses the field names of POST /mastery. */
 export const answeredOf = (skills: readonly LearnerSkill[]) => ({
   total_attempts: sumOf(skills.map(({ total_attempts }) => total_attempts)),
   correct_attempts: sumOf(skills.map(({ correct_attempts }) => correct_attempts)),

@@ -7,7 +7,7 @@ import { type Column, fieldsOf } from '../../parts/table.jsx';
 import { enoughOnSkill } from './evidence.jsx';
 import type { NamedSkills } from './learner-props.js';
 
-/** @param bias mean confidence less the share right */
+/** @param bias mean confidence minus share of right answers */
 export function confidenceText(bias: number | null): string {
   if (bias === null) return 'No answer came with a confidence, so nothing is known of it.';
   const figure = Math.abs(Math.round(100 * bias));

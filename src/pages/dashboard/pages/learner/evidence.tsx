@@ -1,13 +1,12 @@
-/** Describes how much evidence a figure has. */
 import { percent, plural } from '../../base/format.js';
 import { Badge } from '../../parts/stat.jsx';
 
-/** The service computes points and a baseline from here on. */
+/** Minimum for a baseline and for points of advice. */
 const enoughAnswers = 20;
-/** Minimum on a skill for "mastered", advice and the daily mean of mastery. */
+/** Minimum for "mastered", advice and the daily mean of mastery. */
 export const enoughOnSkill = 5;
 
-/** @param reliability share of the estimate that comes from the learner's answers, 0 to 1 */
+/** @param reliability share of the estimate that comes from the learner's answers */
 export function strengthOf(reliability: number): { readonly word: string; readonly isThin: boolean } {
   if (reliability < 0.5) return { word: 'thin evidence', isThin: true };
   return reliability < 0.75

@@ -1,4 +1,3 @@
-/** Expected score and interval from now to the chosen day, with the goal. */
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
@@ -36,7 +35,7 @@ interface FanProps {
   readonly dots: readonly Dot[];
   readonly measure: Measure;
   readonly level: number;
-  /** Null if the goal is for another score. */
+  /** Null for a section score, because goals are total scores. */
   readonly goal: Goal | null;
 }
 

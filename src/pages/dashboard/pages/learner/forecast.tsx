@@ -20,11 +20,10 @@ const horizonOptions = horizons.map((days) => [days, plural(days, 'day')] as con
 const levels = [0.5, 0.8, 0.9, 0.95];
 const levelOptions = levels.map((level) => [level, percent(level)] as const);
 
-/** The choice in the address, or the standard one. */
 const chosenOf = (text: string | undefined, choices: readonly number[], standard: number): number =>
   choices.find((choice) => String(choice) === text) ?? standard;
 
-/** Days to request a forecast for: the ends of the fan and one or two between. */
+/** Both ends of the fan and one or two days in between. */
 const daysAsked = (days: number): number[] => {
   const between = days <= 30 ? [Math.ceil(days / 2)] : [30];
   return [...new Set([1, ...between, ...(days > 90 ? [Math.ceil(days / 2)] : []), days])];

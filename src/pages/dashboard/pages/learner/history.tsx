@@ -1,4 +1,3 @@
-/** Mastery of a skill by answer, and the answers. */
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { SkillAnswerPage } from '../../../../client/types.js';
@@ -16,11 +15,11 @@ type Answer = SkillAnswerPage['answers'][number];
 export type By = 'answer' | 'time';
 
 interface Numbered extends Answer {
-  /** Among all answers on the skill, from 1 on. */
+  /** Position in all answers on the skill, from 1. */
   readonly number: number;
 }
 
-/** @param answers newest first @param last number of the newest @returns oldest first */
+/** @param answers newest first @returns oldest first */
 const numbered = (answers: readonly Answer[], last: number): Numbered[] =>
   answers.map((answer, i) => ({ ...answer, number: last - i })).reverse();
 
@@ -93,7 +92,7 @@ const answersTable = {
   sortedBy: ['No.', true],
 } as const;
 
-/** A longer table is closed at first. */
+/** A longer table is initially closed. */
 const shortList = 20;
 
 const Shapes = () => (

@@ -9,7 +9,6 @@ export interface NamedSkills {
   readonly nameOf: NameOf;
 }
 
-/** Properties of each part of a learner's page. */
 export interface LearnerProps extends NamedSkills {
   readonly userId: string;
   readonly query: Route['query'];

@@ -1,4 +1,4 @@
-/** The page of a learner. Mastery needs Redis only; every other part can fail alone. */
+/** Mastery needs only Redis. Every other part of the page can fail alone. */
 import { SkilltraceError } from '../../../../client/errors.js';
 import { dayAndTime, daysSince, grouped, none, percent, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
@@ -70,7 +70,6 @@ function Parts(learner: LearnerProps) {
   );
 }
 
-/** Minimum loss of mastery since the last answer that counts as fading. */
 const noticeable = 0.1;
 
 function Summary({ skills }: { readonly skills: readonly LearnerSkill[] }) {

@@ -51,7 +51,7 @@ export function PacePanel({ userId, query, skills, nameOf }: LearnerProps) {
   );
 }
 
-/** Percentage points with two decimals and a sign. */
+/** In percentage points. */
 const rate = (value: number | null): string =>
   value === null ? none : signed(Number((100 * value).toFixed(2)));
 
@@ -161,7 +161,7 @@ const columns: readonly Column<SeriesDay>[] = [
 const dayMs = 86_400_000;
 const dayOf = ({ date }: SeriesDay): Date => new Date(date);
 
-/** Covers all days until today, so that idle days show. */
+/** Covers all days until today, to show idle days. */
 function spanAxis(days: number): Plot.ScaleOptions {
   const tomorrow = Math.floor(Date.now() / dayMs + 1) * dayMs;
   return { type: 'utc', label: 'UTC day', domain: [new Date(tomorrow - days * dayMs), new Date(tomorrow)] };

@@ -1,4 +1,3 @@
-/** Finds a learner by a prefix of the id, or opens an id. */
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { ListedLearner } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';
@@ -17,7 +16,7 @@ interface SearchProps {
   readonly onOpen: (userId: string) => void;
 }
 
-/** Enter opens the typed id, even if the list of learners is unavailable. */
+/** Enter opens the typed id, even if the search is unavailable. */
 export function LearnerSearch({ api, onOpen }: SearchProps) {
   const [text, setText] = useState('');
   const [chosen, choose] = useState(-1);
@@ -96,7 +95,6 @@ function statusOf(text: string, isLate: boolean, error: unknown, found: number):
   return found > mostFound ? `The first ${mostFound} are shown: write more of the id.` : '';
 }
 
-/** Learners by prefix, requested when the user stops typing. */
 function useFound(api: Api, text: string) {
   const prefix = useSettled(text.trim(), 200);
   const load = useLoad(

@@ -22,7 +22,7 @@ export function SkillDetail({ userId, skill, query, nameOf }: SkillDetailProps) 
   const skillId = skill.skill_id;
   const { api } = useViewer();
   const heading = useRef<HTMLHeadingElement>(null);
-  // The user chose the skill in the table or by a link: show it.
+  // The user chose the skill in a table or by a link.
   useEffect(() => {
     heading.current?.focus({ preventScroll: true });
     heading.current?.scrollIntoView({ block: 'start' });

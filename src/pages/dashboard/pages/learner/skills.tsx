@@ -32,7 +32,7 @@ export function SkillsPanel({ userId, query, skills, nameOf }: LearnerProps) {
   );
 }
 
-/** States of a skill by urgency, for the table and the file. */
+/** Most urgent first. */
 function statesOf(skill: LearnerSkill): string[] {
   return [
     ...(skill.plateau_detected ? ['plateau'] : []),
@@ -58,7 +58,7 @@ const efficiencyReasons = {
   rapid_answers: 'Too many rapid answers',
 } as const;
 
-/** Why the skill has no efficiency index; null if it has one. */
+/** Null if the skill has an efficiency index. */
 export const efficiencyNote = ({ efficiency_reason }: LearnerSkill): string | null =>
   efficiency_reason === null ? null : efficiencyReasons[efficiency_reason];
 
@@ -119,7 +119,7 @@ const columnsOf = (userId: string, query: LearnerProps['query'], nameOf: NameOf)
   field('Last answer', 'last_attempt_at', { format: day }),
 ];
 
-/** The 80 % range with a mark at the expected share. The cell has the figures as text. */
+/** The cell also has the figures as text. */
 const RangeBar = ({
   of: { expected_accuracy, expected_low, expected_high },
 }: {

@@ -1,4 +1,3 @@
-/** Explains the expected accuracy and each change of mastery, and predicts the next change. */
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
@@ -50,7 +49,7 @@ interface Bar {
   readonly note: string;
 }
 
-/** Each known part takes a third of the answer's width. */
+/** Each known part takes about a third of the answer's width. */
 function barsOf(step: Step, i: number): Bar[] {
   const from = {
     forgetting: step.mastery_before_forgetting,
@@ -96,7 +95,7 @@ function waterfall(steps: readonly Step[]): Plot.PlotOptions {
         fill: ({ is_correct }: Step) => (is_correct ? 'var(--c)' : 'var(--b)'),
       }),
     ],
-    // Texts have colours as fill, bars have names of parts.
+    // Texts name colours directly; bars name parts.
     color: { domain: Object.keys(parts), range: Object.values(parts).map((color) => `var(--${color})`) },
   };
 }

@@ -1,4 +1,3 @@
-/** The forecast under a plan of practice, requested when a slider rests. */
 import * as Plot from '@observablehq/plot';
 import { useMemo, useState } from 'preact/hooks';
 import type { Plan, Prediction, WhatIf } from '../../../../client/types.js';
@@ -19,7 +18,6 @@ interface WhatIfProps extends LearnerProps {
 }
 
 const mostAnswers = 100;
-/** Minimum start of the slider. */
 const leastShown = 5;
 
 export function WhatIfPanel({ userId, prediction, skills, nameOf, level }: WhatIfProps) {

@@ -6,7 +6,7 @@ import { compact } from '../../base/format.js';
 import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
-/** A value of a series. The line breaks at null, an unknown value. */
+/** The line breaks at null, an unknown value. */
 interface Point {
   readonly series: string;
   readonly at: Date;
@@ -15,7 +15,6 @@ interface Point {
 
 interface Line {
   readonly name: string;
-  /** Title of the column. */
   readonly column: string;
   readonly color: string;
   readonly value: (figures: LiveFigures) => number | null;
@@ -25,12 +24,10 @@ const time = (at: string): string => at.slice(11, 19);
 const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => time(at) };
 
 const windowMs = 5 * 60_000;
-/** Minimum length of the axis. */
 const leastMs = 60_000;
-/** A longer distance is a gap: the page was paused or hidden, or lost the stream. */
+/** Longer intervals mean a paused, hidden or disconnected page. */
 const gapMs = 3_500;
 
-/** Lines over the last five minutes, with gaps. */
 function plotOf(
   lines: readonly Line[],
   label: string,
@@ -90,7 +87,7 @@ function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, lines: 
   return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
 }
 
-/** Dashes distinguish lines without colour. */
+/** Distinguish the lines without colour. */
 const dashes = [
   { pattern: 'none', name: '' },
   { pattern: '7 3', name: ' (dashes)' },
@@ -150,7 +147,7 @@ export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) =
 
 const errorColors = ['b', 'a', 'c', 'd', 'e'];
 
-/** A line per status; with more than five, the rarest share one. */
+/** A line per status. Beyond five statuses, the rarest share a line. */
 function statusLines(figures: readonly LiveFigures[]): Line[] {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
@@ -167,9 +164,7 @@ function statusLines(figures: readonly LiveFigures[]): Line[] {
       name,
       name,
       errorColors[i] ?? 'a',
-      ({ errors }) =>
-        // Null if unknown.
-        errors && sumOf(statuses.map((status) => errors[status] ?? 0)),
+      ({ errors }) => errors && sumOf(statuses.map((status) => errors[status] ?? 0)),
     );
   });
 }

@@ -9,11 +9,11 @@ const longestWaitMs = 30_000;
 interface Follower {
   readonly signal: AbortSignal;
   readonly onFigures: (figures: LiveFigures) => void;
-  /** @param waitMs until the next try; null for none */
+  /** @param waitMs until the next attempt; null without retry */
   readonly onLost: (error: unknown, waitMs: number | null) => void;
 }
 
-/** Reads live figures until the signal. Reopens a lost stream with exponential backoff. */
+/** Reopens a lost stream with exponential backoff. */
 export async function followLive(api: Api, { signal, onFigures, onLost }: Follower): Promise<void> {
   let boundMs = firstWaitMs;
   while (!signal.aborted) {
@@ -28,10 +28,10 @@ export async function followLive(api: Api, { signal, onFigures, onLost }: Follow
     }
     if (signal.aborted) return;
     if (!(error instanceof SkilltraceError && error.retryable)) return onLost(error, null);
-    // Jitter: pages that lost the service together do not return together.
+    // Jitter spreads the reconnects of many pages.
     const waitMs = boundMs * (0.5 + Math.random() / 2);
     onLost(error, waitMs);
-    // It rejects only on the signal, which the loop checks.
+    // Rejects only on the signal, which the loop checks.
     await sleep(waitMs, signal).catch(() => undefined);
     boundMs = Math.min(longestWaitMs, 2 * boundMs);
   }

@@ -7,7 +7,7 @@ import { Stat, Stats } from '../../parts/stat.jsx';
 interface Tile {
   readonly label: string;
   readonly value: (figures: LiveFigures) => string;
-  /** Null if there is nothing to judge. */
+  /** Null without a rule or a value. */
   readonly isFine: (figures: LiveFigures) => boolean | null;
   readonly note?: (figures: LiveFigures) => string;
   readonly about: ComponentChildren;
@@ -24,7 +24,7 @@ const memoryShare = ({ redis_memory: memory }: LiveFigures): number | null =>
 const atMost = (value: number | null, most: number): boolean | null =>
   value === null ? null : value <= most;
 
-/** Warns early: the service rejects answers above 95 %. */
+/** Warns before the service rejects answers, at 95 %. */
 const fullMemory = 0.85;
 
 const tiles: readonly Tile[] = [

@@ -7,12 +7,12 @@ const keptMs = 5 * 60_000;
 
 export interface Lost {
   readonly error: unknown;
-  /** Until the next try; null for none. */
+  /** Until the next attempt; null without retry. */
   readonly waitMs: number | null;
 }
 
 export interface Live {
-  /** Of the last five minutes, oldest first. */
+  /** Last five minutes, oldest first. */
   readonly figures: readonly LiveFigures[];
   readonly isPaused: boolean;
   readonly setPaused: (isPaused: boolean) => void;
@@ -20,7 +20,7 @@ export interface Live {
   readonly again: () => void;
 }
 
-/** Live figures, unless the page is paused or hidden. */
+/** Pauses the stream while the page is hidden. */
 export function useLive(api: Api): Live {
   const [figures, setFigures] = useState<readonly LiveFigures[]>([]);
   const [isPaused, setPaused] = useState(false);

@@ -32,7 +32,7 @@ const versionOf = (text: string | undefined): number | null => {
   return text !== undefined && Number.isSafeInteger(version) && version > 0 ? version : null;
 };
 
-/** The two versions in the address; by default the active one and its predecessor or successor. Null with fewer than two. */
+/** Default: the active version and the previous one. Null with fewer than two versions. */
 function comparedOf(
   query: Route['query'],
   { in_force, versions }: ModelVersionPage,
@@ -44,7 +44,7 @@ function comparedOf(
   return from === undefined || to === undefined ? null : [from, to];
 }
 
-/** A skill in both versions; null if it is missing in one. */
+/** A skill in both versions; null in a version without it. */
 interface Pair {
   readonly skillId: string;
   readonly before: Skill | null;

@@ -19,7 +19,7 @@ type Level = 50 | 80 | 95;
 const levels: readonly Level[] = [50, 80, 95];
 const heldOf = (band: Band, level: Level): number => band[`coverage_${level}`];
 
-/** Results of fewer learners may be chance. */
+/** With fewer learners, results may be chance. */
 const fewLearners = 30;
 
 const historyOf = ({ history_from, history_to }: Band): string => rangeText(history_from, history_to);

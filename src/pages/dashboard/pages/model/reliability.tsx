@@ -123,7 +123,7 @@ function Summary({
   );
 }
 
-/** Share of the height for the bars. */
+/** Share of the chart height. */
 const strip = 0.2;
 
 function plot(bins: readonly Bin[]): Plot.PlotOptions {

@@ -1,7 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../parts/button.jsx';
 
-/** Shows a secret once, selected, with a button to copy it. */
 export function Once({ label, secret }: { label: string; secret: string }) {
   const field = useRef<HTMLInputElement>(null);
   const [told, tell] = useState('');
@@ -12,7 +11,7 @@ export function Once({ label, secret }: { label: string; secret: string }) {
       await navigator.clipboard.writeText(secret);
       tell('Copied.');
     } catch {
-      // Pages without https have no clipboard, and users can deny access.
+      // Pages without HTTPS have no clipboard, and users can deny access.
       tell('Selected: copy it with the keyboard.');
     }
   };

@@ -1,9 +1,7 @@
-/** Bands of shares with their colours: warm for low shares, cold for high ones. */
-
-/** Lower bounds with names, as many as colours. */
+/** Lower limits, ascending, with labels; one for each colour of style.css. */
 type Bands = readonly (readonly [from: number, name: string])[];
 
-/** The last band counts as mastered. */
+/** In the last band, a skill can count as mastered. */
 export const masteryBands: Bands = [
   [0, 'below 20 %'],
   [0.2, '20 to 40 %'],
@@ -13,7 +11,7 @@ export const masteryBands: Bands = [
   [0.95, '95 % or more'],
 ];
 
-/** Of expected accuracy. From 75 % on, a skill can count as mastered. */
+/** From 75 % on, a skill can count as mastered. */
 export const accuracyBands: Bands = [
   [0, 'below 40 %'],
   [0.4, '40 to 50 %'],
@@ -41,7 +39,7 @@ export const Scale = ({ of }: { readonly of: Bands }) => (
   </ul>
 );
 
-/** @param fill undefined for the frame of a missing value */
+/** Without `fill`, draws the frame of a missing value. */
 const Swatch = ({ fill }: { fill?: string | undefined }) => (
   <svg width="18" height="12" aria-hidden="true">
     <rect x="0.5" y="0.5" width="17" height="11" {...(fill ? { fill } : { class: 'heat-none' })} />

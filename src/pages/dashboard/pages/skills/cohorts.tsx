@@ -1,4 +1,3 @@
-/** Results of learners by the week of their first answer. */
 import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
 import { day, percent, plural } from '../../base/format.js';

@@ -1,4 +1,3 @@
-/** Results by number of answers, compared with the predictions. */
 import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
 import { type ChartPoint, domainAround, seriesMarks, shareAxis } from '../../../../lab/report/marks.js';
@@ -57,7 +56,7 @@ function curve(rows: readonly Step[]): Plot.PlotOptions {
   return { x: answerAxis(rows), y: shareAxis('', domain), marks: seriesMarks(shown) };
 }
 
-/** Shared by both charts, so that their columns align. */
+/** Aligns the columns of both charts. */
 const answerAxis = (rows: readonly Step[]): Plot.ScaleOptions => ({
   ...{ label: 'Answer', domain: [0.5, Math.max(10, rows.length) + 0.5], tickFormat: 'd' },
 });

@@ -17,14 +17,14 @@ type Statistics = SkillStatisticsPage['skills'][number];
 /** Statistics are null without stored answers, or while ClickHouse is unavailable. */
 type Row = Catalogued & { readonly statistics: Statistics | null };
 
-/** The limit of a page of the API. */
+/** Page limit of the API. */
 const mostSkills = 1000;
 
 export function SkillList() {
   const { api } = useViewer();
   const catalogue = useLoad((signal) => api.skills({ limit: mostSkills, signal }), [api]);
   const statistics = useLoad((signal) => api.skillStatistics({ limit: mostSkills, signal }), [api]);
-  // If the service is down, both loads fail: show one error, and retry both.
+  // If the service is down, both loads fail, and one error note retries both.
   const both = (): void => {
     catalogue.reload();
     if (statistics.error !== null) statistics.reload();
@@ -97,7 +97,7 @@ const pointsOf = ({ name, skill_id, section, statistics }: Row): Point[] =>
         },
       ];
 
-/** @param velocity mastery won by an answer, -1 to 1 */
+/** @param velocity gain of mastery per answer, -1 to 1 */
 export const velocityText = (velocity: number | null): string =>
   velocity === null ? none : `${velocity > 0 ? '+' : ''}${(100 * velocity).toFixed(1)}`.replace('-', '−');
 

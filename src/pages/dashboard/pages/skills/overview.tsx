@@ -1,4 +1,3 @@
-/** Results of all skills against the predictions. */
 import * as Plot from '@observablehq/plot';
 import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
@@ -43,7 +42,7 @@ function plot(rows: readonly Point[]): Plot.PlotOptions {
     0.2,
   );
   const named = furthest(rows, domain[1] - domain[0]);
-  // Text grows away from the edge.
+  // Labels point to the centre and so stay inside the chart.
   const middle = (domain[0] + domain[1]) / 2;
   return {
     x: shareAxis('Predicted', domain),
@@ -73,7 +72,7 @@ function plot(rows: readonly Point[]): Plot.PlotOptions {
   };
 }
 
-/** Skills with the largest errors whose names do not overlap. @param range of the axes */
+/** Largest errors, without overlapping labels. @param range length of the axes */
 function furthest(rows: readonly Point[], range: number): readonly Point[] {
   const off = ({ right, predicted }: Point): number => Math.abs(right - predicted);
   const named: Point[] = [];
