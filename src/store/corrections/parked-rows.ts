@@ -67,7 +67,7 @@ function readParked([id, fields]: TextEntry) {
   return {
     ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
     learnerSeq: Number(of('learner_seq')),
-    /** '' if the row is no accepted answer (countedRows in warehouse/schema/tables.ts). */
+    /** '' if the row is no accepted answer (countedRows in warehouse/schema/attempt-tables.ts). */
     field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
   };
 }

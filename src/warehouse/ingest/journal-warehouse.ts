@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type JournalKind, journalColumns } from '../../contracts/journal.js';
 import { ContentRefused, insertRows } from '../clickhouse/insert-rows.js';
-import { goalChanges, servedForecasts, skillChanges, takenBack, webhooks } from '../schema/tables.js';
+import { goalChanges, servedForecasts, skillChanges, takenBack, webhooks } from '../schema/journal-tables.js';
 
 const tables = {
   ...{ goal: goalChanges, skill: skillChanges, forecast: servedForecasts, taken_back: takenBack },

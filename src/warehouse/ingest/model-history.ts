@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
 import { insertObjects, insertUntilThere } from '../clickhouse/insert-rows.js';
-import { modelVersions, skillParameters } from '../schema/tables.js';
+import { modelVersions, skillParameters } from '../schema/model-tables.js';
 
 export type ModelHistory = ReturnType<typeof createModelHistory>;
 

@@ -6,8 +6,8 @@ import { dayMs } from '../../domain/base/common.js';
 import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/ddl.js';
 import { archivedMonth } from '../reads/presence.js';
+import { countedRows } from '../schema/attempt-tables.js';
 import { archivedDays, isArchived, keptRows, rollups, skillDays } from '../schema/rollups.js';
-import { countedRows } from '../schema/tables.js';
 
 /** A partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
 interface OutboxEnds {

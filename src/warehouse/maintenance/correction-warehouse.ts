@@ -9,6 +9,8 @@ import { type Cluster, deleteFrom, quote } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { type RollupPart, repairPart } from '../ingest/repair.js';
 import type { TenantRead } from '../reads/tenant-read.js';
+import { attempts, countedRows, learnerSnapshots } from '../schema/attempt-tables.js';
+import { erasures } from '../schema/deployment-tables.js';
 import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
 import {
   archivedDays,
@@ -18,7 +20,6 @@ import {
   learnerSums,
   skillDays,
 } from '../schema/rollups.js';
-import { attempts, countedRows, erasures, learnerSnapshots } from '../schema/tables.js';
 
 /** Without the learner. */
 export interface ErasureReceipt {

@@ -7,9 +7,10 @@ import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { readLearners } from '../reads/attempt-pages.js';
 import { archivedMonth } from '../reads/presence.js';
+import { learnerSnapshots } from '../schema/attempt-tables.js';
+import { servedForecasts } from '../schema/journal-tables.js';
 import { rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
-import { learnerSnapshots, servedForecasts } from '../schema/tables.js';
 
 /** Range of learners by the bytes of their ids, bounds included. */
 interface LearnerPage {

@@ -1,7 +1,9 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { runStatement } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
-import { modelVersions, skillChanges, skillParameters, webhooks, xapiMappings } from '../schema/tables.js';
+import { xapiMappings } from '../schema/deployment-tables.js';
+import { skillChanges, webhooks } from '../schema/journal-tables.js';
+import { modelVersions, skillParameters } from '../schema/model-tables.js';
 
 /** Remove the tenant's skills, models, webhooks and mapping from Redis first: Redis copies them again. */
 export async function removeTenantFacts(

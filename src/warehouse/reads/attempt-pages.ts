@@ -6,7 +6,7 @@ import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
-import { learnerSnapshots } from '../schema/tables.js';
+import { learnerSnapshots } from '../schema/attempt-tables.js';
 
 /** About 10 MB; more if the last learner has more. */
 const pageRows = 30_000;

@@ -8,7 +8,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { allScopes, type DeploymentFacts, type StoredKey } from '../../contracts/access.js';
 import { selectRows } from '../clickhouse/client.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
-import { apiKeys, deployments, xapiMappings } from '../schema/tables.js';
+import { apiKeys, deployments, xapiMappings } from '../schema/deployment-tables.js';
 
 type KeyRow = Omit<StoredKey, 'keyHash' | 'scopes' | 'development'> & { scopes: string; sealed: string };
 

@@ -1,5 +1,5 @@
 import type { ModelChange, VersionSkill } from '../../contracts/responses/models.js';
-import { modelVersions, skillParameters } from '../schema/tables.js';
+import { modelVersions, skillParameters } from '../schema/model-tables.js';
 import type { TenantRead } from './tenant-read.js';
 
 export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 'summary'> {

@@ -13,7 +13,7 @@ import type {
 import type { WebhookRecord } from '../../contracts/webhooks.js';
 import { learnersOfKnownSkill } from '../../domain/base/params.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
-import { countedRows, learnerSnapshots } from '../schema/tables.js';
+import { countedRows, learnerSnapshots } from '../schema/attempt-tables.js';
 import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
 import { createFactsHistory } from './facts-history.js';
 import { archivedMonth, holdsState } from './presence.js';

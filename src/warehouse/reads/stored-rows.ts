@@ -6,9 +6,9 @@ import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
 import { callersTime, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
+import { attempts, learnerSnapshots } from '../schema/attempt-tables.js';
 import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
 import { archivedDays, isArchived } from '../schema/rollups.js';
-import { attempts, learnerSnapshots } from '../schema/tables.js';
 
 export interface SkillRange extends LearnerPlace {
   readonly skillId: string;

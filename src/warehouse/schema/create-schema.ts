@@ -11,9 +11,12 @@ import {
   type View,
 } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
+import { attempts, learnerSnapshots } from './attempt-tables.js';
+import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
+import { goalChanges, servedForecasts, skillChanges, takenBack, webhooks } from './journal-tables.js';
+import { modelVersions, skillParameters } from './model-tables.js';
 import { type Rollup, selectRollup } from './rollup.js';
 import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
-import * as tables from './tables.js';
 import * as views from './views.js';
 
 /** Increase it with every change of a table or view. */
@@ -33,11 +36,10 @@ const schemaMigrations = defineTable(
 /** Without `attempts`. */
 const otherTables = [
   ...rollups.map(({ table }) => table),
-  ...[tables.modelVersions, tables.skillParameters],
-  ...[tables.goalChanges, tables.skillChanges, tables.servedForecasts],
-  ...[tables.deployments, tables.apiKeys, tables.takenBack, tables.erasures],
-  ...[tables.webhooks, tables.xapiMappings],
-  ...[archivedMonths, archivedLearnerSkill, tables.learnerSnapshots],
+  ...[modelVersions, skillParameters],
+  ...[goalChanges, skillChanges, servedForecasts, takenBack, webhooks],
+  ...[deployments, apiKeys, erasures, xapiMappings],
+  ...[archivedMonths, archivedLearnerSkill, learnerSnapshots],
 ];
 
 /** A view reads only views of earlier groups. */
@@ -53,7 +55,7 @@ const viewGroups: readonly (readonly View[])[] = [
 /** Each group needs the groups before it. Every statement can be repeated, also concurrently. */
 export const schemaStatements = (cluster: Cluster): string[][] => [
   otherTables.flatMap((table) => createTables(table, cluster)),
-  createTables(tables.attempts, cluster),
+  createTables(attempts, cluster),
   rollups.map((rollup) => createMaterializedView(rollup, cluster)),
   ...viewGroups.map((group) =>
     group.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),

@@ -3,8 +3,9 @@
  * no learner; its number of learners is a sketch.
  */
 import type { Table } from '../clickhouse/ddl.js';
+import { attempts, learnerSnapshots } from './attempt-tables.js';
+import { goalChanges, servedForecasts, takenBack } from './journal-tables.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums } from './rollups.js';
-import { attempts, goalChanges, learnerSnapshots, servedForecasts, takenBack } from './tables.js';
 
 /**
  * SQL with parameters for the end of a history: a learner may start a new one after an erasure. Only `ofLearner` names the

@@ -4,8 +4,8 @@
  * never edited.
  */
 import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
+import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './journal-tables.js';
 import { skillSums, sumEach, unpacked } from './rollups.js';
-import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './tables.js';
 
 /** @param names empty: all columns */
 const shownColumns = ({ columns }: Table, ...names: string[]): Column[] =>
