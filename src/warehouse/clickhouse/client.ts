@@ -8,27 +8,26 @@ import {
 import { sliceTurn } from '../../slices.js';
 import { type Cluster, everywhere, storedName } from './ddl.js';
 
-/** A block of 100,000 rows takes about one second. */
+/** An insert of 100,000 rows takes about 1 s. */
 const requestTimeoutMs = 60_000;
-/** Below the shortest keep-alive of a ClickHouse server (3 s): no request meets a closing socket. */
+/** Below the shortest keep-alive of a ClickHouse server (3 s). */
 const idleSocketMs = 2000;
 const maxConnections = 8;
 
-/** Required for exactly-once, whatever the account's profile says. */
+/** Exactly-once inserts require these settings. */
 const clusterSettings: ClickHouseSettings = {
-  // An insert must be on most replicas of the shards: the outbox then deletes the rows.
+  // When INSERT returns, most replicas must have the rows: the drain then deletes them from the outbox.
   distributed_foreground_insert: 1,
   insert_quorum: 'auto',
-  // Run subqueries once, not on every shard.
   distributed_product_mode: 'global',
-  // Unavailable replicas catch up later. The client's types lack this value.
+  // Unavailable replicas catch up later. The client's type lacks this value.
   distributed_ddl_output_mode: 'none_only_active' as 'none',
-  // Repairs delete by a subquery; no other process changes these rows at the same time.
+  // Repairs delete by a subquery. No other process changes these rows.
   allow_nondeterministic_mutations: 1,
   mutations_sync: '1',
 };
 
-/** Connects with the first statement. @param url `http(s)://user:password@host:port/database` */
+/** Connects on the first statement. @param url with account and database */
 export const connectWarehouse = (
   url: string,
   cluster: Cluster = null,
@@ -48,11 +47,9 @@ export const connectWarehouse = (
 /** Never throws. */
 export const isAlive = async (client: ClickHouseClient): Promise<boolean> => (await client.ping()).success;
 
-/** For reads of a request. */
 export const callersTime = (): AbortSignal => AbortSignal.timeout(3000);
 
 interface StatementOptions {
-  /** Values of `{name:Type}` in the statement. */
   readonly params?: object;
   readonly signal?: AbortSignal | undefined;
   readonly settings?: ClickHouseSettings;
@@ -65,7 +62,7 @@ const clientOptions = (query: string, { params, signal, settings }: StatementOpt
   ...(signal && { abort_signal: signal }),
 });
 
-/** @returns objects by column names. Convert 64-bit integers: they arrive as text or number. */
+/** 64-bit integers arrive as text or number. */
 export async function selectRows<Row>(
   client: ClickHouseClient,
   query: string,
@@ -84,7 +81,6 @@ export async function selectText(
   return result.text();
 }
 
-/** The first column of the first row; 0 without a row. */
 export async function selectNumber(
   client: ClickHouseClient,
   query: string,
@@ -94,7 +90,7 @@ export async function selectNumber(
   return Number(Object.values(row)[0] ?? 0);
 }
 
-/** Like `selectRows`, for many rows: yields between chunks. */
+/** Yields to the event loop between chunks. */
 export async function selectManyRows<Row>(
   client: ClickHouseClient,
   query: string,
@@ -112,7 +108,6 @@ export async function selectManyRows<Row>(
 export const runStatement = (client: ClickHouseClient, query: string, options: StatementOptions = {}) =>
   client.command(clientOptions(query, options));
 
-/** Waits until every replica of a table has all rows. */
 export async function syncReplicas(
   client: ClickHouseClient,
   table: string,
@@ -128,7 +123,7 @@ export async function syncReplicas(
 export const isUnknownDatabase = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === '81';
 
-/** If the URL's database exists, the account needs no right to create one. */
+/** The account needs no right to create a database that exists. */
 export async function ensureDatabase(url: string, cluster: Cluster = null): Promise<void> {
   try {
     await runOnce(url, cluster, 'SELECT 1');
@@ -151,5 +146,4 @@ async function runOnce(url: string, cluster: Cluster, query: string, params: obj
   }
 }
 
-/** ClickHouse reads this as UTC in any time zone. */
 export const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

@@ -1,14 +1,13 @@
-/** On a cluster (ADR 17), each shard has a replicated table NAME_local with the rows, and NAME is a Distributed table over it. */
+/** On a cluster (ADR 17), NAME_local on each shard stores the rows, and NAME is a Distributed table. */
 
-/** As in the servers' `remote_servers`; null: one server. */
+/** Name in `remote_servers`; null: a single server. */
 export type Cluster = string | null;
 
 export interface Column {
   name: string;
   type: string;
-  /** Default: the server's (LZ4). */
   codec?: string;
-  /** Rollups only: an expression over `attempts`. */
+  /** Only for rollups. */
   source?: string;
   comment: string;
 }
@@ -28,7 +27,6 @@ export interface Table {
 export interface View {
   name: string;
   comment: string;
-  /** In the order of the query; they contain the comments. */
   columns?: readonly Column[];
   query: string;
 }
@@ -40,7 +38,7 @@ const codecs: Readonly<Record<string, string>> = {
 };
 
 /**
- * Parses one column per line: `name Type [codec] [= source] -- meaning`. A line `-- text` continues a meaning.
+ * One column per line: `name Type [codec] [= expression] -- meaning`. A line `-- text` continues a meaning.
  * @throws Error for other lines
  */
 export const columnsOf = (text: string): Column[] =>
@@ -61,15 +59,18 @@ function columnOf(text: string): Column {
   return { name, type, comment, ...(codec && { codec: codecs[codec] }), ...(source && { source }) };
 }
 
-/** Inserted rows must be on the disk: outbox and journal then delete them. */
+/** Rows must be on disk: outbox and journal then delete them. */
 const writtenThrough = 'fsync_after_insert = 1, fsync_part_directory = 1';
 
-/** Also stores the tokens of blocks (ADR 3). Targets of views need it too: a repeated block would double the rollup. */
+/**
+ * Stores the tokens of recent blocks (ADR 3). Targets of views need this too: a repeated block would double
+ * their sums.
+ */
 export const rememberingTokens = `non_replicated_deduplication_window = 10000, ${writtenThrough}`;
 
 type Layout = Pick<Table, 'engine' | 'orderBy'> & Partial<Table>;
 
-/** Default: sharded by learner and written through. @param title `name -- meaning` */
+/** Default: sharded by learner, with fsync. @param title `name -- meaning` */
 export function defineTable(title: string, columns: string | readonly Column[], layout: Layout): Table {
   const [name = '', comment = ''] = title.split(' -- ');
   return {
@@ -93,7 +94,6 @@ export function createTables(table: Table, cluster: Cluster): string[] {
       ...table,
       name: everywhere(stored, cluster),
       engine: replicated(table.engine),
-      // Replicas share their tokens.
       settings: table.settings.replace('non_replicated_', 'replicated_'),
     }),
     [
@@ -132,14 +132,13 @@ const declare = ({ name, type, codec, comment }: Column): string =>
 export const quote = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 
 /**
- * Start of a deletion, before WHERE. On a cluster an ALTER, which one replica of a shard runs and the others follow in order.
- * Every replica would run a DELETE: a replica that was unavailable would later delete rows that were inserted since.
+ * Start of a DELETE, before WHERE. On a cluster, one replica of a shard runs an ALTER. With DELETE, a replica
+ * that was unavailable would later delete newer rows.
  */
 export const deleteFrom = (name: string, cluster: Cluster): string =>
   cluster === null
     ? `DELETE FROM ${name}`
     : `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DELETE`;
 
-/** Does nothing if there is no such partition. */
 export const dropPartition = (name: string, partition: number, cluster: Cluster): string =>
   `ALTER TABLE ${everywhere(storedName(name, cluster), cluster)} DROP PARTITION ${partition}`;

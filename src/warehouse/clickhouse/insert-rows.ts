@@ -1,13 +1,9 @@
 import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 
-/** More rows than any block has. */
 const wholeBlock = '1000000';
 
-/**
- * One INSERT is one block with one token, in the table and in each view. Otherwise thread timing would split it, and a retry
- * would have other tokens.
- */
+/** One INSERT is one block with one token: if thread timing split it, a retry would have other tokens. */
 export const oneBlock: ClickHouseSettings = {
   insert_deduplicate: 1,
   deduplicate_blocks_in_dependent_materialized_views: 1,
@@ -19,10 +15,9 @@ export const oneBlock: ClickHouseSettings = {
   parallel_view_processing: 0,
 };
 
-/** ClickHouse stores a token before it moves the part into place: after a kill in between, only another token helps. */
+/** ClickHouse stores a token before the part: after a kill in between, only another token works. */
 const maxTokens = 5;
 
-/** Inserts under new tokens until no row is missing. @throws Error if the table does not store the rows */
 export async function insertUntilThere(
   table: string,
   isMissing: () => Promise<boolean>,
@@ -34,7 +29,7 @@ export async function insertUntilThere(
   }
 }
 
-/** Errors of a row's content, which a retry would repeat. After any other error, the rows wait. */
+/** A retry would fail again. */
 const contentErrors = new Set([
   '6', // CANNOT_PARSE_TEXT
   '25', // CANNOT_PARSE_ESCAPE_SEQUENCE
@@ -54,7 +49,7 @@ const contentErrors = new Set([
 ]);
 
 export class ContentRefused extends Error {
-  /** @param reason name of ClickHouse's error. Do not use its text, which quotes the row. */
+  /** @param reason error name; the error's text would quote the row */
   constructor(readonly reason: string) {
     super(`ClickHouse refuses the content of a row: ${reason}`);
   }
@@ -63,13 +58,13 @@ export class ContentRefused extends Error {
 interface RowBlock {
   readonly table: string;
   readonly columns: readonly string[];
-  /** TSV; chunks may end within a row. */
+  /** TSV; a chunk may end within a row. */
   readonly chunks: readonly Buffer[];
   readonly settings: ClickHouseSettings;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Resolves when the rows are on the disk. @throws ContentRefused, and the client's errors */
+/** Resolves when the rows are on disk. @throws RowContentError, and the client's errors */
 export async function insertRows(client: ClickHouseClient, block: RowBlock): Promise<void> {
   const { table, columns, chunks, settings, signal } = block;
   try {
@@ -81,7 +76,7 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
       clickhouse_settings: {
         async_insert: 0,
         input_format_parallel_parsing: 0,
-        // For Unix times: best_effort, the default of newer servers, misreads short ones.
+        // best_effort, the default of newer servers, misreads short Unix times.
         date_time_input_format: 'basic',
         wait_end_of_query: 1,
         ...settings,
@@ -94,7 +89,6 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
   }
 }
 
-/** Resolves when the rows are on the disk. */
 export const insertObjects = (
   client: ClickHouseClient,
   table: string,
