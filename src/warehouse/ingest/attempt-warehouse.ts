@@ -11,11 +11,12 @@ const columns = [...outboxColumns, ...rowColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 
-/** A signal ends the call, but perhaps not the statement on the server. */
+/** An aborted statement may still run on the server. */
 export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluster = null) => ({
   /**
-   * Inserts the rows as one block into the table and every rollup. For the last 10,000 blocks, a repeated token adds no rows and
-   * completes an interrupted insert. @throws ContentRefused: the table has none of the rows, unless a rollup rejected them
+   * Inserts one block, also into every rollup. Repeating one of the last 10,000 tokens completes an
+   * interrupted insert.
+   * @throws RowContentError: no row is stored, unless a rollup rejected them
    */
   insert: (chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> => {
     const settings = { ...oneBlock, insert_deduplication_token: token };
@@ -28,14 +29,14 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
     return selectNumber(client, query, { signal });
   },
 
-  /** Stored rows, each as `partition\tms\tseq`. */
+  /** Each row as `partition\tms\tseq`. */
   presentRows: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>> => {
     const query = `SELECT partition_id, outbox_ms, outbox_seq FROM attempts WHERE ${inRanges(ranges)}`;
     const lines = await selectText(client, query, { signal });
     return new Set(lines.split('\n').filter((line) => line !== ''));
   },
 
-  /** All days of the ranges. The caller locks the partitions: no other process inserts their rows. @returns repaired rollups */
+  /** The caller must lock the partitions. @returns names of repaired rollups */
   repairRollups: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> => {
     const repaired: string[] = [];
     for (const rollup of rollups) {

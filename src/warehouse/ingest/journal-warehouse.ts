@@ -12,16 +12,16 @@ const lineFeed = Buffer.from('\n');
 
 export type JournalWarehouse = ReturnType<typeof createJournalWarehouse>;
 
-/** Each table of the journal has a natural key, so a repeated row shows once. */
+/** Inserts can be repeated: each table has a natural key. */
 export const createJournalWarehouse = (client: ClickHouseClient) => ({
-  /** Null: the rows are on the disk; otherwise the name of the error, and no row is stored. */
+  /** @returns null if the rows are on disk; otherwise the error's name, and no row is stored */
   insert: async (kind: JournalKind, rows: readonly Buffer[]): Promise<string | null> => {
     try {
       await insertRows(client, {
         table: tables[kind].name,
         columns: journalColumns[kind],
         chunks: [Buffer.concat(rows.flatMap((row) => [row, lineFeed]))],
-        // One block: a rejected row leaves no others behind. Repeated blocks are inserted again.
+        // One block: a rejected row rejects all.
         settings: { insert_deduplicate: 0 },
       });
       return null;

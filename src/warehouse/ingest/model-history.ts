@@ -1,4 +1,4 @@
-/** Published models, for analysts and rebuilds. Requests never read them. */
+/** Published models, for analysts and rebuilds. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
@@ -8,7 +8,6 @@ import { modelVersions, skillParameters } from '../schema/model-tables.js';
 export type ModelHistory = ReturnType<typeof createModelHistory>;
 
 export const createModelHistory = (client: ClickHouseClient) => ({
-  /** By tenant. */
   lastChanges: async (): Promise<ReadonlyMap<string, number>> => {
     const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
     const rows = await selectRows<{ tenant: string; change: number }>(client, query);
@@ -16,7 +15,7 @@ export const createModelHistory = (client: ClickHouseClient) => ({
   },
   /** Idempotent. */
   add: async (change: RecordedChange): Promise<void> => {
-    // The change is added last: it proves that everything is stored.
+    // Insert the change last: its row proves that all skills are stored.
     if (change.action === 'fit')
       await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
     const { basedOn, publishedAt, ...same } = change;
@@ -25,7 +24,7 @@ export const createModelHistory = (client: ClickHouseClient) => ({
   },
 });
 
-/** One block: all rows or none. */
+/** Inserts all rows in one block. */
 async function insertOnce(
   client: ClickHouseClient,
   table: string,
@@ -39,13 +38,12 @@ async function insertOnce(
   const isMissing = async () => (await selectNumber(client, query, { params: { tenant, value } })) === 0;
   await insertUntilThere(table, isMissing, (token) =>
     insertObjects(client, table, values, {
-      // Includes the time: numbers start again after a tenant's models were removed.
+      // Numbers restart when a tenant's models are removed, so the token needs the time.
       insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
     }),
   );
 }
 
-/** Empty for an evicted version. */
 function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
   if (model === '') return [];
   const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));

@@ -1,7 +1,7 @@
 /**
- * Recomputes rollups from `attempts` and the archive after an interrupted insert. Each row of a rollup belongs to one Redis
- * partition (rollups.ts). Its drain is the only writer and waits during the repair. Between deletion and insert, readers miss the
- * affected days. The next comparison finds an interrupted repair.
+ * Recomputes rollups after an interrupted insert. Only the drain of a row's partition writes it, and waits
+ * for the repair. Readers miss the affected days between DELETE and INSERT. The next comparison finds an
+ * interrupted repair.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { OutboxRange } from '../../contracts/jobs.js';
@@ -11,7 +11,7 @@ import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
 import { type Rollup, rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedDays, isArchived, keptRows, selectArchived } from '../schema/rollups.js';
 
-/** Condition on `attempts`. The bounds of outbox_ms are for the skip index. */
+/** The bounds of outbox_ms let ClickHouse use the skip index. */
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
   const bounds = ranges.map(({ partition, from, to }) => {
@@ -32,12 +32,11 @@ interface Repairs {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Conditions on the table, on the archive `a` and on the rollup. */
+/** Conditions on the archive use the alias `a`. */
 export interface RollupPart {
   readonly inAttempts: string;
   readonly inArchive: string;
   readonly inRollup: string;
-  /** They match nothing if the rollup is right. */
   readonly onlyWhereWrong?: boolean;
 }
 
@@ -52,11 +51,11 @@ export function partOfRanges({ unit }: Rollup, ranges: readonly OutboxRange[]): 
   };
 }
 
-/** Two processes that repair the same rows, one after a standstill, spoil each other's result. */
+/** Processes that repair the same rows can spoil each other's result. */
 const maxRounds = 5;
 
 /**
- * Compares again after each repair: a process that slept between deletion and insert may add its sums a second time.
+ * Compares again after a repair: a process that paused between DELETE and INSERT may add its sums twice.
  * @returns whether the part was repaired
  */
 export async function repairPart(repairs: Repairs, rollup: Rollup, part: RollupPart): Promise<boolean> {
@@ -77,8 +76,8 @@ async function computeAgain(
   part: RollupPart,
 ): Promise<void> {
   const { name } = rollup.table;
-  // A late statement of a killed process must do nothing after another process has repaired. Subqueries run before the first row
-  // changes; in a deletion, the setting ensures that.
+  // This condition makes a late statement of a killed process change nothing. The setting makes a DELETE
+  // evaluate subqueries first.
   const isWrong = part.onlyWhereWrong ? '1' : `(${countDiffering(rollup, part)}) > 0`;
   await runStatement(client, `${deleteFrom(name, cluster)} WHERE ${part.inRollup} AND ${isWrong}`, {
     settings: { mutations_execute_subqueries_on_initiator: 1 },
@@ -89,11 +88,11 @@ async function computeAgain(
 ${selectRollup(rollup, `${isGone} AND ${keptRows} AND ${part.inAttempts}`)}
 UNION ALL
 ${selectArchived(rollup, `${isGone} AND ${part.inArchive}`)}`;
-  // Not skipped as a repetition of an earlier repair.
+  // Insert even if an earlier repair inserted an equal block.
   await runStatement(client, insert, { settings: { insert_deduplicate: 0 }, signal });
 }
 
-/** Counts suffice: a rollup has a block as a whole or not at all. */
+/** Counts are enough: a rollup has all rows of a block or none. */
 function countDiffering(
   { table, unit, levels }: Rollup,
   { inAttempts, inArchive, inRollup }: RollupPart,
