@@ -1,4 +1,4 @@
-/** Queries by month of arrival, so that ClickHouse skips whole parts, with one thread and little memory. */
+/** Filters by month of arrival let ClickHouse skip parts. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
@@ -9,7 +9,7 @@ import { archivedMonth } from '../reads/presence.js';
 import { countedRows } from '../schema/attempt-tables.js';
 import { archivedDays, isArchived, keptRows, rollups, skillDays } from '../schema/rollups.js';
 
-/** A partition's outbox at one moment: rows below `frontier` had left it, `last` was the newest. */
+/** Rows below `frontier` have left the outbox; `last` is the newest. */
 interface OutboxEnds {
   readonly partition: number;
   readonly frontier: OutboxId;
@@ -25,11 +25,13 @@ interface TenantDay {
 export interface StoredDay extends TenantDay {
   readonly partition: number;
   readonly below: number;
-  /** From the frontier to the newest row. Most are still in the outbox; others left its middle after a partly stored block. */
+  /**
+   * Rows from `frontier` to `last`. They are in the outbox, or left its middle after a partly stored block.
+   */
   readonly among: number;
 }
 
-/** Answers of a day of arrival that share their number with another answer of the learner. */
+/** Answers that share their `learner_seq` with another answer. */
 export interface DoubledDay extends TenantDay {
   readonly partition: number;
   /** Repeated rows of an outbox id. */
@@ -46,7 +48,7 @@ interface Sums {
   readonly correct: number;
 }
 
-/** Answers that occurred on a day, or on `allDays`, stored or archived. `left`: those that had left the outbox. */
+/** Answers that occurred on a day or on `allDays`, archived ones included. `left`: not in the outbox. */
 export interface RawDay extends TenantDay, Sums {
   readonly left: Sums;
 }
@@ -75,12 +77,11 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
   }
 
   return {
-    /** `isDaily`: sums by day, otherwise over all days. */
     rollups: levels.map(({ view: { name }, set }) => ({ name, isDaily: set.includes('day') })),
     catchUp: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
-    /** -1: none. */
+    /** UTC day since 1970; -1: none. */
     archivedThrough: async (signal: AbortSignal): Promise<number> => {
       const month = await archivedMonth(client, signal);
       return month === 0 ? -1 : Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
@@ -90,7 +91,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
     doubled: (days: DayRange, signal: AbortSignal) =>
       selectMonths<DoubledDay>(doubledQuery, days, {}, signal),
     rawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {
-      // An answer arrives at most minutes before it occurred, and any time after.
+      // An answer can arrive minutes before its `occurred_at`, if the caller's clock is fast.
       const arrival = timeParams({ from: days.from - 1, to: farDay });
       return select<RawDay>(rawQuery, { ...endParams(ends), ...dayParams(days), ...arrival }, signal);
     },
@@ -102,7 +103,6 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster)
 const rollupNames = rollups.map(({ table }) => table.name);
 const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ ...level, table })));
 
-/** In the year 2100, after every arrival. */
 const farDay = 47_482;
 
 function monthsOf({ from, to }: DayRange): DayRange[] {
@@ -141,8 +141,8 @@ const boundOf = (name: string): string =>
   `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
 const hasLeft = `${id} < ${boundOf('frontier')}`;
 /**
- * Both sides must have the same type. Otherwise the engine skips a part with all times in the last millisecond before a bound of
- * whole seconds (seen with 26.7).
+ * Both sides need the same type. Otherwise the engine skips parts with all times in the last millisecond
+ * before whole seconds (26.7).
  */
 const arrived = "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
 const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
@@ -154,11 +154,10 @@ SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day,
 FROM attempts WHERE ${arrived} AND ${countedRows} AND has({partitions:Array(UInt16)}, partition_id)
 GROUP BY partition, tenant, day`;
 
-/** Limits of the report. Numbers include erased learners. */
 const maxDoubled = 1000;
 const maxDoubledNumbers = 20_000;
 
-/** Rows with the same outbox id are one answer. Only Redis knows which learners are erased. */
+/** Rows with one outbox id are one answer. Includes erased learners, which only Redis knows. */
 const doubledQuery = `
 SELECT partition, tenant, day, toUInt32(sum(n - length(ids))) AS surplus,
   groupArrayIf(${maxDoubledNumbers})((user_id, ids), length(ids) > 1) AS numbers
@@ -168,7 +167,7 @@ FROM (
   FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
 
-/** Archived answers and those before the range have left the outbox. */
+/** Archived answers and earlier days have left the outbox. */
 const rawQuery = `
 SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDays}])) AS day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
   CAST((sum(left_n), sum(left_right)), 'Tuple(attempts UInt32, correct UInt32)') AS left

@@ -1,4 +1,3 @@
-/** Deletes rows of learners from ClickHouse. One statement handles many learners, and names each once. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
@@ -21,7 +20,6 @@ import {
   skillDays,
 } from '../schema/rollups.js';
 
-/** Without the learner. */
 export interface ErasureReceipt {
   readonly id: string;
   readonly tenant: string;
@@ -36,13 +34,11 @@ export interface ErasureReceipt {
 
 export interface ErasureProof {
   readonly query: string;
-  /** Without the learner: only the caller knows the id. */
+  /** Without the learner's id: only the caller knows it. */
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-/** Sums and snapshots of answers that were dropped for their age. */
 const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
-/** Tables that the drain does not write. */
 const late = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
@@ -51,7 +47,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   const deleteRows = (table: string, condition: string, signal?: AbortSignal) =>
     runStatement(client, `${deleteFrom(table, cluster)} WHERE ${condition}`, { signal });
 
-  /** Counts first: a deletion costs more, and rows are rare. */
+  /** Counts first, because a DELETE costs more and rows are rare. */
   async function removeEnded(
     tables: readonly LearnerTable[],
     rows: readonly CorrectedRows[],
@@ -67,7 +63,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   }
 
   return {
-    /** Answers by day of arrival and rows by table, in the order of `rows`. */
+    /** Results have the order of `rows`. */
     count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]> => {
       await syncReplicas(client, attempts.name, cluster, signal);
       const query = countByDay(rows);
@@ -78,21 +74,18 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       const places = await countEnded(client, learnerTables, rows, signal);
       return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
     },
-    /**
-     * The caller locks the partitions: no other process inserts their rows. May be repeated after any step, also with other
-     * learners.
-     */
+    /** The caller must lock the partitions. Every step can be repeated. */
     remove: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void> => {
       await syncReplicas(client, attempts.name, cluster, signal);
       await deleteRows(attempts.name, correctedRows(rows), signal);
       const erased = rows.filter(({ fromSeq }) => fromSeq === 0);
       await removeEnded(archive, erased, signal);
-      // The learners' own sums last: after a kill, the next run finds the affected days of the skills by them.
+      // Repair these sums last: after a kill, they show the next run which days are affected.
       await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
       await repairPart({ client, cluster, signal }, learnerSums, wholeLearners(rows));
     },
     removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
-    /** Erased learners with rows of any history in the tables of `removeLate`. */
+    /** Also finds learners who started a new history. */
     findAgain: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
       const tenants = distinct(erased.map(({ tenant }) => tenant));
       const params = { tenants, hashes: erased.map(({ hash }) => hash) };
@@ -111,8 +104,8 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await insertObjects(client, erasures.name, rows, { insert_deduplicate: 0 });
     },
     /**
-     * Starts to rewrite parts with deleted rows, which stay masked on the disk until a merge. A cluster has none (`deleteFrom`).
-     * @returns the tables
+     * Starts to rewrite parts in which deleted rows are only masked. On a cluster, ALTER DELETE leaves no
+     * such parts.
      */
     purge: async (): Promise<string[]> => {
       if (cluster !== null) return [];
@@ -126,7 +119,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   };
 }
 
-/** Null: unknown or not done. */
+/** Null: the erasure is unknown or not done. */
 export async function findReceipt(
   client: ClickHouseClient,
   tenant: string,
@@ -138,7 +131,7 @@ export async function findReceipt(
   return found === undefined ? null : JSON.parse(found.receipt);
 }
 
-/** Newest first. @param after request time (RFC 3339), a space and id of the previous erasure */
+/** Newest first. @param after `requested_at` (RFC 3339), a space and `erasure_id` of the last one */
 export function listReceipts(read: TenantRead, tenant: string, after: string | null, atMost: number) {
   const [requestedAt = '', id = ''] = after?.split(' ') ?? [];
   const at = after === null ? Number.MAX_SAFE_INTEGER : Date.parse(requestedAt);
@@ -161,7 +154,6 @@ const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => ({
   ...{ inAttempts: isOneOf(rows), inArchive: isOneOf(rows, 'a.'), inRollup: isOneOf(rows) },
 });
 
-/** Days of skills on which the learner's sums differ from the rows. */
 const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
   SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts
     WHERE ${keptRows} AND ${ofLearner}
@@ -186,7 +178,6 @@ function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
   };
 }
 
-/** DISTINCT first, to hash each learner once. */
 const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
 ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
 ) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
@@ -194,7 +185,6 @@ ${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} 
 const selectMasked = `SELECT DISTINCT table AS name FROM system.parts
 WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER BY name`;
 
-/** Parameters of the proving query, without the learner. */
 const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
   ...{ tenant, partition, below_ms: below.ms, below_seq: below.seq },
   ...{ goal_until: goalAt, until: below.ms + clockMs },
@@ -202,7 +192,7 @@ const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
 
 const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;
 
-/** Remaining rows by table. All zeros prove the erasure. */
+/** Zeros for all tables prove the erasure. */
 const provingQuery: string = learnerTables
   .map(({ table, ended, endedSums }) => {
     const count =
@@ -234,7 +224,6 @@ async function countEnded(
   return byLearner(rows, found, none, ({ place, remaining }) => [place, Number(remaining)]);
 }
 
-/** In the order of `rows`. */
 function byLearner<Row extends { readonly name: string }>(
   rows: readonly CorrectedRows[],
   found: readonly Row[],
@@ -253,8 +242,8 @@ function byLearner<Row extends { readonly name: string }>(
 const nameOf = ({ tenant, userId }: CorrectedRows): string => learnerName(tenant, userId);
 
 /**
- * Turns SQL for one learner into SQL for many: `ofLearner` becomes a list, and a parameter the value of the row's learner, which
- * `transform` looks up by name.
+ * Turns SQL for one learner into SQL for many: `learnerCondition` becomes a list, and a parameter a lookup by
+ * the learner's name.
  */
 function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
   const names = rows.map((one) => quote(nameOf(one))).join();

@@ -1,4 +1,4 @@
-/** Archives months of arrival (as 202601), in the order of services/retention/retain-answers.ts. */
+/** Months are written as 202601. services/retention/retain-answers.ts runs the steps. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
@@ -12,7 +12,7 @@ import { servedForecasts } from '../schema/journal-tables.js';
 import { rollupColumns, selectRollup } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
 
-/** Range of learners by the bytes of their ids, bounds included. */
+/** Ids are ordered by bytes; bounds are included. */
 interface LearnerPage {
   readonly tenant: string;
   readonly from: string;
@@ -30,7 +30,7 @@ interface StoredMonth {
   readonly answers: number;
 }
 
-/** Limits of memory and time: the embedded engine runs one write at a time. */
+/** Limits memory and time: the embedded engine runs one write at a time. */
 const pageLearners = 500;
 const pageAnswers = 25_000;
 
@@ -41,7 +41,7 @@ const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type AnswerArchive = ReturnType<typeof createAnswerArchive>;
 
-/** Every call may be repeated, also by several processes at the same time. */
+/** Every call can be repeated, also concurrently. */
 export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster = null) {
   const run = async (
     query: string,
@@ -51,7 +51,6 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
     await runStatement(client, query, { params, settings });
   };
   return {
-    /** Oldest first. */
     monthsUpTo: (month: number) => selectRows<StoredMonth>(client, selectMonths, { params: { month } }),
     archivedThrough: () => archivedMonth(client),
     tenantsOf: async (month: number): Promise<string[]> => {
@@ -60,7 +59,7 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
     },
     nextPage: (month: number, tenant: string, after: string) =>
       readNextPage(client, { month, tenant, after }),
-    /** Rows up to the following month, with snapshots: clocks differ, so an answer may be counted before an earlier arrival. */
+    /** Reads one more month: clocks differ, so an answer may be counted before one that arrived earlier. */
     learners: (month: number, page: LearnerPage): Promise<LearnerRows> =>
       readLearners(client, ofPage, { ...page, reach: monthAfter(month) }, arrivedInReach),
     saveSnapshots: async (month: number, snapshots: readonly LearnerSnapshot[]): Promise<void> => {
@@ -70,15 +69,15 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       }));
       await insertObjects(client, learnerSnapshots.name, rows);
     },
-    /** Writes the sums of the learners; `markArchived` activates them. */
+    /** Readers ignore the sums until `markArchived`. */
     archive: (month: number, page: LearnerPage) =>
       run(insertSums, { month, ...page }, { ...inOrder, insert_deduplicate: 0 }),
-    /** Deletes sums and snapshots of learners without rows in the month: they were erased since. @returns number of learners */
+    /** Erased learners have no rows in the month. @returns number of erased learners */
     forgetErased: async (month: number, tenant: string): Promise<number> => {
       const params = { month, tenant };
       const strangers = await selectRows<{ user: string }>(client, selectStrangers, { params });
       if (strangers.length === 0) return 0;
-      // Another process may have dropped the month.
+      // If another process dropped the month, all learners would look erased.
       if ((await selectNumber(client, selectAnyRow, { params: { month } })) === 0) return 0;
       const users = strangers.map(({ user }) => user);
       for (const name of archives)
@@ -95,13 +94,12 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       const without = await selectNumber(client, countWithoutSnapshot, { params });
       return without === 0 ? null : `${without} learners have no snapshot`;
     },
-    /** From now on readers use the sums of the month. */
     markArchived: ({ month, answers }: StoredMonth) => run(insertMonth, { month, answers }),
     drop: async (month: number): Promise<void> => {
       await run(dropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
     },
-    /** Months with past horizons only (views.ts). */
+    /** Only months with past horizons (views.ts). */
     scoredMonthsUpTo: async (month: number): Promise<number[]> => {
       const rows = await selectRows<{ month: number }>(client, selectScoredMonths, { params: { month } });
       return rows.map((row) => row.month);
@@ -153,11 +151,10 @@ WHERE user_id NOT IN (SELECT user_id FROM attempts WHERE ${ofMonth} AND ${ofTena
 
 const selectAnyRow = `SELECT 1 FROM attempts WHERE ${ofMonth} LIMIT 1`;
 
-/** The same only for equal counts of learners, skills and days. */
 const fingerprint = (answers: string, day: string): string =>
   `sum(${answers} * cityHash64(tenant, user_id, skill_id, ${day}))`;
 
-/** 1: equal. */
+/** 1: the sums match the rows. */
 const countUnlikeSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
   SELECT count() AS answers, ${fingerprint('1', 'toDate(occurred_at)')} AS fingerprint
   FROM attempts WHERE ${ofMonth}

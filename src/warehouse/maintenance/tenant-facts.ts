@@ -5,7 +5,7 @@ import { xapiMappings } from '../schema/deployment-tables.js';
 import { skillChanges, webhooks } from '../schema/journal-tables.js';
 import { modelVersions, skillParameters } from '../schema/model-tables.js';
 
-/** Remove the tenant's skills, models, webhooks and mapping from Redis first: Redis copies them again. */
+/** Remove the facts from Redis first, because it copies them to ClickHouse. */
 export async function removeTenantFacts(
   client: ClickHouseClient,
   tenant: string,
