@@ -1,4 +1,3 @@
-/** Reads a tenant's answers into columns for fits: whole learners, in the order of the table. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
@@ -7,7 +6,7 @@ import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 export interface TenantAnswers {
   readonly tenant: string;
   readonly answers: number;
-  /** Changes with every inserted or deleted answer. */
+  /** Changes with every insert and deletion. */
   readonly mark: string;
 }
 
@@ -18,7 +17,7 @@ export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnsw
 FROM attempts GROUP BY tenant ORDER BY tenant`,
   );
 
-/** Includes answers that were dropped for their age. @throws Error if ClickHouse is unavailable */
+/** Includes answers that retention deleted. @throws Error if ClickHouse is unavailable */
 export const countSkillAnswers = (
   client: ClickHouseClient,
   tenant: string,
@@ -33,7 +32,7 @@ WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
 
 const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
-/** RowBinary: little-endian numbers, strings after their length. `addRow` reads the columns in this order. */
+/** RowBinary: little-endian, strings after their length. `addRow` reads the columns in this order. */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct, toString(skill_id) AS skill, item_id
@@ -41,13 +40,13 @@ FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT Row
 
 const fixedBytes = 25;
 
-/** Also for answers that arrive after the count. */
+/** Includes room for answers that arrive after the count. */
 const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
- * @param maxAnswers above this number, only a sample of the learners is read
- * @returns as `AnswersReply`, with item ids by index (0: no item)
- * @throws Error if the response of ClickHouse is cut
+ * @param maxAnswers above it, reads a sample of learners @returns `AnswersReply`, with items by index (0:
+ * none)
+ * @throws Error if the response is incomplete
  */
 export async function readAnswerColumns(client: ClickHouseClient, tenant: string, maxAnswers: number) {
   const { answers, sampledOneIn } = await chooseSample(client, tenant, maxAnswers);
@@ -60,7 +59,7 @@ export async function readAnswerColumns(client: ClickHouseClient, tenant: string
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     rest = columns.addRows(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]));
   }
-  // ClickHouse reports a late error only by ending the response.
+  // ClickHouse can report a late error only by ending the response.
   if (rest.length > 0 || columns.rows() < answers)
     throw new Error(`ClickHouse sent ${columns.rows()} of ${answers} answers`);
   return { ...columns.done(), sampledOneIn };
@@ -89,14 +88,13 @@ function createColumns(room: number) {
   let last = -1n;
   let rows = 0;
 
-  /** @returns start of the next row; null: the row is incomplete */
+  /** @returns start of the next row; null: incomplete row */
   function addRow(buffer: Buffer, start: number): number | null {
     const skillLength = lengthAt(buffer, start + fixedBytes);
     const itemLength = lengthAt(buffer, skillLength.end + skillLength.bytes);
     const end = itemLength.end + itemLength.bytes;
-    // A cut length is NaN, and so are its results.
+    // A truncated length is NaN, and so is `end`.
     if (!(end <= buffer.length)) return null;
-    // The next fit reads answers that arrived after the count.
     if (rows === room) return end;
     const learner = buffer.readBigUInt64LE(start);
     if (learner !== last) {
@@ -118,7 +116,7 @@ function createColumns(room: number) {
 
   return {
     rows: () => rows,
-    /** @returns bytes of the incomplete last row */
+    /** @returns the incomplete last row */
     addRows: (chunk: Buffer): Buffer => {
       for (let place = 0; ; ) {
         const next = addRow(chunk, place);
@@ -145,7 +143,7 @@ function createColumns(room: number) {
   };
 }
 
-/** LEB128 of one or two bytes: ids have at most 512. */
+/** Length in LEB128, one or two bytes: ids have at most 512 bytes. */
 function lengthAt(buffer: Buffer, at: number): { readonly bytes: number; readonly end: number } {
   const low = buffer[at] ?? Number.NaN;
   if (low < 128) return { bytes: low, end: at + 1 };

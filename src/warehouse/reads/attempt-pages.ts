@@ -1,4 +1,3 @@
-/** Reads whole learners, as bytes for the threads that replay them. */
 import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { rowColumns } from '../../contracts/attempt-row.js';
@@ -8,10 +7,10 @@ import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
 import { learnerSnapshots } from '../schema/attempt-tables.js';
 
-/** About 10 MB; more if the last learner has more. */
+/** About 10 MB. */
 const pageRows = 30_000;
 
-/** Repeats the first column of the key, for the index. */
+/** Repeats the first key column, for the index. */
 export const afterLearner = `(tenant >= {tenant:String}
   AND (tenant > {tenant:String} OR user_id > {userId:String}))`;
 
@@ -32,17 +31,13 @@ const snapshotRow = rowColumns.map((name) => (snapshotColumns.includes(name) ? n
 
 const inOrder = 'ORDER BY tenant, user_id';
 
-/**
- * Rows of learners, with a snapshot in place of rows that were dropped for their age.
- * @param condition on both tables @param ofRows on `attempts` only
- */
+/** Snapshots replace rows that retention deleted. @param attemptsCondition for `attempts` only */
 export async function readLearners(
   client: ClickHouseClient,
   condition: string,
   query_params: Record<string, unknown>,
   ofRows = 'true',
 ): Promise<LearnerRows> {
-  // Each table is read in its order.
   const query = `SELECT * FROM (
   SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} AND ${ofRows} ${inOrder}, learner_seq
   UNION ALL
@@ -51,7 +46,7 @@ export async function readLearners(
   const { stream } = await client.exec({
     query,
     query_params,
-    // Reports an error before the first row.
+    // An error arrives before the first row.
     clickhouse_settings: { date_time_output_format: 'unix_timestamp', wait_end_of_query: 1 },
   });
   return buffer(stream);
@@ -65,8 +60,8 @@ const selectLast = (condition: string): string => {
 };
 
 /**
- * Learners of some partitions, by tenant and user. `last`: last learner of the page; null: the last page.
- * @param after learner before the first page
+ * Pages are ordered by tenant and user. `last` is null on the last page. @param after learner before the
+ * first page
  */
 export async function* attemptPages(
   client: ClickHouseClient,

@@ -1,6 +1,6 @@
 /**
- * Facts for a rebuild: partitions, API keys and xAPI mappings. Key hashes are encrypted with the password of the service's
- * account: keys that people choose could be guessed from a hash.
+ * Facts for a rebuild. Keys that people choose can be guessed from a hash, so hashes are encrypted with the
+ * password of the service's account.
  */
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -36,7 +36,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
     insertObjects(client, table, values, { insert_deduplicate: 0, date_time_input_format: 'best_effort' });
   return {
     deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
-    /** `unreadable`: encrypted with another secret. */
+    /** `unreadable` counts keys that were encrypted with another password. */
     keys: async () => {
       const rows = await select<KeyRow>(lastKeys);
       const { sealing } = await derived();
@@ -74,7 +74,7 @@ const rowOf = (key: StoredKey, { sealing, naming }: Secrets) => ({
   sealed_hash: seal(key.keyHash, boundTo(key.tenant, rightsOf(key)), sealing),
 });
 
-/** Stored like a scope: the encryption authenticates the scopes. */
+/** Stored as a scope, because the encryption authenticates scopes. */
 const developmentMark = 'development';
 const rightsOf = ({ scopes, development }: StoredKey): string =>
   [...scopes, ...(development ? [developmentMark] : [])].join();
@@ -88,8 +88,7 @@ function keyOf({ sealed, scopes, ...row }: KeyRow, sealing: Buffer): StoredKey |
 }
 
 /**
- * Binds a key's hash to its tenant and scopes: an account that may write the table cannot move a key to another tenant or add
- * rights.
+ * The encryption authenticates tenant and scopes: an account that can write the table cannot change them.
  */
 const boundTo = (tenant: string, scopes: string): Buffer => Buffer.from(`${tenant}\n${scopes}`);
 
@@ -110,7 +109,6 @@ const cipher = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** @param bound must be the same in `unseal` */
 function seal(keyHash: string, bound: Buffer, secret: Buffer): string {
   const iv = randomBytes(ivBytes);
   const sealed = createCipheriv(cipher, secret, iv).setAAD(bound);
@@ -118,7 +116,6 @@ function seal(keyHash: string, bound: Buffer, secret: Buffer): string {
   return Buffer.concat([iv, sealed.getAuthTag(), body]).toString('base64');
 }
 
-/** Null for another secret or another `bound`. */
 function unseal(text: string, bound: Buffer, secret: Buffer): string | null {
   const sealed = Buffer.from(text, 'base64');
   if (sealed.length < ivBytes + tagBytes) return null;
@@ -129,7 +126,7 @@ function unseal(text: string, bound: Buffer, secret: Buffer): string | null {
   try {
     return Buffer.concat([keyHash, opened.final()]).toString();
   } catch {
-    // final() checks the tag only.
+    // final() only checks the tag.
     return null;
   }
 }

@@ -2,8 +2,8 @@ import type { ListedLearner } from '../../contracts/responses/bodies.js';
 import type { TenantRead } from './tenant-read.js';
 
 /**
- * The engine reads the key range of the prefix until the page is full. Totals have the day 1970-01-01, which precedes `user_id`
- * in the key.
+ * The condition on `day` lets ClickHouse use the key, in which the week precedes `user_id`. Totals have the
+ * day 1970-01-01.
  */
 const selectLearners = `
 SELECT user_id, toFloat64(sum(r.attempts)) AS total_attempts, toFloat64(sum(r.correct)) AS correct_attempts,
@@ -17,9 +17,6 @@ export type LearnerList = ReturnType<typeof createLearnerList>;
 
 export const createLearnerList =
   (read: TenantRead) =>
-  /**
-   * By the bytes of their ids; may include learners that are being erased.
-   * @param after the learner before the first one; empty: none
-   */
+  /** Ordered by the bytes of the ids. May include learners during their erasure. */
   (tenant: string, prefix: string, after: string, atMost: number) =>
     read<ListedLearner>(selectLearners, tenant, { prefix, after, atMost });

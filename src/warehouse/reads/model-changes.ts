@@ -4,7 +4,7 @@ import type { TenantRead } from './tenant-read.js';
 
 export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 'summary'> {
   readonly is_last: boolean;
-  /** Why the served probability and the forecast of shares were not published; empty: published. */
+  /** Reasons for not publishing; empty: published. */
   readonly served_reason: string;
   readonly accuracy_reason: string;
   readonly parts: readonly string[];
@@ -12,7 +12,7 @@ export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 's
 
 const skillsOf = (fields: string): string => `JSONExtract(report, 'skills', 'Array(Tuple(${fields}))')`;
 
-/** Extracts fields in ClickHouse: reports are long. */
+/** ClickHouse extracts the fields, because reports are long. */
 const selectChanges = `
 SELECT
   change, version, based_on, action, published_at,
@@ -54,7 +54,7 @@ export const createModelChanges = (read: TenantRead) => ({
   changes: (tenant: string, before: number, atMost: number) =>
     read<StoredChange>(selectChanges, tenant, { before, atMost }),
 
-  /** By the bytes of their ids; null: no fit published the version. `reason`: why the fitted parameters were not published. */
+  /** Ordered by the bytes of the ids; null: no fit published the version. */
   skills: async (tenant: string, version: number, after: string | null, atMost: number) => {
     const fits = await read(selectFit, tenant, { version });
     if (fits.length === 0) return null;

@@ -5,7 +5,7 @@ import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
-/** Answers with a served probability in one tenth; `brier` and `log_loss` are means. */
+/** Answers by tenth of their served probability. `brier` and `log_loss` are means. */
 export interface ReliabilityBin {
   /** 0 to 9. */
   readonly tenth: number;
@@ -16,7 +16,7 @@ export interface ReliabilityBin {
   readonly log_loss: number;
 }
 
-/** An answer arrives at most minutes before its occurred_at. The condition on received_at skips months. */
+/** The condition on `received_at` skips months. A caller's clock may be minutes ahead. */
 const selectBins = (skillId: string | null): string => `
 SELECT
   toUInt8(least(9, floor(10 * a.p_correct))) AS tenth, toUInt32(count()) AS answers, avg(is_correct) AS accuracy,

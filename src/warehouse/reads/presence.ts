@@ -1,13 +1,10 @@
-/** Finds out whether Redis is empty or older than ClickHouse. */
+/** Detects a Redis that is empty or older than ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { LastRow } from '../../contracts/outbox-ids.js';
 import { isUnknownDatabase, selectNumber, selectRows } from '../clickhouse/client.js';
 import { archivedThrough } from '../schema/rollups.js';
 
-/**
- * Empty in a new deployment. The table that most likely has rows comes first. Every start writes active keys and the
- * deployment's facts, so these do not count.
- */
+/** Empty in a new deployment. Every start writes active keys and deployment facts, so they do not count. */
 const places = [
   ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks', 'xapi_mappings'].map(
     (table) => [table, table] as const,
@@ -15,7 +12,6 @@ const places = [
   ['api_keys', 'api_keys WHERE revoked_at IS NOT NULL'] as const,
 ];
 
-/** Whether ClickHouse has state that a new deployment does not have. @throws Error if ClickHouse is unavailable */
 export async function holdsState(client: ClickHouseClient): Promise<boolean> {
   for (const [table, rows] of places)
     if (await exists(client, table)) {
@@ -26,8 +22,8 @@ export async function holdsState(client: ClickHouseClient): Promise<boolean> {
 }
 
 /**
- * Reading a missing table is an error, which costs more. Do not use system.tables: it hides tables from some accounts, and an
- * emptied Redis would look new.
+ * Reading a missing table causes an error. system.tables hides tables from some accounts: an emptied Redis
+ * would look new.
  */
 async function exists(client: ClickHouseClient, table: string): Promise<boolean> {
   try {
@@ -40,7 +36,7 @@ async function exists(client: ClickHouseClient, table: string): Promise<boolean>
 
 const youngerTimeoutMs = 5000;
 
-/** Stored answers that are newer than the last row of their partition's outbox, so unknown to an older Redis. */
+/** Stored answers that an older Redis does not know. */
 export async function countYounger(client: ClickHouseClient, last: readonly LastRow[]): Promise<number> {
   if (last.length === 0) return 0;
   const younger = last.map(
@@ -48,7 +44,6 @@ export async function countYounger(client: ClickHouseClient, last: readonly Last
       `(partition_id = ${partition} AND (outbox_ms, outbox_seq) > (${ms}, ${seq}) AND outbox_ms < ${askedAt})`,
   );
   const oldest = Math.min(...last.map(({ ms }) => ms));
-  // Uses the index on outbox_ms.
   const query = `SELECT toUInt32(count()) AS n FROM attempts WHERE outbox_ms >= ${oldest} AND (${younger.join(' OR ')})`;
   return selectNumber(client, query, { signal: AbortSignal.timeout(youngerTimeoutMs) });
 }

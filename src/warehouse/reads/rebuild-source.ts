@@ -18,7 +18,7 @@ import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from
 import { createFactsHistory } from './facts-history.js';
 import { archivedMonth, holdsState } from './presence.js';
 
-/** Each query reads all answers of the tenant. */
+/** Each page reads all answers of the tenant. */
 const skillsTogether = 10_000;
 
 const selectSkills = (isFirst: boolean): string => {
@@ -63,12 +63,11 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   readonly pForget: number;
 }
 
-/** Approximate number of answers per query of items. */
 const answersTogether = 5_000_000;
 
 /**
- * Counts a learner's first answer on an item per day. `expected` leaves out the item's known difficulty. The bounds of p keep its
- * log-odds finite.
+ * Uses a learner's first answer on an item per day. `expected` ignores the item's known difficulty. The
+ * bounds of p keep its log-odds finite.
  */
 const selectItems = `SELECT item_id AS itemId, toFloat64(count()) AS answers, toFloat64(sum(first.1)) AS right,
   sum(1 / (1 + exp(first.3 - log(p / (1 - p))))) AS expected
@@ -80,7 +79,6 @@ FROM (
   GROUP BY user_id, item_id, toDate(occurred_at)
 ) GROUP BY item_id ORDER BY answers DESC LIMIT {most:UInt32}`;
 
-/** Learners have rows, snapshots or both. */
 const ofBoth = (query: (table: string) => string, union = 'UNION ALL'): string =>
   ['attempts', learnerSnapshots.name].map(query).join(` ${union} `);
 
@@ -119,7 +117,6 @@ FROM attempts WHERE ${ofPartitions} AND ${countedRows} GROUP BY partition, tenan
 
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
-/** @param maxItems of one tenant */
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
   const { deployment, keys, mappings } = createFactsHistory(client, clickhouseUrl);
   const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
@@ -127,7 +124,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   const count = (condition: string, params: object): Promise<number> =>
     selectNumber(client, `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`, { params });
 
-  /** @param query gets the fields of the previous page's last row as parameters */
   async function* pages<Row extends object>(
     size: number,
     query: (isFirst: boolean) => string,
@@ -161,9 +157,9 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
     tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
-    /** Includes deleted goals with their time. */
+    /** Includes deleted goals. */
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
-    /** Retracted answers that arrived at this Unix second or later. */
+    /** @param fromSecond Unix seconds of arrival */
     retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),
     catalogue: async (): Promise<CatalogueRecord[]> =>
       (await select<CatalogueRow>(selectCatalogue)).map(
@@ -174,7 +170,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       ),
     webhooks: () => select<WebhookRecord>(selectWebhooks),
     modelChanges: () => select<ModelChange>(selectModelChanges),
-    /** Empty texts: the version was not recorded. */
     modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
       const { tenant, version } = change;
       const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });
@@ -184,7 +179,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       const rows = await select<{ tenant: string; newest: number }>(selectNewestVersions);
       return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
     },
-    /** Above the limit, the items with the most answers. */
+    /** Above the limit, yields the items with the most answers. */
     items: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
       const answers = await count('tenant = {tenant:String}', { tenant });
       const parts = Math.max(1, Math.ceil(answers / answersTogether));

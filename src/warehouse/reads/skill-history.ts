@@ -12,7 +12,7 @@ export type ReadGuard = <Result>(
   read: (signal: AbortSignal) => Promise<Result>,
 ) => Promise<Result | null>;
 
-/** For reads that a response can do without. */
+/** For parts that a response can omit. */
 export const createReadGuard =
   (limit: Limiter): ReadGuard =>
   <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
@@ -23,9 +23,8 @@ export const createReadGuard =
     );
 
 export interface StoredAttempt extends CountedAnswer {
-  /** Unix milliseconds. */
   readonly occurredAt: number;
-  /** Within the learner, all skills together. */
+  /** Counts answers on all skills. */
   readonly learnerSeq: number;
   readonly questionDifficulty: number | null;
   readonly pCorrect: number;
@@ -36,14 +35,13 @@ export interface StoredAttempt extends CountedAnswer {
 
 export interface AttemptQuery extends LearnerPlace {
   readonly skillId: string;
-  /** Number of the last answer that counts. */
   readonly upTo: number;
   readonly atMost: number;
 }
 
 /**
- * `learner_seq` has no gaps: its difference from a row's place is the number of missing rows. Of rows with the same number the
- * last one counts: others belong to an erased history.
+ * `learner_seq` has no gaps: its difference from the row number is the number of missing rows. If rows share
+ * a number, the last counts; the others belong to an erased history.
  */
 const selectAttempts = `
 SELECT
@@ -78,20 +76,17 @@ const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Ro
 interface DaysQuery extends LearnerPlace {
   /** Null: all skills. */
   readonly skillId: string | null;
-  /** UTC days since 1970: start of the window, and today. */
+  /** UTC days since 1970. */
   readonly from: number;
   readonly today: number;
 }
 
 const last = unpacked('max(r.last_answer)');
 
-/** 270 skills on each day of a year. */
+/** Enough for 270 skills on each day of a year. */
 const maxRows = 100_000;
 
-/**
- * One row per skill for all days before the window, so that the result does not grow with the history. Answers dated ahead by a
- * fast clock count today.
- */
+/** Answers that a fast clock dates in the future count today. */
 const selectDays = (skillId: string | null): string => `
 SELECT
   skill_id AS skillId,
@@ -107,18 +102,17 @@ LIMIT ${maxRows + 1}`;
 
 export type SkillHistory = ReturnType<typeof createSkillHistory>;
 
-/** Its functions return null if too many reads of the tenant are running, and throw if ClickHouse does not respond in time. */
 export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
-  /** The newest answers, oldest first. `stored`, `archived`: number of stored and of dropped answers on the skill. */
+  /** The newest answers, oldest first. `stored` and `archived` count all answers on the skill. */
   ofSkill: (params: AttemptQuery) =>
     guard(params.tenant, async (signal) => {
-      // In turn: the limit counts connections.
+      // In sequence: the limit counts connections.
       const rows = await selectRows<Row>(client, selectAttempts, { params, signal });
       const archived = await selectNumber(client, countArchived, { params, signal });
       return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0, archived };
     }),
 
-  /** Days before `from` are one row per skill, dated the day before `from`. */
+  /** One row per skill combines the days before `from`, to limit the result. */
   days: ({ skillId, ...learner }: DaysQuery): Promise<SkillDay[] | null> =>
     guard(learner.tenant, async (signal) => {
       const params = skillId === null ? learner : { ...learner, skillId };

@@ -1,4 +1,3 @@
-/** Statistics of a tenant's skills. docs/analytics.md has the quoted questions. */
 import type {
   CohortWeek,
   CurveStep,
@@ -9,10 +8,7 @@ import type {
 import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
-/**
- * "On which skills are learners slowest?", with accuracy and prediction. daily_skill lists the skills, because its key starts
- * with them. @param skills condition on all tables @param speeds columns of the view
- */
+/** "On which skills are learners slowest?" (docs/analytics.md). */
 const selectSkills = (skills: string, speeds: string): string => `
 SELECT v.skill_id AS skill_id, v.learners AS learners, v.attempts AS answers, d.accuracy AS accuracy,
   d.mean_p_correct AS mean_p_correct, round(v.plateau_share, 4) AS plateau_share, ${speeds}
@@ -42,7 +38,7 @@ const selectSkill = selectSkills(
 const mostSteps = 30;
 const fewestLearners = 5;
 
-/** "Does practice of a skill help?", also of learners with fewer than ten answers, without learners who have dropped answers. */
+/** "Does practice of a skill help?" Leaves out learners with archived answers. */
 const selectCurve = `
 SELECT attempt, count() AS learners, avg(s.is_correct) AS accuracy, avg(s.p_correct) AS p_correct,
   avg(s.mastery_before) AS mastery
@@ -58,7 +54,6 @@ FROM (
 ) AS s
 GROUP BY attempt HAVING learners >= ${fewestLearners} ORDER BY attempt`;
 
-/** "How do two cohorts do in the same week of their course?", for the youngest cohorts and the last weeks. */
 const selectCohorts = `
 SELECT cohort, week, c.learners AS learners, c.attempts AS answers, round(c.accuracy, 4) AS accuracy,
   round(c.mean_mastery, 4) AS mean_mastery
@@ -67,7 +62,10 @@ WHERE c.tenant = {tenant:String} AND c.skill_id = {skillId:String} AND cohort + 
 QUALIFY dense_rank() OVER (ORDER BY cohort DESC) <= {cohorts:UInt8}
 ORDER BY cohort, week`;
 
-/** "Which items are hardest?", with "Which items mislead?" and "Which mistakes are learners sure of?"; null for too few answers. */
+/**
+ * "Which items are hardest?", "Which items mislead?" and "Which mistakes are learners sure of?"; null: too
+ * few answers.
+ */
 const selectItems = `
 WITH countIf(confidence_score >= 4) AS sure,
   countIf(mastery_before >= 0.8) AS strong, countIf(mastery_before < 0.5) AS weak
@@ -86,30 +84,29 @@ export type ItemPlace = Pick<SkillItem, 'accuracy' | 'item_id'>;
 const beforeAll: ItemPlace = { accuracy: -1, item_id: '' };
 
 export type SkillSums = Omit<SkillStatistics, 'learning_curve' | 'cohorts' | 'source_lag_seconds'>;
-/** The interval is computed later. */
+/** The caller computes the interval. */
 type Measured<Told> = Omit<Told, 'low' | 'high' | 'beyond'>;
 
 export type SkillReads = ReturnType<typeof createSkillReads>;
 
 /** Shares of a step or an item are not rounded. */
 export const createSkillReads = (read: TenantRead) => ({
-  /** By the bytes of their ids. @param after null: from the first */
+  /** Ordered by the bytes of the ids. @param after null: from the first */
   list: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>
     read(selectPage, tenant, { after: after ?? '', atMost }),
 
-  /** Null: no stored answer. */
   ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
     (await read<SkillSums>(selectSkill, tenant, { skillId }))[0] ?? null,
 
-  /** Up to step 30, without steps that fewer than five learners reached. */
+  /** Up to 30 steps with at least five learners. */
   learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 
-  /** @param since YYYY-MM-DD in the first week @param cohorts limit; the youngest are returned */
+  /** @param since YYYY-MM-DD @param cohorts limit; returns the youngest */
   cohorts: (tenant: string, skillId: string, since: string, cohorts: number): Promise<CohortWeek[]> =>
     read(selectCohorts, tenant, { skillId, since, cohorts }),
 
-  /** Items with ten answers or more, hardest first. @param after null: from the first */
+  /** Hardest first. */
   items: (tenant: string, skillId: string, after: ItemPlace | null, atMost: number) =>
     read<Measured<SkillItem>>(selectItems, tenant, { skillId, ...(after ?? beforeAll), atMost }),
 });

@@ -12,14 +12,14 @@ import { archivedDays, isArchived } from '../schema/rollups.js';
 
 export interface SkillRange extends LearnerPlace {
   readonly skillId: string;
-  /** Highest number. */
+  /** Highest `learner_seq`. */
   readonly to: number;
-  /** Rows below belong to an erased history. */
+  /** Rows with a lower outbox id belong to an erased history. */
   readonly below: OutboxId;
   readonly atMost: number;
 }
 
-/** By number, bounds included. */
+/** By `learner_seq`, bounds included. */
 export interface AttemptRange extends LearnerPlace {
   readonly from: number;
   readonly to: number;
@@ -33,23 +33,21 @@ const pageRows = 500;
 
 const ofUser = 'tenant = {tenant:String} AND user_id = {userId:String}';
 
-/** Times as in an encoded row. */
 const columns = rowColumns
   .map((name) =>
     name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
   )
   .join(', ');
 
-/** Of rows with the same number (a Redis restored from an older copy repeats numbers), the last one counts. */
+/** Of rows with the same number, the last counts: a Redis restored from an older copy repeats numbers. */
 const selectAttempts = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
 WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
 /**
- * For one skill, newest first, without rows of an erased history. First column: number of the answer on the skill; 0: unknown,
- * because earlier answers are missing in rows and archive. `learner_seq` has no gaps: its difference from the row's place is
- * their number.
+ * The first column is the answer's number on the skill, or 0 if rows and archive lack earlier answers.
+ * `learner_seq` has no gaps: its difference from the row number is the number of missing rows.
  */
 const selectOfSkill = `WITH (
   SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archivedDays}
@@ -63,7 +61,7 @@ SELECT if(a.missing = archived.1, archived.2 + row_number() OVER (ORDER BY a.lea
   )
 ) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
 
-/** Includes answers that were dropped for their age. */
+/** Includes answers that retention deleted. */
 const countOfSkill = `SELECT toFloat64(sum(r.attempts)) AS answers FROM learner_sums AS r
 WHERE ${ofUser} AND kind = 'total' AND day = toDate(0) AND skill_id = {skillId:String}`;
 
@@ -79,22 +77,25 @@ ORDER BY ${of.exported?.orderBy ?? of.table.orderBy.slice(1, -1)} LIMIT {atMost:
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 
-/** Its functions throw if ClickHouse is unavailable or does not respond in time. @param limit applies to each read */
+/** @throws if ClickHouse is unavailable or slow */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
 
-  /** The newest answers on a skill, newest first. `stored`: number of all answers on it. */
+  /** Newest first. `stored` counts all answers on the skill. */
   ofSkill: ({ below, ...range }: SkillRange) =>
     limit(range.tenant, async () => {
       const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
-      // In turn: the limit counts connections.
+      // In sequence: the limit counts connections.
       const stored = await selectNumber(client, countOfSkill, { params, signal: callersTime() });
       const lines = await readText(client, selectOfSkill, params);
       return { rows: await mapInSlices(linesOf(lines), decodeNumberedRow), stored };
     }),
 
-  /** The learner's rows as lines. `snapshot`: null if no row was dropped for its age. Reads rows first: a drop follows the snapshot. */
+  /**
+   * Reads rows first, because retention saves the snapshot before it deletes rows. `snapshot` is null if it
+   * deleted none.
+   */
   history: (tenant: string, userId: string, to: number) =>
     limit(tenant, async () => {
       const stored = await readLines(client, {
@@ -132,7 +133,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   },
 });
 
-/** Numbers rarely have gaps: reads the nearest rows, and the whole range only if some are missing. */
+/** Numbers rarely have gaps: reads the whole range only if rows are missing. */
 async function readAttempts(client: ClickHouseClient, range: AttemptRange): Promise<AttemptRow[]> {
   const { order, atMost, from, to } = range;
   const close =
@@ -150,7 +151,7 @@ const linesOf = (lines: string): string[] => lines.split('\n').slice(0, -1);
 
 export type NumberedRow = ReturnType<typeof decodeNumberedRow>;
 
-/** `number`: of the answer on its skill, from 1; null: unknown. */
+/** `number` counts answers on the skill from 1; null: unknown. */
 function decodeNumberedRow(line: string) {
   const end = line.indexOf('\t');
   return { ...decodeAttemptRow(line.slice(end + 1)), number: Number(line.slice(0, end)) || null };

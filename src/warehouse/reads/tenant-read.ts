@@ -11,8 +11,8 @@ const settings = {
 } as const;
 
 /**
- * Reads over all learners of a tenant; `{tenant:String}` is the tenant.
- * @throws ApiError UNAVAILABLE if ClickHouse is unavailable, or too many reads are running, or the read exceeds its limits
+ * @throws ApiError UNAVAILABLE if ClickHouse is unavailable, too many reads are running, or a limit is
+ * exceeded
  */
 export type TenantRead = <Row>(query: string, tenant: string, params?: object) => Promise<Row[]>;
 

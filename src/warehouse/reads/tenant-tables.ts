@@ -1,13 +1,12 @@
-/** Exports a tenant's rows of a table or view, in parts by key. */
 import type { Readable } from 'node:stream';
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { selectRows } from '../clickhouse/client.js';
 
-/** Rows of a part; `fewRows` for tables with large texts. */
+/** `maxTextRows` applies to tables with long texts. */
 export const mostRows = 500_000;
 const fewRows = 10_000;
 
-/** Tables and views for analysts, without partial sums (schema/rollups.ts): name, time column (-: none), key of a row. */
+/** Name, time column (-: none) and key of tables and views. Partial sums are left out. */
 export const tenantTables = `
   attempts | received_at | user_id String, learner_seq UInt32
   archived_learner_skill FINAL | day | user_id String, skill_id String, day Date, month UInt32
@@ -44,10 +43,10 @@ function columnOf(text: string) {
 
 export type TenantTable = (typeof tenantTables)[number];
 
-/** With its default of 65,409 rows, the embedded engine takes three to five times the CPU. */
+/** With the default of 65,409 rows, the embedded engine takes three to five times the CPU. */
 const blockRows = 4096;
 
-/** The embedded engine builds a Parquet file in memory, which max_result_bytes limits. */
+/** The embedded engine builds Parquet files in memory. */
 export const exportFormats = {
   parquet: `SETTINGS output_format_parquet_compression_method = 'zstd', output_format_parquet_string_as_string = 1,
     output_format_parquet_row_group_size = 100000, max_result_bytes = 2000000000 FORMAT Parquet`,
@@ -98,7 +97,7 @@ function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): stri
   return `FROM ${table.from} WHERE ${conditions.join(' AND ')}`;
 }
 
-/** Otherwise views over sums are computed as a whole. */
+/** Without this setting, ClickHouse computes views over sums as a whole. */
 const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type TenantReader = ReturnType<typeof createTenantReader>;
@@ -123,8 +122,8 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
 
   return {
     /**
-     * Last key of a part; null: all remaining rows. A part ends with a whole learner (or other first column): after a retraction,
-     * later answers move up within their part.
+     * Null: the part has all remaining rows. A part ends with a whole learner, because later answers move up
+     * after a retraction.
      */
     lastKey: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
       const rest = { after, last: null };
