@@ -1,11 +1,11 @@
 import { defineTable, rememberingTokens } from '../clickhouse/ddl.js';
 
-/** Accepted answers of a partition (ADR 23). */
+/** Selects accepted answers (ADR 23). */
 export const countedRows = 'learner_version > 0';
 
 /**
- * By month of arrival, which only this service sets. Callers choose occurred_at and could spread a block over more than the
- * engine's 100 partitions.
+ * Partitioned by month of arrival. Callers choose `occurred_at`: a block could exceed the engine's limit of
+ * 100 partitions.
  */
 export const attempts = defineTable(
   'attempts -- One row for every counted answer, never twice',
@@ -66,7 +66,7 @@ export const attempts = defineTable(
     engine: 'MergeTree',
     indexes: [
       'outbox_time outbox_ms TYPE minmax GRANULARITY 1',
-      // For lookups without the learner.
+      // For lookups by event id alone.
       'event_ids event_id TYPE bloom_filter GRANULARITY 1',
     ],
     partitionBy: 'toYYYYMM(received_at)',
@@ -75,7 +75,7 @@ export const attempts = defineTable(
   },
 );
 
-/** The last snapshot of a learner counts; read with FINAL. */
+/** Read with FINAL: the last row of a learner counts. */
 export const learnerSnapshots = defineTable(
   'learner_snapshots -- State of a learner after the last of the answers that are no longer in attempts; read it with FINAL',
   `

@@ -19,10 +19,10 @@ import { type Rollup, selectRollup } from './rollup.js';
 import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
 import * as views from './views.js';
 
-/** Increase it with every change of a table or view. */
+/** Increase it when a table or view changes, but not for comments. */
 const schemaVersion = 10;
 
-/** Two processes may record the same version: readers take the highest. */
+/** Two processes may record the same version. */
 const schemaMigrations = defineTable(
   'schema_migrations -- Version of the schema in this database',
   `
@@ -33,7 +33,6 @@ const schemaMigrations = defineTable(
   { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: '' },
 );
 
-/** Without `attempts`. */
 const otherTables = [
   ...rollups.map(({ table }) => table),
   ...[modelVersions, skillParameters],
@@ -52,7 +51,7 @@ const viewGroups: readonly (readonly View[])[] = [
   [views.forecastCoverage],
 ];
 
-/** Each group needs the groups before it. Every statement can be repeated, also concurrently. */
+/** Each group needs the earlier ones. Statements can be repeated, also concurrently. */
 export const schemaStatements = (cluster: Cluster): string[][] => [
   otherTables.flatMap((table) => createTables(table, cluster)),
   createTables(attempts, cluster),
@@ -62,14 +61,14 @@ export const schemaStatements = (cluster: Cluster): string[][] => [
   ),
 ];
 
-/** Between stored tables: a block reaches the rollups of the server that receives it. */
+/** Reads and writes stored tables: a block reaches the rollups of its server. */
 const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
   `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} ` +
   `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
 
 /**
- * Creates the schema in an empty database, unless its version is recorded. @returns whether it was created
- * @throws StartError for another schema version, or a mismatch of CLICKHOUSE_CLUSTER and the tables
+ * @returns whether the schema was created; false if its version is recorded
+ * @throws StartError for another version, or if CLICKHOUSE_CLUSTER does not match the tables
  */
 export async function createSchema(client: ClickHouseClient, cluster: Cluster = null): Promise<boolean> {
   const run = (query: string) => runStatement(client, query);
@@ -80,7 +79,7 @@ export async function createSchema(client: ClickHouseClient, cluster: Cluster = 
   if (current !== 0) throw otherVersionError(current);
   for (const group of schemaStatements(cluster)) {
     if (cluster === null) await Promise.all(group.map(run));
-    // In order: a Distributed table needs the one that it reads.
+    // A Distributed table needs its stored table.
     else for (const query of group) await run(query);
   }
   await insertObjects(client, schemaMigrations.name, [{ version: schemaVersion, name: 'the whole schema' }]);
@@ -95,7 +94,7 @@ export async function warehouseVersions(client: ClickHouseClient) {
   return { version: found?.server ?? 'unknown', schema: Number(found?.schema ?? 0) };
 }
 
-/** IF NOT EXISTS would leave the existing tables as they are. */
+/** IF NOT EXISTS would accept tables of the other kind. */
 async function checkPlace(client: ClickHouseClient, cluster: Cluster): Promise<void> {
   const query = `SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = '${schemaMigrations.name}'`;
   const [table] = await selectRows<{ engine: string }>(client, query);

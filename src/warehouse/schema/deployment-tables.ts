@@ -1,4 +1,4 @@
-/** Rows that may be inserted again have a natural key: merges keep the last row of a key, and readers select one until then. */
+/** Inserts can be repeated: queries select one row per key. */
 import { defineTable } from '../clickhouse/ddl.js';
 
 const engine = 'ReplacingMergeTree';
@@ -29,7 +29,7 @@ export const apiKeys = defineTable(
   { engine, orderBy: '(tenant, key_id, updated_at)', shardBy: 'cityHash64(tenant)' },
 );
 
-/** The last row of a tenant counts: a row may have 1 MiB. */
+/** Keeps only the last row of a tenant, because a row can have 1 MiB. */
 export const xapiMappings = defineTable(
   'xapi_mappings -- How statements become answers; a rebuild needs the last row of a tenant',
   `

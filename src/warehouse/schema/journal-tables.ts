@@ -1,4 +1,4 @@
-/** Rows that may be inserted again have a natural key: merges keep the last row of a key, and readers select one until then. */
+/** Inserts can be repeated: queries select one row per key. */
 import { columnsOf, defineTable } from '../clickhouse/ddl.js';
 
 const engine = 'ReplacingMergeTree';
@@ -43,7 +43,7 @@ export const skillChanges = defineTable(
   { engine, orderBy: '(tenant, skill_id, updated_at, revision)', shardBy: 'cityHash64(tenant, skill_id)' },
 );
 
-/** Intervals of the expected share, in per cent. */
+/** In percent. */
 export const levels = [50, 80, 95] as const;
 
 const scores = (name: string, when: string): string => `
@@ -60,7 +60,7 @@ const reach = (side: 'below' | 'above', level: number): string => `
       -- How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of
       -- sqrt(share_sd squared + 1 / (4 * answers))`;
 
-/** By month: queries skip and retention drops whole months. */
+/** Partitioned by month, so that retention can drop whole months. */
 export const servedForecasts = defineTable(
   'served_forecasts -- One row for every forecast that was served; read it through the view forecasts',
   `
@@ -106,7 +106,7 @@ export const takenBack = defineTable(
   { engine, orderBy: '(tenant, user_id, taken_back_at, event_id)' },
 );
 
-/** The last row of an endpoint counts; read with FINAL. */
+/** Read with FINAL: the last row of an endpoint counts. */
 export const webhooks = defineTable(
   'webhooks -- Endpoints of webhooks without their secrets; a rebuild needs them',
   `

@@ -1,6 +1,6 @@
 /**
- * All tables with rows of learners: exports send them, and erasures delete them. A test finds missing tables. `daily_skill` names
- * no learner; its number of learners is a sketch.
+ * Exports and erasures use this list. A test finds missing tables. `daily_skill` has only a sketch of
+ * learners.
  */
 import type { Table } from '../clickhouse/ddl.js';
 import { attempts, learnerSnapshots } from './attempt-tables.js';
@@ -8,16 +8,18 @@ import { goalChanges, servedForecasts, takenBack } from './journal-tables.js';
 import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums } from './rollups.js';
 
 /**
- * SQL with parameters for the end of a history: a learner may start a new one after an erasure. Only `ofLearner` names the
- * learner, so that `ofEach` (correction-warehouse.ts) can turn the SQL into one for many.
+ * SQL for an ended history: after an erasure, a learner may start a new one. `expandToLearners`
+ * (correction-warehouse.ts) replaces `learnerCondition`, so nothing else may name the learner.
  */
 export interface LearnerTable {
   readonly table: Table;
   readonly rowType: string;
   readonly ended: string;
-  /** For sums: selects `tenant`, `user_id` and `n`; the sum of n is `times` the number of answers. Default: count rows. */
+  /**
+   * For sums: selects `tenant`, `user_id` and `n`. The sum of `n` is the number of answers times
+   * `countsPerAnswer`.
+   */
   readonly endedSums?: { readonly query: string; readonly times: number };
-  /** For sums: view for exports, and the key of a learner's row. */
   readonly exported?: { readonly from: string; readonly orderBy: string };
 }
 
@@ -28,12 +30,12 @@ export const before =
 const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
   `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 
-/** Months are archived after their end, so the month in which the history ended is not before it. */
+/** A month is archived after its end: rows of the month in which the history ended belong to the new one. */
 const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
 const monthBefore = `${ofLearner} AND ${archivedBefore}`;
 
 const { table: sums, levels } = learnerSums;
-/** Sums mix both histories: the remainder after the new one's answers belongs to the old one. */
+/** Sums mix both histories, so subtract the new one's answers. */
 const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sums.name} AS r WHERE ${ofLearner}
     UNION ALL SELECT tenant, user_id, toInt64(-${levels.length}) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
     UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archivedDays}
@@ -53,7 +55,7 @@ export const learnerTables: readonly LearnerTable[] = [
   { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
   { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
   { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
-  // On Redis' clock, like the erasure.
+  // In Redis time, like the erasure.
   { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
 ];
 

@@ -1,25 +1,24 @@
 import type { Column, Table, View } from '../clickhouse/ddl.js';
 
 export type Expressions = Readonly<Record<string, string>>;
-/** Sums that only one level has, each with the value of grouping(day) in the rows of that level. */
+/** Sums of one level only, with grouping(day) of that level. */
 export type PartialSums = Readonly<Record<string, 0 | 1>>;
 
 export interface Level {
   set: readonly string[];
   where: string;
-  /** Finished figures for analysts, one row per key. */
+  /** Finished figures for analysts. */
   view: View;
 }
 
 export interface Rollup {
   table: Table;
-  /** Expressions over `attempts`. */
   keys: Expressions;
-  /** Aggregates over `attempts`. */
+  /** SQL over `attempts`, like `keys`. */
   sums: Expressions;
   levels: readonly Level[];
   partial: PartialSums;
-  /** Keys of rows that are compared and repaired together. */
+  /** Rows with equal values are compared and repaired together. */
   unit: Expressions;
 }
 
@@ -48,7 +47,6 @@ export function groupBy(
   return `GROUP BY ${sets.length === 1 ? sets : `GROUPING SETS (${sets.join(', ')})`}`;
 }
 
-/** @param where condition over `attempts` @param from table with its rows */
 export function selectRollup(
   { keys, sums, levels, partial = {} }: Summed,
   where?: string,
@@ -70,7 +68,7 @@ export type Summed = Pick<Rollup, 'keys' | 'sums'> & {
   readonly partial?: PartialSums;
 };
 
-/** Rows of the other level get the default of the type. */
+/** Rows of the other level get the type's default. */
 export const whereAsked = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
   grouping === undefined
     ? sum

@@ -1,8 +1,8 @@
 /**
- * Sums of answers, and the archive of answers that were dropped for their age (ADR 24). Each row of a rollup sums answers of one
- * Redis partition, so that its drain can recompute it without a concurrent writer. Rollups keep the sums of dropped rows; a
- * repair adds them from the archive. One row in `archived_months`, written between the month's sums and the drop, activates the
- * sums: readers always count each answer once.
+ * Sums of answers, and the archive of answers that retention deleted (ADR 24). A rollup row sums one Redis
+ * partition, so that its drain can recompute it without a concurrent writer. A row in `archived_months`,
+ * written between the month's sums and the drop, activates the archive. Readers always count each answer
+ * once.
  */
 import { type Column, columnsOf, defineTable, quote, rememberingTokens } from '../clickhouse/ddl.js';
 import {
@@ -26,14 +26,14 @@ const summed = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sum, ${column.type})`,
 });
-/** Sums of one learner, in half the bytes: seven digits. There can be nearly as many rows as answers. */
+/** Half the bytes, with seven digits: there can be nearly as many rows as answers. */
 const narrow = (column: Column): Column => ({
   ...column,
   type: `SimpleAggregateFunction(sumWithOverflow, ${column.type.replace('64', '32')})`,
   codec: 'ZSTD(1)',
 });
 
-/** science.md 5: a time of 0 s or above an hour counts as missing. */
+/** Times outside this range count as missing (docs/schema.md). */
 const timed = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
 const seconds = 'assumeNotNull(time_spent_seconds)';
 
@@ -55,7 +55,7 @@ const answerSums = columnsOf(`
 const masterySum = columnsOf('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
 const without = (...names: string[]) => answerSums.filter(({ name }) => !names.includes(name));
 
-/** Time, number and mastery as one number: the engine compares tuples far more slowly. */
+/** Packs an answer into one integer, because the engine compares tuples far more slowly. */
 const packed = (at: string, seq: string, mastery: string): string =>
   `bitShiftLeft(toUInt128(toUnixTimestamp(${at})), 64) + bitShiftLeft(toUInt128(${seq}), 32) + reinterpretAsUInt32(toFloat32(${mastery}))`;
 export const unpacked = (answer: string) => ({
@@ -112,7 +112,7 @@ FROM learner_sums FINAL WHERE ${isKind('day')}`,
   },
 };
 
-/** Otherwise each query would sum over days in as many groups as there are learners and skills. */
+/** Without this level, each query would sum all days. */
 const skillTotal: Level = {
   set: ['tenant', 'user_id', 'skill_id'],
   where: isKind('total'),
@@ -130,7 +130,7 @@ FROM learner_sums FINAL WHERE ${isKind('total')}`,
   },
 };
 
-/** One table: the cost of an insert depends more on its parts than on its rows. */
+/** Both levels share a table, because an insert costs more per part than per row. */
 export const learnerSums = rollupOf(
   defineTable(
     'learner_sums -- Answers of one learner on one skill, by day and over all days; read them through the views learner_skill_daily and learner_skill_total',
@@ -151,11 +151,11 @@ export const learnerSums = rollupOf(
     ],
     {
       engine: layout.engine,
-      // Weeks first: FINAL passes over parts that do not overlap, in a third of the time. A read of a learner takes one granule a
-      // week, so small granules are faster.
+      // Weeks first: parts do not overlap, and FINAL takes a third of the time. A learner's read takes one
+      // granule per week.
       orderBy: '(tenant, kind, toMonday(day), user_id, skill_id, day)',
-      // FINAL reads one merged part in half the time or less. Without the setting the engine merges only parts of similar sizes;
-      // with it, all parts after four hours.
+      // FINAL reads one merged part in half the time or less. By default, the engine merges only parts of
+      // similar sizes.
       settings: `${rememberingTokens}, index_granularity = 2048, min_age_to_force_merge_seconds = 14400`,
     },
   ),
@@ -176,7 +176,7 @@ export const skillDays = rollupOf(
         'learners AggregateFunction(uniq, String) = uniqState(user_id) -- State of the number of learners',
       ),
     ],
-    // Only for repaired rows: others stay on the shard of their answers.
+    // Only for repaired rows: other rows stay on the shard of their answers.
     { ...layout, orderBy: '(tenant, skill_id, day, partition_id)', shardBy: 'partition_id' },
   ),
   [
@@ -207,7 +207,6 @@ const archivedAnswer = columnsOf(`
     -- The day's last answer: occurred_at, learner_seq, mastery_after
 `);
 
-/** A repeated run may insert rows again: merges keep one per key. */
 export const archivedLearnerSkill = defineTable(
   'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; learner_sums and daily_skill have them too',
   [
@@ -241,15 +240,12 @@ export const archivedMonths = defineTable(
   { engine: 'MergeTree', orderBy: 'month', shardBy: 'month' },
 );
 
-/** Last archived month as 202601; 0: none. */
+/** As 202601; 0: none. */
 export const archivedThrough = '(SELECT max(month) FROM archived_months)';
-/** Condition on `attempts`: months that are not archived. */
 export const keptRows = `toYYYYMM(received_at) > ${archivedThrough}`;
-/** `a` names the columns of the archive. */
 export const archivedDays = `${archivedLearnerSkill.name} AS a FINAL`;
 export const isArchived = `a.month <= ${archivedThrough}`;
 
-/** Sums that are not `sum` of the archive's column. */
 const archiveAggregates: Expressions = {
   last_answer: `max(${packed('a.last_answer.1', 'a.last_answer.2', 'a.last_answer.3')})`,
   kind: kindOf('a.day'),

@@ -1,7 +1,6 @@
 /**
- * Views for analysts: current facts of the journal, speed of learning, and coverage of forecast intervals. Views over answers
- * read daily sums, to stay fast with any number of answers. They repeat constants of the models, because a released view is
- * never edited.
+ * Views for analysts. They read daily sums, to stay fast with any number of answers. They repeat model
+ * constants, because a released view is never edited.
  */
 import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl.js';
 import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './journal-tables.js';
@@ -13,7 +12,7 @@ const shownColumns = ({ columns }: Table, ...names: string[]): Column[] =>
     .filter((column) => names.length === 0 || names.includes(column.name))
     .map(({ codec: _, ...column }) => column);
 
-/** A repeated row is equal, and a goal's time grows with every change. */
+/** Repeated rows are equal, and `updated_at` grows with every change. */
 export const goals: View = {
   name: 'goals',
   comment: 'The goal in force of every learner who has one',
@@ -60,8 +59,8 @@ const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
   FROM daily_skill AS r GROUP BY tenant, skill_id`;
 
 /**
- * The index of src/domain/tracing/pace.ts from sums: includes rapid answers, and limits the mean of ln seconds instead of each
- * answer's. NULL below three times. @param of alias of the sums
+ * Like src/domain/tracing/pace.ts, but with rapid answers, and with limits on the mean of ln(seconds). NULL
+ * below three times.
  */
 const efficiency = (of: string): string => {
   const known = correctForGuessing(`${of}.timed_correct / ${of}.timed_attempts`);
@@ -91,7 +90,7 @@ export const cohortSkillWeekly: View = {
     efficiency_index Nullable(Float64)
       -- Accuracy and time against the norms of the skill, 0 to 100; 50: usual for the skill; NULL: too few times
   `),
-  // Sums days directly: sums by learner and week would be nearly as many rows.
+  // Reads days, because sums by learner and week would be nearly as many rows.
   query: `SELECT w.tenant AS tenant, w.cohort AS cohort, w.skill_id AS skill_id, w.week AS week, w.learners AS learners,
   w.attempts AS attempts,
   w.correct / w.attempts AS accuracy,
@@ -126,7 +125,6 @@ const quartiles = (name: string, type: string, what: string): string => `
 const efficiencyMeaning =
   'accuracy and time against the norms of the skill, 0 to 100, 50: usual for the skill; three times needed';
 
-/** @param isNull no learner has the figure */
 const selectQuartiles = (name: string, isNull?: string): string =>
   ['q1', 'median', 'q3']
     .map((quartile, i) => [`${name}[${i + 1}]`, `${name}_${quartile}`] as const)
@@ -188,8 +186,8 @@ const madeColumns = [
 ];
 
 /**
- * The last forecast of each learner, UTC day and horizon: repeated requests count once. Answers of the forecast's own day do not
- * count: the rollups do not show which came before it.
+ * The last forecast of each learner, UTC day and horizon. The rollups do not show which answers of its day
+ * came later.
  */
 const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_days,
     argMax((${madeColumns.map((name) => `f.${name}`).join(', ')}), f.made_at) AS last
@@ -198,9 +196,8 @@ const due = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_day
   GROUP BY tenant, user_id, made_day, forecast_days`;
 
 /**
- * All days of a learner in one row: only a join by learner passes a condition on tenant or learner to the keys of both tables
- * (EXPLAIN indexes = 1). A day is one number: day from bit 48, answers from bit 24, correct ones below. Arrays of tuples took a
- * quarter more time, and up to twice the memory.
+ * Only a join by learner passes a condition to the keys of both tables. An integer packs day (from bit 48),
+ * answers (from bit 24) and correct answers. Tuples took up to twice the memory.
  */
 const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48) + counts) AS days
   FROM (
@@ -209,7 +206,7 @@ const days = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48)
     GROUP BY tenant, user_id, day
   ) GROUP BY tenant, user_id`;
 
-/** A learner has fewer than 2^24 answers in 365 days, so the sums do not overflow. */
+/** No overflow: a learner has fewer than 2^24 answers in 365 days. */
 const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
     arraySum(d -> if(bitShiftRight(d, 48) - toUInt16(made_day) BETWEEN 1 AND forecast_days, bitAnd(d, 0xFFFFFFFFFFFF), 0), days)
       AS inside,
@@ -217,7 +214,7 @@ const scored = `SELECT tenant, user_id, made_day, forecast_days, last AS made,
   FROM (${due}) AS f JOIN (${days}) AS d USING (tenant, user_id)
   WHERE answers >= ${fewestAnswers}`;
 
-/** Converts the end of an interval back from asin(sqrt(share)), which ranges from 0 to pi / 2. */
+/** Converts back from asin(sqrt(share)), which ranges from 0 to pi / 2. */
 const end = (distance: string): string =>
   `pow(sin(greatest(0, least(pi() / 2, asin(sqrt(expected_share)) ${distance} * spread))), 2)`;
 
