@@ -24,7 +24,6 @@ export const createModelHistory = (client: ClickHouseClient) => ({
   },
 });
 
-/** Inserts all rows in one block. */
 async function insertOnce(
   client: ClickHouseClient,
   table: string,

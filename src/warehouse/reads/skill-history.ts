@@ -29,7 +29,7 @@ export interface StoredAttempt extends CountedAnswer {
   readonly questionDifficulty: number | null;
   readonly pCorrect: number;
   readonly parametersVersion: number;
-  /** Earlier answers of the learner that are not stored. */
+  /** Earlier answers that are not stored. */
   readonly missingBefore: number;
 }
 

@@ -12,7 +12,6 @@ import { archivedDays, isArchived } from '../schema/rollups.js';
 
 export interface SkillRange extends LearnerPlace {
   readonly skillId: string;
-  /** Highest `learner_seq`. */
   readonly to: number;
   /** Rows with a lower outbox id belong to an erased history. */
   readonly below: OutboxId;

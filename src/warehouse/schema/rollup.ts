@@ -14,7 +14,6 @@ export interface Level {
 export interface Rollup {
   table: Table;
   keys: Expressions;
-  /** SQL over `attempts`, like `keys`. */
   sums: Expressions;
   levels: readonly Level[];
   partial: PartialSums;
