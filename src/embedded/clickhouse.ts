@@ -10,7 +10,6 @@ import type { Logger } from '../telemetry.js';
 import { hasCode } from './private-file.js';
 import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
-/** `analyst_query`: killed to end an analyst's query. */
 export type ClickhouseEnd = 'died' | 'analyst_query';
 
 export type ClickhouseOptions = ServerOptions & {
@@ -18,24 +17,23 @@ export type ClickhouseOptions = ServerOptions & {
   analystPassword: string;
   /** 0: normal priority. */
   niceness?: number;
-  /** Tables that the analyst may read, as in GRANT; default: the service's tables for analysts. */
+  /** As in GRANT; default: the service's tables for analysts. */
   readable?: readonly string[];
   analystLimits?: AnalystLimits | undefined;
   onEnd?: (reason: ClickhouseEnd) => void;
 };
 
-/** Checked by the HTTP server: the engine has no users. */
 export interface Account {
   readonly name: string;
   readonly password: string;
   readonly readonly: boolean;
 }
 
-/** An analyst's query that only killing the process could end. The parent keeps it over restarts. */
+/** An analyst's query that only a kill could end. */
 export interface Overrun {
-  /** Equal for statements that differ only in strings, numbers, blanks and comments. */
+  /** Ignores strings, numbers, blanks and comments. */
   readonly shape: string;
-  /** Start of the statement, without strings, which may name learners. */
+  /** Without strings, which may name learners. */
   readonly query: string;
   readonly at: number;
 }
@@ -50,24 +48,26 @@ export interface StartOptions {
   readonly overruns: readonly Overrun[];
 }
 
-/** The child serves, or the parent must kill it to end a query. */
 export type ChildMessage = { readonly port: number } | { readonly overrun: Overrun };
 
 const database = 'skilltrace';
 const maxOverruns = 20;
-/** Inserts and merges delay requests. 15 halves the delay, but from 10 on the engine may starve (docs/performance.md). */
+/**
+ * 15 halves the delay of requests by inserts and merges, but from 10 on the engine may starve
+ * (docs/performance.md).
+ */
 const defaultNiceness = 5;
 const readyMs = 120_000;
 
 /**
- * Runs ClickHouse's engine behind its HTTP interface on loopback, in its own process group. The child exits when its IPC channel
- * closes, so it never outlives this process.
+ * Runs the ClickHouse engine and its HTTP interface on loopback in a child process, which exits when its IPC
+ * channel closes.
  */
 export function startClickhouse(
   options: ClickhouseOptions,
 ): Supervised & { clickhouseUrl: string; analystUrl: string } {
   const { port, password, analystPassword, niceness = defaultNiceness, logger } = options;
-  /** The next child must reject these statements. */
+  /** The next child rejects these statements. */
   const overruns: Overrun[] = [];
   let isOverrun = false;
   const noteOverrun = (overrun: Overrun): void => {
@@ -89,7 +89,7 @@ export function startClickhouse(
     ready: (child, signal) =>
       untilListening(child, signal, (overrun) => {
         noteOverrun(overrun);
-        // Kill it here: the child could end before its message arrives.
+        // Kill it here, because a child that exits may lose its message.
         child.kill('SIGKILL');
       }),
     whyEnded() {
@@ -113,7 +113,7 @@ function spawnChild(
   overruns: readonly Overrun[],
 ): ChildProcess {
   const { dir, port, password, analystPassword, readable, logger } = options;
-  // nice(1) and env(1) become the child. Engine lanes and gzip need threads of libuv's pool.
+  // nice(1) and env(1) become the child. Engine lanes and gzip need pool threads.
   const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
   const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true, stdio });
@@ -131,14 +131,14 @@ function spawnChild(
   child.send(settings, () => undefined);
   if (child.stderr !== null)
     createInterface({ input: child.stderr }).on('line', (line) => {
-      // The child logs JSON lines; other lines are the engine's.
+      // Other lines come from the engine.
       const isHarmless = line.trim() === '' || /"level":[123]0\b/.test(line);
       logger[isHarmless ? 'debug' : 'warn']({ child: child.pid }, `embedded ClickHouse: ${line}`);
     });
   return child;
 }
 
-/** Without root, Linux allows one change per 100 ms for all processes (sched/autogroup.c). */
+/** Linux allows one change per 100 ms for all unprivileged processes (sched/autogroup.c). */
 const autogroupMs = 110;
 const maxAutogroupTries = 10;
 

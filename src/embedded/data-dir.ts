@@ -35,10 +35,7 @@ export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 const predecessorMs = 10_000;
 const pollMs = 50;
 
-/**
- * Creates and locks the folder, and waits for servers of a dead instance.
- * @throws StartError if another instance, or a server of a dead one, uses the folder
- */
+/** Locks the folder, and waits for servers of a dead instance. @throws StartError if the folder is in use */
 export async function openDataDir(path: string, waitMs = predecessorMs) {
   makeFolder(path);
   const lock = takeLock(path);
@@ -47,9 +44,8 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
     await waitForServers(path, waitMs);
     return {
       path,
-      /** Created at the first start. */
       secrets: readSecrets(path),
-      /** Lets the next start wait for the end of a server. */
+      /** The next start waits for the end of this server. */
       recordServer(name: string, pid: number): void {
         const identity = identify(pid);
         if (identity !== null) servers.set(name, identity);
@@ -71,7 +67,7 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
   }
 }
 
-/** An existing folder keeps its mode, which may be intended. */
+/** An existing folder keeps its mode. */
 export function warnOfReaders(path: string, logger: Logger): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return;
@@ -79,7 +75,7 @@ export function warnOfReaders(path: string, logger: Logger): void {
   logger.warn(`DATA_DIR is open to other users of this machine; type: chmod 700 ${quoted}`);
 }
 
-/** The published addresses or null. The service may have died. */
+/** The service may have died. */
 export function readStoredEndpoints(path: string): Endpoints | null {
   const stored = readChecked(endpointsFile(path), storedEndpoints);
   if (stored === null) return null;
@@ -91,21 +87,19 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   };
 }
 
-/** Publishes the address of the API for commands that show it. */
 export const writeApiUrl = (path: string, url: string): void => writePrivate(apiFile(path), { url });
 export const removeApiUrl = (path: string): void => rmSync(apiFile(path), { force: true });
 
-/** The published address of the API or null. The service may have died. */
+/** The service may have died. */
 export const readApiUrl = (path: string): string | null => readChecked(apiFile(path), storedApi)?.url ?? null;
 
-/** Files of development keys: `api-key` for starts, another one per tenant's demo. */
 export const developmentKeyFile = (path: string): string => join(path, 'api-key');
 export const demoKeyFile = (path: string, tenant: string): string =>
   join(path, tenant === 'demo' ? 'demo-key' : `demo-key-${tenant}`);
 
 const demoPageFile = (path: string): string => join(path, 'demo.html');
 
-/** Writes a page, readable by its owner only, that redirects to a link with a key. @returns its file */
+/** Readable by the owner only. The page redirects to a link with a key. */
 export function writeDemoPage(path: string, link: string): string {
   const file = demoPageFile(path);
   rmSync(file, { force: true });
@@ -118,7 +112,6 @@ export function removeDemoFiles(path: string, tenant: string): void {
   for (const file of [demoKeyFile(path, tenant), demoPageFile(path)]) rmSync(file, { force: true });
 }
 
-/** Null if there is no file. */
 export function readDevelopmentKey(file: string): string | null {
   try {
     return readFileSync(file, 'utf8').trim();
@@ -129,12 +122,11 @@ export function readDevelopmentKey(file: string): string | null {
 }
 
 /**
- * Makes a development key, readable by its owner only. Of concurrent processes, the first one's key counts.
- * @param revoked the key in the file that is to be replaced, or null
+ * Readable by the owner only. Of concurrent processes, the first one's key counts. @param revoked key to
+ * replace, or null
  */
 export function makeDevelopmentKey(file: string, revoked: string | null): string {
   makeFolder(dirname(file));
-  // Another process may have replaced it.
   if (revoked !== null && readDevelopmentKey(file) === revoked) rmSync(file);
   const key = `dev-${randomBytes(18).toString('base64url')}`;
   try {

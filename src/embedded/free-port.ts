@@ -15,7 +15,7 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxTries} tries`);
 }
 
-/** Retries with another port if another program took the first one. */
+/** Retries if another program took the port. */
 export async function startOnFreePort<Server>(start: (port: number) => Promise<Server>): Promise<Server> {
   for (let starts = 1; ; starts++) {
     const port = await freePort();

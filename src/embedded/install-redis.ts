@@ -3,7 +3,7 @@ import { troubleOf } from '../connection-trouble.js';
 import { StartError } from '../lifecycle.js';
 import { hasCode } from './private-file.js';
 
-/** Required by XRANGE with exclusive bounds, XTRIM MINID and BullMQ. */
+/** For XRANGE with exclusive bounds, XTRIM MINID and BullMQ. */
 const oldest = [6, 2] as const;
 const maxOutputLines = 5;
 
@@ -26,8 +26,8 @@ const recipes = [
 ];
 
 /**
- * Installs `redis-server` if it is missing and no password is needed, which may take a minute.
- * @param say called before an installation @param signal ends an installation @throws StartError with the command to type
+ * Installs `redis-server` if it is missing and no password is needed.
+ * @param signal ends an installation @throws StartError with the command to type
  */
 export async function ensureRedisServer(say: (line: string) => void, signal?: AbortSignal): Promise<void> {
   const found = await versionOnPath();
@@ -42,7 +42,7 @@ export async function ensureRedisServer(say: (line: string) => void, signal?: Ab
   }
 }
 
-/** Also of Valkey; null: not on PATH. */
+/** Null: not on PATH. */
 async function versionOnPath(): Promise<string | null> {
   try {
     const { output } = await run(['redis-server', '--version']);
@@ -63,7 +63,7 @@ async function install(say: (line: string) => void, signal?: AbortSignal): Promi
     throw new StartError(`redis-server is not installed; type: ${advice}`);
   say(`redis-server is missing: installing it with ${tool}`);
   const quietly = [...(isAllowed ? [] : ['sudo', '-n']), 'env', 'DEBIAN_FRONTEND=noninteractive'];
-  // The installation may work after a failed update, for example of one list.
+  // The installation may work after a failed update.
   for (const command of prepare) await run([...quietly, ...command.split(' ')], signal);
   let last = { code: 1, output: '' };
   for (const command of recipe.install) {

@@ -7,7 +7,7 @@ export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /**
- * Makes missing folders with mode 700. Do not use Node's recursive mkdir: below /proc it retries ENOENT without end.
+ * Creates missing folders with mode 700. Node's recursive mkdir retries ENOENT below /proc without end.
  * @throws StartError
  */
 export function makeFolder(path: string): void {
@@ -37,7 +37,7 @@ function makeOne(folder: string): void {
 const startError = (what: string, cause: unknown): StartError =>
   new StartError(`DATA_DIR: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 
-/** Replaces a file of mode 600 atomically. @throws StartError without space or permission */
+/** Replaces the file atomically, with mode 600. @throws StartError */
 export function writePrivate(file: string, content: unknown): void {
   const fresh = `${file}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
   try {
@@ -49,7 +49,7 @@ export function writePrivate(file: string, content: unknown): void {
   }
 }
 
-/** Null: no file. @throws StartError if it cannot be read */
+/** Null: no file. @throws StartError if unreadable */
 export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));

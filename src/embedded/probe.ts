@@ -3,12 +3,12 @@ import { hasCode } from './private-file.js';
 
 const probeMs = 2_000;
 
-/** `refused`: no process listens, so the server is not just suspended. */
+/** `isRefused`: the server has ended. Otherwise it may only be suspended. */
 export type Silence = { reason: string; refused: boolean };
 
 /**
- * @param url one URL, or comma-separated nodes of a cluster: one must respond
- * @returns null if it replies to PING, otherwise why not (`LOADING …` while it reads its data)
+ * @param url comma-separated for a cluster: one node must respond
+ * @returns why it does not reply to PING (`LOADING …` while it reads its data); null: it replies
  */
 export async function probeRedis(url: string): Promise<Silence | null> {
   const answers = await Promise.all(url.split(',').map(pingNode));
@@ -45,7 +45,6 @@ async function pingNode(url: string): Promise<Silence | null> {
   }
 }
 
-/** Null if it responds to /ping. */
 export async function probeClickhouse(url: string): Promise<Silence | null> {
   const { protocol, host } = new URL(url);
   try {

@@ -13,7 +13,7 @@ export type RedisOptions = ServerOptions & {
   maxmemory?: number | undefined;
 };
 
-/** Limit of a start without a reply. Reading the data may take any time. */
+/** For the first reply, except while Redis loads its data. */
 const answerMs = 15_000;
 const pollMs = 25;
 const loadingNoteMs = 5_000;
@@ -21,10 +21,7 @@ const loadingNoteMs = 5_000;
 /** Ends redis-server with its parent, which has the other end of fd 3. */
 const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
 
-/**
- * Runs redis-server on loopback, append-only and without eviction, as leader of a process group that Ctrl-C does not reach. It
- * ends cleanly when this process dies.
- */
+/** Append-only, without eviction. Ctrl-C does not reach redis-server. It ends when this process dies. */
 export function startRedis(options: RedisOptions): Supervised & { url: string } {
   const { dir, port, password, logger } = options;
   const url = `redis://:${password}@127.0.0.1:${port}`;
@@ -39,7 +36,6 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
     spawn() {
       const stdio: StdioOptions = ['ignore', 'ignore', 'ignore', 'pipe'];
       const child = spawn('sh', ['-c', startScript, configFile], { detached: true, stdio });
-      // exec keeps the pid.
       if (child.pid !== undefined) options.onSpawn?.(child.pid);
       return child;
     },
@@ -77,7 +73,7 @@ async function untilLoaded(
   }
 }
 
-/** Redis 6, 7, 8 and Valkey accept `hash-max-ziplist-*` for `hash-max-listpack-*`. */
+/** Redis 6 to 8 and Valkey accept `ziplist` names for `listpack` settings. */
 const redisConfig = ({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string =>
   `bind 127.0.0.1
 port ${port}

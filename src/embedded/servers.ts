@@ -18,12 +18,11 @@ export type ClickhouseEnds = Record<ClickhouseEnd, number>;
 
 export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
 
-/** A server without a response for this long counts as gone. */
 const maxStandstillMs = 10_000;
 const pollMs = 100;
 
 /**
- * Locks DATA_DIR, starts servers for missing URLs and publishes all addresses in endpoints.json. @param ends counts restarts
+ * Locks DATA_DIR, starts servers for missing URLs and writes all addresses to endpoints.json.
  * @throws StartError if the folder or a configured port is taken, or redis-server is missing
  */
 export async function startEmbedded(
@@ -49,8 +48,8 @@ export async function startEmbedded(
 }
 
 /**
- * Servers of a running service, for ROLE=api or pipeline.
- * @throws StartError if a URL is missing and not published, or a server does not respond
+ * For ROLE=api or pipeline.
+ * @throws StartError if a URL is missing, or a server does not respond
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
   const found = await runningServers(settings);
@@ -67,7 +66,6 @@ export async function joinOrStart(
   return 'endpoints' in found ? found.endpoints : startEmbedded(settings, logger, closers);
 }
 
-/** Configured addresses, or those that a running service published. */
 async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
   const { redisUrl, clickhouseUrl, clickhouseCluster } = settings;
   const cluster = clickhouseCluster ? { clickhouseCluster } : {};
@@ -79,11 +77,11 @@ async function runningServers(settings: ServerSettings): Promise<FoundEndpoints>
   return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
 }
 
-/** Probes until `limitMs`: a server, or this process, may only be suspended. */
+/** Retries, because a server or this process may only be suspended. */
 export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
   const deadline = performance.now() + limitMs;
   for (;;) {
-    // Before the probes: after a suspension of this process, they are repeated once.
+    // After a suspension of this process, the probes are repeated once.
     const isLast = performance.now() >= deadline;
     const endpoints = readStoredEndpoints(dataDir);
     if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
@@ -92,7 +90,7 @@ export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs):
       probeRedis(endpoints.redisUrl),
       probeClickhouse(endpoints.clickhouseUrl),
     ]);
-    // A refused connection: the server ended. A silent one may only be suspended.
+    // A server that refuses connections has ended.
     const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
     if (silence === null) return { endpoints };
     const server = silence === redis ? 'Redis' : 'ClickHouse';
@@ -136,7 +134,7 @@ async function runClickhouse(host: Host, ends: ClickhouseEnds) {
   return { clickhouseUrl, analystUrl };
 }
 
-/** Resolves when the server is ready. @param pinned port; 0: any free one */
+/** @param configuredPort 0: any free one */
 async function run<Server extends Supervised>(
   host: Host,
   name: 'Redis' | 'ClickHouse',

@@ -6,42 +6,44 @@ import { hasCode } from './private-file.js';
 
 export type ChildSpec = {
   name: string;
-  /** Starts the leader of a process group. A process that cannot start has no `pid` and perhaps no streams. */
+  /** A failed start has no `pid` and perhaps no streams. */
   spawn(): ChildProcess;
-  /** Resolves when the child serves. Rejects if it cannot, or on `signal`: it died or must stop. */
+  /** Rejects on failure or `signal`. */
   ready(child: ChildProcess, signal: AbortSignal): Promise<void>;
   logger: Logger;
   logFile?: string;
-  /** First delay of a restart; doubles up to `maxDelayMs` while the child keeps dying. */
+  /** Doubles up to `maxDelayMs`. */
   minDelayMs?: number;
   maxDelayMs?: number;
-  /** Called after an end without `stop`: why the owner killed it (restart immediately), or null. */
+  /**
+   * Called after an end without `stop`. @returns why the owner killed the child (restart immediately), or
+   * null
+   */
   whyEnded?(): string | null;
 };
 
 export type ServerOptions = {
   dir: string;
-  /** Loopback port, the same after a restart. */
+  /** The same after a restart. */
   port: number;
   logger: Logger;
   onSpawn?: (pid: number) => void;
 };
 
 export type Supervised = {
-  /** Resolves when the child serves for the first time; rejects if its first start failed. */
+  /** Rejects if the first start failed. */
   readonly ready: Promise<void>;
   pid(): number | undefined;
   /** Sends SIGTERM, and SIGKILL shortly before `limitMs`. */
   stop(limitMs: number): Promise<void>;
 };
 
-/** After this time, the next restart has the first delay again. */
 const healthyMs = 10_000;
 const killMarginMs = 250;
 
 type Life = ReturnType<typeof begin>;
 
-/** Restarts a child process until `stop`, but not after a failed first start. */
+/** Restarts the child until `stop`, but not after a failed first start. */
 export function supervise(spec: ChildSpec): Supervised {
   const { name, logger, minDelayMs = 100, maxDelayMs = 5_000 } = spec;
   const stopping = new AbortController();
@@ -51,7 +53,7 @@ export function supervise(spec: ChildSpec): Supervised {
     const born = begin(spec.spawn());
     life = born;
     const { child, over, ended } = born;
-    // Without file descriptors a child has no streams, which `ready` needs.
+    // Without file descriptors, a child lacks the streams that `ready` needs.
     if (child.pid !== undefined) {
       if (stopping.signal.aborted) child.kill('SIGTERM');
       try {
@@ -64,7 +66,6 @@ export function supervise(spec: ChildSpec): Supervised {
         }
       }
     }
-    // `stop` decides how long a child may take to end.
     const cause = await ended;
     if (cause !== null) throw new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
@@ -84,7 +85,6 @@ export function supervise(spec: ChildSpec): Supervised {
         delayMs = why === null ? delay : 0;
         logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
       }
-      // An abort wakes it up.
       await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
       current = await launch().catch((error: unknown) => {
@@ -98,7 +98,7 @@ export function supervise(spec: ChildSpec): Supervised {
   const firstLife = launch();
   const kept = firstLife.then(keepAlive, () => undefined);
   const ready = firstLife.then(() => undefined);
-  // Prevents an unhandled rejection before a caller awaits `ready`.
+  // Prevents an unhandled rejection.
   ready.catch(() => undefined);
   return {
     ready,
@@ -127,10 +127,9 @@ function begin(child: ChildProcess) {
   return { child, ended, over };
 }
 
-/** Kills the rest of the group (its id stays taken while a member lives) and closes the pipes. */
+/** The group's id stays taken while a member lives. */
 function endGroup(child: ChildProcess): void {
   if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
-  // None without file descriptors.
   for (const stream of child.stdio ?? []) stream?.destroy();
 }
 
