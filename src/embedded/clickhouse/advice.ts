@@ -2,7 +2,6 @@ import type { EngineJob } from './lanes.js';
 
 const narrow = 'Ask for one tenant, fewer days or fewer columns';
 
-/** Setting of the service by error code. */
 const boundedBy: ReadonlyMap<string, string> = new Map([
   ['158', 'ANALYST_MAX_ROWS bounds the rows that a query reads'],
   ['159', 'ANALYST_MAX_SECONDS bounds the time'],
@@ -20,7 +19,7 @@ function adviceFor(code: string | undefined, { streamed }: EngineJob): string | 
   return bound === undefined ? null : `${narrow}; ${bound}`;
 }
 
-/** Adds advice before the error's name if an analyst's job exceeded a limit. */
+/** Adds advice to an analyst's error if a limit was exceeded. */
 export function advised(job: EngineJob, error: unknown): unknown {
   if (job.readonly !== 1 || !(error instanceof Error)) return error;
   const advice = adviceFor(/^Code: (\d+)/.exec(error.message)?.[1], job);

@@ -5,28 +5,28 @@ import { settingPair } from './sql.js';
 
 type Settings = ReadonlyMap<string, string>;
 
-/** Caps of an analyst's settings: a request can only lower them. */
+/** A request can only lower these caps. */
 const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, cap: number][] => [
   ['max_execution_time', seconds],
   ['max_memory_usage', memoryBytes],
   ...(rows > 0 ? [['max_rows_to_read', rows] satisfies [string, number]] : []),
-  // The engine checks the time between blocks. Smaller blocks make sums over many rows slower: half as long again with 1,024
-  // rows, ten times as long with 64.
+  // The engine checks the time between blocks. Smaller blocks slow down sums over many rows: ten times with
+  // 64 rows.
   ['max_block_size', 8192],
   ['max_joined_block_size_rows', 8192],
-  // The engine accepts up to 256 per core. With 500 on two cores, an insert takes five times as long.
+  // With 500 threads on two cores, an insert takes five times as long.
   ['max_threads', availableParallelism()],
 ];
 
 /**
- * A query waits this long per block while an insert (priority 1) runs. Otherwise inserts take twice as long. A longer wait
- * would stop analysts during an insert of minutes.
+ * Without a wait for inserts (priority 1), inserts take twice as long. A longer wait per block would stop
+ * analysts.
  */
 const behindInserts = ['priority = 2', 'low_priority_query_wait_time_ms = 10'];
 
 /*
- * Settings that only shape the result. Left out because they read and write files: format_schema*, format_template_* and
- * output_format_schema.
+ * Settings that only shape the result. format_schema*, format_template_* and output_format_schema are
+ * missing, because they use files.
  */
 const analystPrefixes = ['output_format_', 'date_time_', 'format_csv_', 'format_custom_'];
 const analystNames: ReadonlySet<string> = new Set(
@@ -38,7 +38,6 @@ function refuse(name: string): never {
   throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
 }
 
-/** The request's value if it is below the cap. */
 function cappedValue(settings: Settings, name: string, cap: number): number {
   const value = settings.get(name) ?? String(cap);
   const wanted = Number(value);
@@ -49,7 +48,7 @@ function cappedValue(settings: Settings, name: string, cap: number): number {
 export const analystSeconds = (settings: Settings, { seconds }: AnalystLimits): number =>
   cappedValue(settings, 'max_execution_time', seconds);
 
-/** SET pairs of an analyst's request, with the caps. @throws BridgeError READONLY for other settings */
+/** @throws BridgeError READONLY for settings that analysts cannot change */
 export function analystAssignments(settings: Settings, limits: AnalystLimits): string[] {
   const caps = capsOf(limits);
   const capped = new Set(caps.map(([name]) => name));
@@ -60,7 +59,7 @@ export function analystAssignments(settings: Settings, limits: AnalystLimits): s
     if (!isKnown || name === 'output_format_schema') refuse(name);
     return [assignment];
   });
-  // Without a requested value, the engine chooses the number of threads itself.
+  // By default, the engine chooses the number of threads.
   const set = caps
     .filter(([name]) => name !== 'max_threads' || settings.has(name))
     .map(([name, cap]) => settingPair(name, String(cappedValue(settings, name, cap))));

@@ -4,16 +4,15 @@ import { BridgeError, notAllowed } from './errors.js';
 import { isName, type Token, tokensOf } from './sql.js';
 
 /*
- * The engine enforces what analysts may read, by a role of their sessions (ADR 29). chdb has one user, which gets roles only by a
- * configuration. Roles do not limit `system`; row policies do, however a statement spells the name.
+ * A role of the session limits what analysts read (ADR 29). chdb has one user, which gets roles only by a
+ * configuration file. Roles have no effect on `system`, so it has row policies.
  */
 
 const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
 
-/** Removes all other roles and rights from a session. */
 export const takeAnalystRole = 'SET ROLE analyst';
 
-/** Tables of `system` for tools and plain queries. Each shows only readable tables. */
+/** For tools and plain queries. They list only readable tables. */
 const readableSystemTables = words(
   `aggregate_function_combinators collations columns data_skipping_indices data_type_families databases
    formats functions keywords numbers numbers_mt one settings table_engines table_functions tables
@@ -26,7 +25,7 @@ const grants = (...rights: readonly string[]): string =>
 const policy = (table: string, filter: string): string =>
   `<table name="${table}"><filter>${filter}</filter></table>`;
 
-/** The policies of a database and of its tables add up. */
+/** Policies of a database and of its tables add up. */
 function configuration(file: string, readable: readonly string[]): string {
   const all = policy('', "has(currentRoles(), 'service')");
   const tables = [...readableSystemTables].map((table) => policy(table, '1'));
@@ -49,8 +48,7 @@ ${grants('service, analyst')}
 }
 
 /**
- * Writes the configuration only if it differs: a server that died can restart on a full disk.
- * @param readable tables that analysts may read, as in GRANT @returns its path
+ * Writes only changes, so that a dead server can restart on a full disk. @param readableTables as in GRANT
  */
 export async function writeAccess(dataDir: string, readable: readonly string[]): Promise<string> {
   const file = join(dataDir, 'access.xml');
@@ -61,29 +59,27 @@ export async function writeAccess(dataDir: string, readable: readonly string[]):
 }
 
 /*
- * readonly=1 and the role do not prevent (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE, SETTINGS of a subquery,
- * columns of `system`, DESCRIBE of table functions, which shows columns of any table, and sqlite(), which creates its file before
- * rights are checked. Therefore the engine's parser prints a statement, the printed text is checked here, and the text is run
- * with each `*` narrowed: no comment, quoting or spelling is ambiguous.
+ * readonly=1 and the role do not prevent (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE,
+ * SETTINGS of a subquery, columns of `system`, DESCRIBE of table functions (columns of any table), and
+ * sqlite() (creates its file before the check of rights). Therefore the engine's parser prints the statement.
+ * The printed text is unambiguous: it is checked here and then run.
  */
 
 const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
 
-/** Other SHOWs are about users, queries or the server. */
 const shown = words(
   'CHANGED COLUMNS CREATE DATABASES ENGINES EXTENDED FIELDS FULL FUNCTIONS INDEX INDEXES INDICES KEYS SETTING SETTINGS TABLE TABLES VIEW',
 );
 
-/** They read nothing, or only what may be read. */
 const harmlessTableFunctions = words(
   'format generate_series generaterandom generateseries merge null numbers numbers_mt primes values view viewifpermitted zeros zeros_mt',
 );
 
-/** They need no right, and read files, the process or its host. Also rejected as a bare name (APPLY file). */
+/** They read files, the process or its host without any right. Bare names are rejected too (APPLY file). */
 const forbiddenFunctions =
   /^(file|filesystem[a-z]*|catboostevaluate|ai[a-z]*|showcertificate|hostname|fqdn|fullhostname|getmacro|getserversetting|getserverport|tcpport|serveruuid|getoskernelversion)$/;
 
-/** Columns with paths of files. Every account may read all columns of a table of `system`, so `*` leaves them out. */
+/** File paths. Every account can read all columns of a `system` table. */
 const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
 const narrowed = ` EXCEPT (${hiddenColumns.join(', ')})`;
 
@@ -93,9 +89,9 @@ const beforeExpressions = words(
 );
 
 /**
- * @throws BridgeError 164 or 497 for what an analyst may not run
- * @param statement one statement, printed by formatQuery @param tableFunctions lower-case names of all table functions
- * @returns the statement to run, with hidden columns left out of each `*`
+ * @param statement printed by formatQuery @param tableFunctions lower-case names @returns the statement to
+ * run
+ * @throws BridgeError 164 or 497
  */
 export function checkAnalystStatement(statement: string, tableFunctions: ReadonlySet<string>): string {
   const tokens = tokensOf(statement);
@@ -122,7 +118,7 @@ function checkVerb(tokens: readonly Token[]): void {
   if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
   const what = tokens[1]?.text.toUpperCase() ?? '';
   if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
-  // Shows the columns of all tables.
+  // It shows the columns of all tables.
   if (verb === 'EXPLAIN' && tokens.some(({ text }) => text === 'TREE' || text === 'run_query_tree_passes'))
     notAllowed('QUERY TREE');
 }
@@ -149,7 +145,6 @@ function checkName(
   if (!readableSystemTables.has(afterNext.text)) notAllowed(`system.${afterNext.text}`);
 }
 
-/** Narrows each `*` and `COLUMNS`, harmless for tables without such a column. */
 function withoutHidden(statement: string, tokens: readonly Token[]): string {
   let done = '';
   let from = 0;
@@ -161,7 +156,7 @@ function withoutHidden(statement: string, tokens: readonly Token[]): string {
   return done + statement.slice(from);
 }
 
-/** Whether it is a `*` that neither multiplies nor counts. */
+/** The `*` does not multiply or count. */
 function meansColumns(tokens: readonly Token[], index: number): boolean {
   const [previous, token, next] = [tokens[index - 1], tokens[index], tokens[index + 1]];
   if (token?.kind !== 'sign' || token.text !== '*' || previous === undefined) return false;
@@ -170,7 +165,6 @@ function meansColumns(tokens: readonly Token[], index: number): boolean {
   return !isCount && !endsOperand(previous);
 }
 
-/** After an operand, a printed `*` multiplies. */
 function endsOperand({ text, kind }: Token): boolean {
   if (kind === 'sign') return /^(?:[)\]}]|\d.*)$/.test(text);
   return kind !== 'name' || !beforeExpressions.has(text);
@@ -181,10 +175,7 @@ function endsPattern(tokens: readonly Token[], index: number): boolean {
   return word?.text === 'COLUMNS' && open?.text === '(' && pattern?.kind === 'string' && close?.text === ')';
 }
 
-/*
- * Functions with long results or more than linear time: one row may take seconds (two texts of 65,536 characters compared: 3 s),
- * so a block has few rows.
- */
+/* Functions with long results or more than linear time, of seconds per row. */
 const dearFunctions =
   /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;
 const dearBlockRows = 4;

@@ -10,15 +10,14 @@ import { literal, quotedName } from './sql.js';
 import { jointOf } from './streaming.js';
 
 /*
- * Runs one query at a time, each in a new session (0.4 ms): settings, parameters and the current database end with it. It is a
- * thread because the call that starts a streamed query blocks: it plans the query and runs its scalar subqueries (2 s for
- * `SELECT (SELECT sleep(2))`).
+ * Runs one query at a time. A new session per query (0.4 ms) drops its settings, parameters and database.
+ * Starting a streamed query blocks the thread: the engine then runs scalar subqueries.
  */
 const port = parentPort;
 if (port === null) throw new Error('engine-thread runs as a worker thread');
 const dataDir = String(workerData);
 
-/** One insert runs at a time, and overwrites the file of a killed process. The name is unique to the data folder. */
+/** One insert runs at a time and overwrites the file of a killed process. */
 const rowsFile = join(dataDir, `insert-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`);
 /** INFILE reads these characters as a pattern, in which `?` is any character. */
 const rowsPattern = literal(rowsFile.replace(/[*?{}]/g, '?'));
@@ -38,7 +37,7 @@ async function knownTableFunctions(session: Session): Promise<ReadonlySet<string
   return tableFunctions;
 }
 
-/** The statement as the engine's parser prints it. A second statement is a syntax error, except after the rows of VALUES. */
+/** A second statement is a syntax error, except after the rows of VALUES. */
 async function printed(session: Session, statement: string): Promise<string> {
   const sql = `SELECT formatQuerySingleLine(${literal(statement)})`;
   try {
@@ -52,13 +51,13 @@ async function printed(session: Session, statement: string): Promise<string> {
 async function runnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly === 1)
     return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
-  // The call for a whole result would run a second statement; the call for a stream rejects it. Parsing costs about as much as
-  // a small statement. After INSERT … VALUES (…) the parser does not find a second one, and it runs: this account may run both.
+  // Unlike a stream, the call for a whole result runs a second statement. After INSERT … VALUES (…) the
+  // parser misses it, but this account may run both.
   if (job.streamed === null && job.statement.includes(';')) await printed(session, job.statement);
   return job.statement;
 }
 
-/** Few calls: each takes a turn in the thread pool. `readonly` comes last: afterwards nothing can be set. */
+/** Few calls, because each needs a pool thread. `readonly` comes last: nothing can be set after it. */
 async function prepare(session: Session, job: EngineJob): Promise<string> {
   const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
   const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
@@ -72,7 +71,6 @@ async function prepare(session: Session, job: EngineJob): Promise<string> {
   return statement;
 }
 
-/** @returns whether the next chunk is wanted */
 async function sendChunk(raw: Uint8Array): Promise<boolean> {
   const chunk = Uint8Array.from(raw);
   if (chunk.length === 0) return true;
@@ -83,15 +81,12 @@ async function sendChunk(raw: Uint8Array): Promise<boolean> {
   });
 }
 
-/** Throws if it is interrupted: after a return, the result would look complete. */
+/** @throws if interrupted: after a return, the result would look complete */
 async function sendPart(part: Uint8Array): Promise<void> {
   if (cancelled || !(await sendChunk(part))) throw queryCancelled();
 }
 
-/**
- * Through a file: the engine cuts rows after a statement into SQL tokens first, which doubles the cost (profile of 26.7), and it
- * accepts few formats there.
- */
+/** Uses a file: the engine splits rows after a statement into SQL tokens, which doubles the cost (26.7). */
 async function insertRows(session: Session, { into, format, rows }: RowInsert): Promise<Written> {
   try {
     if (!isPathFound) await tryPath(session);
@@ -103,7 +98,7 @@ async function insertRows(session: Session, { into, format, rows }: RowInsert): 
   }
 }
 
-/** The engine reads no rows from a path that matches no file, without an error: rows would be lost. */
+/** If no file matches the path, the engine inserts nothing and reports no error. */
 async function tryPath(session: Session): Promise<void> {
   await writeFile(rowsFile, '1\n', { mode: 0o600 });
   const sql = `INSERT INTO FUNCTION null('n UInt8') FROM INFILE ${rowsPattern} FORMAT TSV`;
@@ -111,7 +106,7 @@ async function tryPath(session: Session): Promise<void> {
   isPathFound = true;
 }
 
-/** Null for a single statement other than SELECT, which cannot be streamed. @throws Error for two statements */
+/** Null: a single statement other than SELECT. @throws Error for two statements */
 function openStream(session: Session, statement: string, format: string): ChdbQueryStream | null {
   try {
     return session.queryStream(statement, { format });
@@ -128,7 +123,6 @@ async function runJob(session: Session, job: EngineJob): Promise<Written | null>
   if (insert !== null) return insertRows(session, insert);
   const stream = streamed === null ? null : openStream(session, statement, format);
   if (streamed === null || stream === null) {
-    // Documents are sent as a whole; the job's settings limit their size.
     await sendChunk((await session.queryAsync(statement, { format })).bytes());
     return null;
   }

@@ -9,12 +9,11 @@ export class BridgeError extends Error {
 export const queryCancelled = (): BridgeError =>
   new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
 
-/** @throws BridgeError with ClickHouse's code for missing rights */
 export function notAllowed(what: string): never {
   throw new BridgeError(497, 'ACCESS_DENIED', `analyst: Not enough privileges to read ${what}`);
 }
 
-/** As in ClickHouse's HTTP handler (src/Server/HTTP/exceptionCodeToHTTPStatus.cpp). Others are 500. */
+/** As in ClickHouse's src/Server/HTTP/exceptionCodeToHTTPStatus.cpp. Others are 500. */
 const codesOf: Readonly<Record<number, string>> = {
   400: '6 8 15 25 26 27 38 41 43 44 53 62 64 68 72 76 117 167 168 223 321 427 456 457',
   401: '194',
@@ -31,7 +30,6 @@ const statusByCode = new Map(
   ),
 );
 
-/** Any thrown value in ClickHouse's form. The engine's errors start with `Code: 62. DB::Exception: …`. */
 export function failureOf(error: unknown): { code: number; status: number; body: string } {
   const message = error instanceof Error ? error.message : String(error);
   const code = Number(/^Code: (\d+)/.exec(message)?.[1] ?? 1002);

@@ -21,12 +21,11 @@ type BridgeOptions = Pick<StartOptions, 'accounts' | 'database' | 'overruns' | '
   readonly lanes: Lanes;
 };
 
-/** Bodies of the service after decompression, and of an analyst, who sends only queries. */
+/** Limits after decompression. */
 const maxInsertBytes = 256 * 1024 * 1024;
 const maxQuestionBytes = 1024 * 1024;
-/** A stalled reader is disconnected: its query occupies an engine thread. */
+/** A stalled reader occupies an engine thread. */
 const maxStallMs = 300_000;
-/** Time for a reader to receive the error after its rows. */
 const lastWordsMs = 10_000;
 
 export const createBridge = (options: BridgeOptions): Server =>
@@ -34,9 +33,9 @@ export const createBridge = (options: BridgeOptions): Server =>
     { keepAliveTimeout: 10_000, requestTimeout: 300_000, maxHeaderSize: 1024 * 1024 },
     (request, response) => {
       handle(options, request, response).catch((error: unknown) => {
-        // Part of the result may be sent: only a cut connection shows that it is incomplete.
+        // If part of the result is sent, only a cut connection shows that it is incomplete.
         if (response.destroyed || response.headersSent) return void response.destroy();
-        // The rest of an unread body would look like the next request, so the connection ends.
+        // The unread rest of the body would look like the next request.
         if (!request.complete) response.setHeader('Connection', 'close');
         const { code, status, body } = failureOf(error);
         response.setHeader('X-ClickHouse-Exception-Code', String(code));
@@ -87,7 +86,7 @@ async function runQuery(
   const limits = analyst ? analystLimits : null;
   const { job, lane, format } = jobOf({ query, headers, method, ...places, limits, id }, body);
   if (analyst) checkOverruns(overruns, job.statement, Date.now());
-  // The service retries after any cut; people want the reason.
+  // The service retries after any cut. Analysts want the reason.
   const tag = analyst ? id.slice(0, 8) : null;
   const answer = openAnswer(response, format, wantsGzip(headers, query), tag, gone.signal);
   try {
@@ -97,7 +96,7 @@ async function runQuery(
   }
 }
 
-/** By headers, basic auth or query. @throws BridgeError 516 */
+/** @throws BridgeError 516 */
 export function authenticate(
   accounts: readonly Account[],
   headers: IncomingHttpHeaders,
@@ -125,7 +124,7 @@ function credentialsOf(
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The decompressed body. Rejects if the client disconnects: a cut insert never runs. */
+/** Rejects if the client disconnects, so that a truncated insert never runs. */
 async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const encoding = (request.headers['content-encoding'] || 'identity').toLowerCase();
   if (encoding === 'identity') return collect(request, maxBytes);
@@ -156,8 +155,8 @@ function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolea
 }
 
 /**
- * Sends nothing before the first part of the result, so that an early error can have a status.
- * @param tag marks an error after rows; null: only cut the connection @param gone aborts when the reader disconnects
+ * Sends nothing before the first part: an early error still gets a status.
+ * @param tag marks an error after rows; null: only cut the connection
  */
 function openAnswer(
   response: ServerResponse,
@@ -204,17 +203,17 @@ function openAnswer(
       begin();
       endWith('', () => response.end());
     },
-    /** @throws the error if it can still have a status, or is not for the reader */
+    /** @throws the error if it can still have a status, or if `tag` is null */
     fail: (error: unknown): void => {
       if (tag === null || response.destroyed || !response.headersSent) throw error;
-      // Leaves the chunked body without an end: the result is incomplete.
+      // Does not end the chunked body, because the result is incomplete.
       endWith(lastWords(tag, failureOf(error).body), () => response.socket?.end());
       setTimeout(() => response.destroy(), lastWordsMs).unref();
     },
   };
 }
 
-/** As in ClickHouse since 25.11. Clients read it from the end: the length precedes the second tag. */
+/** As in ClickHouse since 25.11. Clients parse it from the end: the length precedes the second tag. */
 const lastWords = (tag: string, error: string): string =>
   `\r\n__exception__\r\n${tag}\r\n${error}${Buffer.byteLength(error)} ${tag}\r\n__exception__\r\n`;
 

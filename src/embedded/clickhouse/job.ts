@@ -8,10 +8,9 @@ import type { EngineJob, Lane, RowInsert } from './lanes.js';
 import { answerFormat, leadingWord, parseInsertHead, settingPair } from './sql.js';
 import { streamedFormat } from './streaming.js';
 
-/** Bytes of one query of the service, which may set another limit. */
 const serviceMemory = 'max_memory_usage = 4000000000';
 
-/** Reads have none: some take minutes, and analysts would wait. */
+/** Reads have no priority: some take minutes, and analysts would wait. */
 const writePriority = 'priority = 1';
 
 const pairs = (settings: ReadonlyMap<string, string>): string[] =>
@@ -21,7 +20,6 @@ interface RequestOptions {
   readonly query: URLSearchParams;
   readonly headers: IncomingHttpHeaders;
   readonly method: string;
-  /** From the URL; null for `/`. */
   readonly pathDatabase: string | null;
   readonly defaultDatabase: string;
   /** Null: the service. */
@@ -29,7 +27,7 @@ interface RequestOptions {
   readonly id: string;
 }
 
-/** Parameters of the HTTP exchange, not of the engine. */
+/** Parameters of HTTP, not of the engine. */
 const exchangeParameters: ReadonlySet<string> = new Set(
   `add_http_cors_header buffer_size cancel_http_readonly_queries_on_client_close client_protocol_version close_session
    compress database decompress default_format enable_http_compression http_headers_progress_interval_ms
@@ -43,7 +41,7 @@ const readingWords: ReadonlySet<string> = new Set(
 );
 const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
 
-/** Only decides which queries wait for each other, not what a request may do. */
+/** Selects the queue. Permissions do not depend on it. */
 export function laneOf(statement: string, analyst: boolean): Lane {
   if (analyst) return 'analyst';
   return isReading(statement) ? 'read' : 'write';
@@ -51,7 +49,7 @@ export function laneOf(statement: string, analyst: boolean): Lane {
 
 const headBytes = 64 * 1024;
 
-/** The statement is in the URL, with rows in the body, or both are in the body. */
+/** Rows in the body may follow a statement in the URL or in the body. */
 function cutStatement(query: string, body: Buffer): { statement: string; insert: RowInsert | null } {
   const isInUrl = query.trim() !== '';
   const text = isInUrl ? query : body.subarray(0, headBytes).toString('utf8');
@@ -71,12 +69,12 @@ function cutStatement(query: string, body: Buffer): { statement: string; insert:
   return { statement: before.toString(), insert: { into, format, rows } };
 }
 
-/** Clients send `default` if no database is set; for an analyst that means the service's. */
+/** Clients send `default` if no database is set. */
 function databaseOf(options: RequestOptions): string {
   const { query, headers, pathDatabase } = options;
   const analyst = options.limits !== null;
   const wanted = query.get('database') ?? header(headers, 'x-clickhouse-database') ?? pathDatabase;
-  // In `system`, a name without a database would be an engine table that the guard does not see.
+  // In `system`, the check would miss the tables behind unqualified names.
   if (analyst && wanted === 'system') notAllowed('the database system');
   return wanted === null || (analyst && wanted === 'default') ? options.defaultDatabase : wanted;
 }
@@ -86,10 +84,10 @@ function header(headers: IncomingHttpHeaders, name: string): string | undefined 
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Engine bytes of a result that is not streamed; its text may be a few times as long. */
+/** The text may be a few times as long. */
 const wholeAnswerBytes = 64_000_000;
 
-/** Analysts may only lower it; the service may choose any. */
+/** Analysts can only lower it. */
 function answerBound(query: URLSearchParams, analyst: boolean): string {
   const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
   const isTaken = wanted > 0 && (!analyst || wanted < wholeAnswerBytes);
@@ -102,7 +100,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
     throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
   const { statement, insert } = cutStatement(query.get('query') ?? '', body);
   const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
-  // Statements without a result are streamed only if they may be two: the engine then rejects them.
+  // Statements without a result are streamed only if there may be two: a stream rejects the second.
   const mayBeTwo = statement.includes(';') ? 'tabseparated' : null;
   const settingNames = [...query.keys()].join(' ');
   const streamed = isReading(statement) ? streamedFormat(statement, format, settingNames) : mayBeTwo;
@@ -114,7 +112,7 @@ export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; 
   const assignments = [
     ...(lane === 'write' ? [writePriority] : []),
     ...(limits === null ? [serviceMemory, ...pairs(settings)] : analystAssignments(settings, limits)),
-    // The engine binds and escapes them; they never become part of the SQL.
+    // The engine binds and escapes parameters.
     ...pairs(parameters),
     ...(streamed !== null || !isReading(statement) ? [] : [answerBound(query, limits !== null)]),
   ];

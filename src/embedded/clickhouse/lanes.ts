@@ -5,23 +5,23 @@ import { programPath } from '../../programs.js';
 import { BridgeError, queryCancelled } from './errors.js';
 
 export interface EngineJob {
-  /** Unique in this process. Also the query's log_comment, which KILL QUERY looks for. */
+  /** Unique in this process. KILL QUERY finds it as log_comment. */
   readonly id: string;
   readonly database: string;
-  /** Escaped `name = literal` pairs for SET: settings and `param_` values. */
+  /** Escaped `name = literal` pairs for SET. */
   readonly assignments: readonly string[];
-  /** 0: writing account, 2: its GET requests, 1: an analyst. */
+  /** 0: the service, 2: its GET requests, 1: an analyst. */
   readonly readonly: 0 | 1 | 2;
   readonly statement: string;
   /** Milliseconds; null: no limit. */
   readonly limitMs: number | null;
   readonly format: string;
-  /** Format (of `streamedFormat`) for a result in blocks; null: as a whole. */
+  /** Null: the result is sent as a whole. */
   readonly streamed: string | null;
   readonly insert: RowInsert | null;
 }
 
-/** One insert with one deduplication token: `into` and `format` surround FROM INFILE. */
+/** `into` and `format` surround FROM INFILE. */
 export interface RowInsert {
   readonly into: string;
   readonly format: string;
@@ -33,7 +33,7 @@ export interface Written {
   readonly bytes: number;
 }
 
-/** A job, or whether the next chunk is wanted: the thread never runs ahead of the socket. */
+/** `boolean`: whether to send the next chunk, so that the thread never runs ahead of the socket. */
 export type ToThread = EngineJob | boolean;
 
 /** `loaded` comes first, once. */
@@ -49,26 +49,24 @@ const maxWaiting = 200;
 /** Longer than any client waits. */
 const maxQueueWaitMs = 3_600_000;
 
-/** Resolves when the next part is wanted; false: stop. */
+/** Resolves when the next part can be sent; false: stop. */
 export type ResultSink = (bytes: Uint8Array) => Promise<boolean>;
 
 export interface Endings {
-  /** Stops the query with this log_comment, from another session. */
   readonly kill: (id: string) => void;
-  /** A query outlived its limit and its interruption: only the end of the process ends it. */
+  /** Only the end of the process ends the query. */
   readonly overrun: (statement: string) => void;
-  /** An engine thread died: the process must end, and its parent restarts it. */
   readonly crash: (error: Error) => void;
 }
 
-/** Abort reason: the limit is over, or the reader disconnected. The first reason counts. */
+/** The first reason counts. */
 type Ending = 'late' | 'unread';
 
-/** Most end by themselves first, with an error that says why. */
+/** Most queries end themselves first, with an error that names the limit. */
 const interruptAfterMs = 1000;
-/** Lifetime of an interrupted query with a limit: 5 s from the end of its limit, or of its reader. */
+/** Time until an overrun: 5 s after the limit, or after the reader disconnected. */
 const maxLifeMs: Readonly<Record<Ending, number>> = { late: 5000 - interruptAfterMs, unread: 5000 };
-/** KILL does not find a query before its start, so it is repeated until the query ends. */
+/** KILL does not find a query before it starts, so repeat it. */
 const interruptEveryMs = 250;
 
 type EngineThread = ReturnType<typeof startThread>;
@@ -79,7 +77,7 @@ function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
   const post = (message: ToThread): void =>
     worker.postMessage(message, typeof message === 'boolean' ? [] : movable(message.insert?.rows));
 
-  /** @param ending abort it with an Ending to interrupt the job */
+  /** @param interruption abort it with an InterruptReason */
   async function run(job: EngineJob, sink: ResultSink, ending: AbortController): Promise<Written | null> {
     const { id, limitMs, statement } = job;
     const { signal } = ending;
@@ -97,7 +95,7 @@ function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
     };
     const forward = async (chunk: Uint8Array): Promise<void> => {
       const wanted = await sink(chunk).catch(() => false);
-      // An interrupted job's sink resolves last, when the thread may already run another job.
+      // The sink of an interrupted job may resolve when the thread runs another job.
       if (!isOver) post(wanted);
     };
 
@@ -134,7 +132,7 @@ function failure({ limitMs }: EngineJob, signal: AbortSignal, message: string): 
   return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms.`);
 }
 
-/** One thread while other analysts wait. The last assignment counts. */
+/** The last assignment counts. */
 const withOneThread = (job: EngineJob): EngineJob => ({
   ...job,
   assignments: [...job.assignments, 'max_threads = 1'],
@@ -152,10 +150,10 @@ function createLane(max: number) {
 
 export type Lanes = ReturnType<typeof startLanes>;
 
-/** Starts two threads, the others on first use: each costs 50 ms of CPU. Open the data folder before the first job. */
+/** Starts two threads, and others on first use: each costs 50 ms of CPU. */
 export function startLanes(dataDir: string, endings: Endings) {
-  // Each engine call blocks a thread of libuv's pool (UV_THREADPOOL_SIZE, default 4), so at most four queries run. Only one
-  // writes: with six, concurrent inserts duplicated and lost rows (tried with chdb 3.4.0).
+  // Each engine call blocks a pool thread, so at most four queries run. Only one writes: with six, concurrent
+  // inserts duplicated and lost rows (chdb 3.4.0).
   const lanes = { write: createLane(1), read: createLane(2), analyst: createLane(1) };
   const jobs = new Map<AbortController, Lane>();
   const start = (lane: Lane): EngineThread => {
@@ -182,13 +180,13 @@ export function startLanes(dataDir: string, endings: Endings) {
 
   return {
     /**
-     * Resolves when no thread is loading the engine. Wait for it before the process ends: stopping a loading thread causes a
-     * fatal error of N-API, and the engine's handler of that signal hangs (tried with chdb 3.4.0).
+     * Wait for it before the process ends: a thread that is stopped while it loads the engine hangs (chdb
+     * 3.4.0).
      */
     loaded,
     /**
-     * Rejects with the engine's text (`Code: …`), or with code 202 if the lane's queue is full.
-     * @param abandoned the reader disconnected: a queued job does not start, and a running write completes
+     * Rejects with the engine's text (`Code: …`), or code 202 if the queue is full.
+     * @param disconnected drops a queued job, but a running write completes
      */
     run: async (lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal) => {
       const ending = new AbortController();
@@ -202,7 +200,7 @@ export function startLanes(dataDir: string, endings: Endings) {
       return lanes[lane].limit('', work, refuse).finally(() => jobs.delete(ending));
     },
     active: (): number => jobs.size,
-    /** Also interrupts writes, and waiting jobs when their turn comes. For the end of the process. */
+    /** For the end of the process. Also interrupts writes and queued jobs. */
     interruptAll: () => {
       for (const ending of jobs.keys()) ending.abort('unread');
     },

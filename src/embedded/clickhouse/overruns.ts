@@ -1,9 +1,9 @@
 import type { Overrun } from '../clickhouse.js';
 import { BridgeError } from './errors.js';
 
-/** A statement that stopped the engine is rejected this long: a dashboard may repeat it. */
+/** A dashboard may repeat a statement that stopped the engine. */
 const refusedMs = 10 * 60_000;
-/** This many in an hour count as accidents. */
+/** Overruns per hour that cause no pause. */
 const accidents = 2;
 const rememberedMs = 60 * 60_000;
 const firstPauseMs = 30_000;
@@ -11,7 +11,7 @@ const longestPauseMs = 10 * 60_000;
 
 const shapeLength = 8192;
 
-/** One pattern, because a string may contain the start of a comment, and the reverse. */
+/** One pattern: a string may contain the start of a comment, and vice versa. */
 const stringOrComment =
   /('(?:[^'\\]|\\[\s\S]|'')*'?|\$(\w*)\$[\s\S]*?\$\2\$)|--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\//g;
 
@@ -32,7 +32,7 @@ export const overrunOf = (statement: string, at: number): Overrun => ({
   at,
 });
 
-/** Grows with every overrun, so that new statements leave time for inserts and reads. */
+/** Grows with every overrun, to leave time for inserts and reads. */
 function pausedUntil(overruns: readonly Overrun[], now: number): number {
   const recent = overruns.filter(({ at }) => now - at < rememberedMs);
   const last = recent.at(-1);

@@ -13,16 +13,19 @@ import { type Lanes, startLanes } from './lanes.js';
 import { overrunOf } from './overruns.js';
 import { literal, quotedName } from './sql.js';
 
-/* The embedded ClickHouse server. Receives StartOptions over Node's IPC channel, and stops when it closes or on SIGTERM. */
+/*
+ * The embedded ClickHouse server. It receives ChildOptions over IPC, and stops on SIGTERM or when the channel
+ * closes.
+ */
 
-/** For all queries and merges, in addition to an analyst's. */
+/** For queries and merges, in addition to an analyst's limit. */
 const serviceMemoryBytes = 4_000_000_000;
-/** From the start of a stop: queries finish, are interrupted, and the process ends. */
+/** Measured from the start of a shutdown. */
 const finishMs = 3000;
 const interruptedMs = 4000;
 const deadlineMs = 4700;
 const answersMs = 300;
-/** For the parent to kill this process after an overrun. */
+/** The parent normally kills this process first. */
 const unheardMs = 1000;
 
 function log(text: string): void {
@@ -38,7 +41,7 @@ async function openEngine({ dataDir, readable, database, analystLimits }: StartO
   try {
     session = new Session(dataDir, { connectionArgs });
   } catch (cause) {
-    // The engine writes its reason (locked, no permission) to stderr, not into the exception.
+    // The engine writes its reason to stderr, not into the exception.
     const reason = 'in use by another server, or not accessible';
     throw new Error(`cannot open the data folder ${dataDir}: ${reason}`, { cause });
   }
@@ -46,12 +49,12 @@ async function openEngine({ dataDir, readable, database, analystLimits }: StartO
   return session;
 }
 
-/** Synchronous: an asynchronous call needs a pool thread, and all may be busy. */
+/** Synchronous, because all pool threads may be busy. */
 function killQuery(engine: Session, id: string): void {
   engine.query(`KILL QUERY WHERE Settings['log_comment'] = ${literal(id)} ASYNC`);
 }
 
-/** After a defect, or a lost engine thread. A normal exit would wait for running queries (tried: minutes). */
+/** A normal exit would wait for running queries (tried: minutes). */
 function crash(error: Error): void {
   log(error.message);
   process.kill(process.pid, 'SIGKILL');
@@ -60,7 +63,7 @@ function crash(error: Error): void {
 const tellParent = (message: ChildMessage): unknown =>
   process.send?.(message, undefined, undefined, () => {});
 
-/** The parent counts the restart and kills this process. Without a parent the process ends itself. */
+/** Without a parent, the process ends itself. */
 function reportOverrun(statement: string): void {
   tellParent({ overrun: overrunOf(statement, Date.now()) });
   setTimeout(() => crash(new Error('a query outlived its limit')), unheardMs);
@@ -71,10 +74,9 @@ async function isDoneBy(byTime: number, isDone: () => boolean): Promise<boolean>
   return isDone();
 }
 
-/** Queries may finish for 3 s, then they are interrupted. The process ends even if they do not. */
 async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void> {
   const started = Date.now();
-  // A thread ends the process: closing the engine blocks the main thread (tried: minutes).
+  // A thread, because closing the engine blocks the main thread (tried: minutes).
   new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${deadlineMs})`, { eval: true }).unref();
   const closed = once(server.close(), 'close');
   const isIdle = (): boolean => lanes.active() === 0;
@@ -82,7 +84,7 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
     lanes.interruptAll();
     if (!(await isDoneBy(started + interruptedMs, isIdle))) return void process.kill(process.pid, 'SIGKILL');
   }
-  // Responses must reach their sockets; keep-alive connections would stay open.
+  // Keep-alive connections would stay open.
   const idle = setInterval(() => server.closeIdleConnections(), 20);
   await within(closed, answersMs);
   clearInterval(idle);
@@ -94,7 +96,7 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
 
 async function main(): Promise<void> {
   process.on('SIGINT', () => {});
-  // The engine reads its time zone when it opens. ClickHouse servers run in UTC.
+  // The engine reads its time zone when it opens.
   process.env.TZ = 'UTC';
   const ending = new AbortController();
   const { signal } = ending;
@@ -102,7 +104,7 @@ async function main(): Promise<void> {
   process.once('disconnect', () => ending.abort());
   if (!process.connected) return;
   const [options] = (await once(process, 'message', { signal })) as [StartOptions];
-  // Threads load while the data folder is opened.
+  // Threads load while the engine opens.
   const endings = { kill: (id: string) => killQuery(engine, id), overrun: reportOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options).finally(lanes.loaded);

@@ -1,6 +1,6 @@
 import { BridgeError } from './errors.js';
 
-/** SQL that the bridge reads and writes itself. Does not decide what a request may do. */
+/** SQL of the HTTP bridge itself. Permissions do not depend on it. */
 
 export function literal(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
@@ -39,11 +39,11 @@ function tokenOf({ 0: text, index }: RegExpExecArray): Token {
 
 export const isName = ({ kind }: Token): boolean => kind === 'name' || kind === 'quoted';
 
-// A comment has one possible end: a lazy `[\s\S]*?` backtracks exponentially over many of them.
+// A comment has one possible end: a lazy `[\s\S]*?` backtracks exponentially.
 const comment = String.raw`--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/`;
 const leading = new RegExp(String.raw`^(?:\s|#[^\n]*\n|${comment})*([A-Za-z]+|\()`);
 
-/** In capitals; or its opening bracket. */
+/** In capitals, or an opening bracket. */
 export const leadingWord = (statement: string): string => leading.exec(statement)?.[1]?.toUpperCase() ?? '';
 
 const blank = String.raw`(?:\s|${comment})`;
@@ -58,8 +58,8 @@ const headPattern = new RegExp(
 );
 
 /**
- * Cuts `INSERT INTO t (columns) SETTINGS … FORMAT name` before SETTINGS, the place of FROM INFILE. Rows start at the character
- * `rowsAt`. Null: another statement (INSERT … SELECT, VALUES), which is run as text.
+ * Splits `INSERT INTO t (columns) SETTINGS … FORMAT name` before SETTINGS, for FROM INFILE. Null: another
+ * statement.
  */
 export function parseInsertHead(text: string): { into: string; format: string; rowsAt: number } | null {
   const match = headPattern.exec(text);
@@ -80,12 +80,12 @@ const contentTypes: readonly (readonly [RegExp, string])[] = [
 export const contentType = (format: string): string =>
   contentTypes.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
 
-/** Every `FORMAT name`; some may be in a string or a comment. */
+/** Some may be in a string or a comment. */
 const formatClause = new RegExp(String.raw`\bFORMAT(?:(?:\s|#[^\n]*\n|${comment})+[\`"]?|[\`"])(\w+)`, 'gi');
 
 export const namedFormats = (statement: string): string[] =>
   [...statement.matchAll(formatClause)].map((match) => match[1] ?? '');
 
-/** For headers only: the engine itself reads the FORMAT clause. */
+/** Only for headers: the engine reads the FORMAT clause. */
 export const answerFormat = (statement: string, fallback: string): string =>
   namedFormats(statement).at(-1) ?? fallback;

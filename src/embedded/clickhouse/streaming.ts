@@ -1,8 +1,8 @@
 import { namedFormats } from './sql.js';
 
 /*
- * The engine formats each block of a stream as a complete result (tried with chdb 3.4: JSON became several documents, WithNames
- * repeated its names). Rows can be joined; a head is sent once.
+ * The engine formats each block of a stream as a complete result (chdb 3.4). Rows can be joined if the head
+ * is sent once.
  */
 const plain: ReadonlySet<string> = new Set(
   `bsoneachrow csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines jsonstringseachrow lineasstring
@@ -12,16 +12,15 @@ const plain: ReadonlySet<string> = new Set(
 const withNames =
   /^(csv|jsoncompacteachrow|jsoncompactstringseachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?$/;
 
-/** More than rows after a head, lists of rows in brackets, or heads of another form. */
+/** More than rows after a head, rows in brackets, or other heads. */
 const unusual =
   /\b(totals|extremes|output_format_json_array_of_rows|output_format_arrow_\w*dictionary|\w+_in_binary_format)\b/i;
 
-/** FORMAT at the end, without a comment before it in the line: so not inside a string either. */
+/** Matches only at the end, and not in a comment or string. */
 const lastFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
 
 /**
- * Lower-case format in which a result can be streamed; null is always correct, but slower and limited in size.
- * @param fallback format of a statement without one @param settings names of the request's settings
+ * Null is always correct, but slower and limited in size. @param fallback format of a statement without one
  */
 export function streamedFormat(statement: string, fallback: string, settings: string): string | null {
   if (unusual.test(`${statement} ${settings}`)) return null;
@@ -36,10 +35,7 @@ export function streamedFormat(statement: string, fallback: string, settings: st
 const endOfArrow = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
 const nothing = Buffer.alloc(0);
 
-/**
- * Joins blocks to the bytes of a whole result: send `next` of each block, and `end` after the last one.
- * @param format of `streamedFormat`
- */
+/** Joins blocks to a whole result: send `next` of each block, then `end`. */
 export function jointOf(format: string) {
   if (plain.has(format)) return { next: (block: Uint8Array): Uint8Array => block, end: () => nothing };
   const tail = format === 'arrowstream' ? endOfArrow : nothing;
@@ -64,12 +60,12 @@ function headLength(format: string, block: Buffer): number {
   const [, base = '', types] = withNames.exec(format) ?? [];
   const parts = types === undefined ? 1 : 2;
   if (base === 'rowbinary') return stringsLength(block, parts);
-  // A quoted name may contain line ends; its quotes are doubled.
+  // A quoted name may contain line ends, and its quotes are doubled.
   const line = base === 'csv' ? '(?:"[^"]*"|[^"\\n])*\\n' : '[^\\n]*\\n';
   return new RegExp(`^(?:${line}){${parts}}`).exec(block.toString('latin1'))?.[0].length ?? 0;
 }
 
-/** Number of columns, all names, then all types; numbers and lengths in LEB128. */
+/** Number of columns, names, then types. Numbers and lengths are LEB128. */
 function stringsLength(block: Buffer, parts: number): number {
   let at = 0;
   const number = (): number => {
