@@ -8,59 +8,62 @@ export const countedRows = 'learner_version > 0';
  * 100 partitions.
  */
 export const attempts = defineTable(
-  'attempts -- One row for every counted answer, never twice',
+  'attempts -- Counted answers, one row each',
   `
-    tenant LowCardinality(String) -- Owner of the learner and of the skill
+    tenant LowCardinality(String) -- Owner of learner and skill
     user_id String zstd -- Learner, unique within the tenant
     skill_id LowCardinality(String) -- Skill, unique within the tenant
     item_id String zstd -- Question; empty: not reported
-    event_id String zstd -- Caller's id of the answer, unique within the learner; empty: not reported
-    is_correct UInt8 -- 1 when the answer was correct, else 0
+    event_id String zstd -- Id of the answer from the caller, unique within the learner; empty: not reported
+    is_correct UInt8 -- 1 if the answer is correct, else 0
     time_spent_seconds Nullable(Float64) zstd -- Seconds spent on the question, 0 to 86400; NULL: not reported
-    confidence_score Nullable(UInt8) -- Learner's own confidence, 1 to 5; NULL: not reported
+    confidence_score Nullable(UInt8) -- Confidence reported by the learner, 1 to 5; NULL: not reported
     question_difficulty Nullable(Float64) zstd -- Difficulty in logits, -3 to 3; NULL: not reported
-    occurred_at DateTime64(3, 'UTC') delta -- When the learner answered; days of rollups are days of this time
-    received_at DateTime64(3, 'UTC') delta -- When the answer arrived here
-    learner_seq UInt32 delta -- Number of the answer within the learner, all skills together, from 1 without gaps
+    occurred_at DateTime64(3, 'UTC') delta -- Time of the answer; rollups use its UTC day
+    received_at DateTime64(3, 'UTC') delta -- Time of arrival at the service
+    learner_seq UInt32 delta -- Number of the answer among all answers of the learner, from 1 without gaps
     mastery_before Float64 zstd -- Mastery of the skill before the answer, after forgetting, 0 to 1
     mastery_after Float64 zstd -- Mastery of the skill after the answer, 0 to 1
-    p_correct Float64 zstd -- Predicted probability of a correct answer, before it was known, 0 to 1
-    plateau_detected UInt8 -- 1 when practice of the skill no longer raises mastery, else 0
-    p_init Float64 zstd -- Mastery before the first answer, as in force, 0 to 1
-    p_learn Float64 zstd -- Probability of learning at one answer, as in force, 0 to 1
-    p_guess Float64 zstd -- Probability of a correct answer without mastery, as in force, 0 to 1
-    p_slip Float64 zstd -- Probability of a wrong answer with mastery, as in force, 0 to 1
-    p_forget Float64 DEFAULT 0 zstd -- Probability of losing mastery at one answer, as in force, 0 to 1
+    p_correct Float64 zstd -- Probability of a correct answer, predicted before the answer, 0 to 1
+    plateau_detected UInt8 -- 1 if recent answers on the skill show no progress, else 0
+    p_init Float64 zstd -- Mastery before the first answer, as used for this answer, 0 to 1
+    p_learn Float64 zstd -- Probability of learning at one answer, as used for this answer, 0 to 1
+    p_guess Float64 zstd -- Probability of a correct answer without mastery, as used for this answer, 0 to 1
+    p_slip Float64 zstd -- Probability of a wrong answer with mastery, as used for this answer, 0 to 1
+    p_forget Float64 DEFAULT 0 zstd
+      -- Probability of losing mastery at one answer, as used for this answer, 0 to 1
     parameters_version UInt32 -- Version of the skill's parameters
     model_version UInt32 -- Version of the tracing rules
     parameters_source LowCardinality(String) DEFAULT 'default'
-      -- Where the parameters come from: default, prior (mean of fitted skills), fitted or manual
-    difficulty_shift Float64 zstd -- Shift of guess and slip by the question difficulty, in logits; 0: none
-    ability_offset Float64 zstd -- Offset that the ability filter took for skill and item, in logits
-    item_difficulty Float64 zstd -- Difficulty of the question learned from answers, in logits; 0: unknown
-    rapid_seconds Float64 zstd -- Answers faster than this were rapid, in seconds; 0: not measured yet
-    log_time_mean Float64 zstd -- Mean of ln(seconds) that the solution time was compared with
-    log_time_sd Float64 zstd -- Standard deviation of ln(seconds), likewise; 0: not measured yet
-    accuracy_norm Float64 DEFAULT 0.75 zstd -- Share of correct answers that the accuracy was compared with
-    rapid UInt8 -- 1 when the answer came too fast to be a solution, else 0
+      -- Source of the parameters: default, prior (mean of fitted skills), fitted or manual
+    difficulty_shift Float64 zstd -- Shift of guess and slip for the question difficulty, in logits; 0: none
+    ability_offset Float64 zstd -- Offset for skill and item that the ability filter used, in logits
+    item_difficulty Float64 zstd -- Difficulty of the question, estimated from answers, in logits; 0: unknown
+    rapid_seconds Float64 zstd -- Faster answers counted as rapid, in seconds; 0: not measured yet
+    log_time_mean Float64 zstd -- Norm for the solution time: mean of ln(seconds)
+    log_time_sd Float64 zstd -- Norm for the solution time: standard deviation of ln(seconds); 0: not measured yet
+    accuracy_norm Float64 DEFAULT 0.75 zstd -- Norm for the accuracy: share of correct answers
+    rapid UInt8 -- 1 if the answer was too fast to be a solution, else 0
     efficiency_index Nullable(Float64) zstd
-      -- Accuracy and time on the skill after the answer, 0 to 100; NULL: too few times, or many rapid answers
-    recommendation_code LowCardinality(String) -- What the answer was told to do next; empty: nothing
-    section LowCardinality(String) -- Section of the skill, math or rw, as in force; empty: none, it counts half in each
-    weight Float64 DEFAULT 1 zstd -- Weight of the skill within its section, as in force
+      -- Efficiency (accuracy and time) on the skill after the answer, 0 to 100
+      -- NULL: too few times, or many rapid answers
+    recommendation_code LowCardinality(String) -- Recommendation returned with the answer; empty: none
+    section LowCardinality(String)
+      -- Section of the skill at that time, math or rw; empty: none, the skill counts half in each
+    weight Float64 DEFAULT 1 zstd -- Weight of the skill within its section at that time
     closed_mastery Nullable(Float64) zstd
-      -- On the first answer of a day: mean of the learner's masteries at the close of the day before, for momentum;
+      -- On the first answer of a day: mean of the learner's masteries at the end of the previous day, for momentum;
       -- else NULL
     baseline_total Nullable(UInt16)
-      -- Total score that progress to a goal is measured from, after the answer; NULL: not enough answers yet
+      -- Baseline of progress to a goal, as a total score, after the answer; NULL: not enough answers yet
     event_fingerprint UInt64 zstd
-      -- Hash of the event as it was sent, 48 bits, which tells a repeated event from another; 0: it had no id
+      -- 48-bit hash of the event as sent; shows whether a repeated event_id has the same event; 0: no event_id
     learner_version UInt32 delta
-      -- Version of the learner's record that was committed with the answer; answers of one commit share it
-    partition_id UInt16 -- Redis partition of the learner; with the outbox id, the row's key
-    outbox_ms UInt64 delta -- First half of the outbox id: commit time, Unix milliseconds by the clock of Redis
+      -- Version of the learner's record, committed with the answer; the same for all answers of a commit
+    partition_id UInt16 -- Redis partition of the learner; with the outbox id, the key of the row
+    outbox_ms UInt64 delta -- First half of the outbox id: commit time in Unix milliseconds, clock of Redis
     outbox_seq UInt64
-      -- Second half of the outbox id: 65536 times the number of the entry in its millisecond, and the place in it
+      -- Second half of the outbox id: 65536 * number of the entry in its millisecond + position in the entry
   `,
   {
     engine: 'MergeTree',
@@ -77,14 +80,14 @@ export const attempts = defineTable(
 
 /** Read with FINAL: the last row of a learner counts. */
 export const learnerSnapshots = defineTable(
-  'learner_snapshots -- State of a learner after the last of the answers that are no longer in attempts; read it with FINAL',
+  'learner_snapshots -- State of a learner after the last answer that retention deleted from attempts; read with FINAL',
   `
-    tenant LowCardinality(String) -- Owner
+    tenant LowCardinality(String) -- Owner of the learner
     user_id String zstd -- Learner
     partition_id UInt16 -- Redis partition of the learner
-    learner_seq UInt32 -- Number of the last answer that the state has; rows up to it may be in attempts still
-    month UInt32 -- Month of arrival, as 202601, with which it was made
-    state String zstd -- The learner's records in Redis, as JSON with a version (src/store/learners/learner-codec.ts)
+    learner_seq UInt32 -- Number of the last answer in the state; attempts may still have rows up to it
+    month UInt32 -- Month of arrival that was archived with the snapshot, as 202601
+    state String zstd -- Records of the learner in Redis, as JSON with a version (src/store/learners/learner-codec.ts)
   `,
   { engine: 'ReplacingMergeTree(learner_seq)', orderBy: '(tenant, user_id)' },
 );

@@ -4,50 +4,50 @@ import { defineTable } from '../clickhouse/ddl.js';
 const engine = 'ReplacingMergeTree';
 
 export const deployments = defineTable(
-  'deployments -- What Redis alone would know of the deployment; a rebuild needs it',
+  'deployments -- Identity of the deployment, for rebuilds of Redis',
   `
-    deployment_id String -- Made at the first start
-    partitions UInt16 -- Number of partitions of Redis, for ever the same
-    created_at DateTime64(3, 'UTC') -- When it started for the first time
-    recorded_at DateTime64(3, 'UTC') -- When this row was written
+    deployment_id String -- Generated at the first start
+    partitions UInt16 -- Number of Redis partitions; never changes
+    created_at DateTime64(3, 'UTC') -- Time of the first start
+    recorded_at DateTime64(3, 'UTC') -- Time when this row was written
   `,
   { engine, orderBy: '(deployment_id, recorded_at)', shardBy: 'cityHash64(deployment_id)' },
 );
 
 export const apiKeys = defineTable(
-  'api_keys -- One row for every change of an API key; a rebuild needs them. No key can be found out from it',
+  'api_keys -- Changes of API keys, for rebuilds of Redis; a key cannot be derived from a row',
   `
-    tenant LowCardinality(String) -- Whose answers the key reaches
-    key_id String -- Names the key
-    updated_at DateTime64(3, 'UTC') -- When this row was written
+    tenant LowCardinality(String) -- Tenant that the key gives access to
+    key_id String -- Identifies the key
+    updated_at DateTime64(3, 'UTC') -- Time when this row was written
     requests_per_minute Nullable(UInt32) -- Quota; NULL: none
-    scopes String -- What it may do, separated by commas
-    created_at DateTime64(3, 'UTC') -- When it was created
-    revoked_at Nullable(DateTime64(3, 'UTC')) -- When it was revoked; NULL: in force
-    sealed_hash String -- Its hash, encrypted with what the service alone has
+    scopes String -- Scopes of the key, separated by commas
+    created_at DateTime64(3, 'UTC') -- Time of creation
+    revoked_at Nullable(DateTime64(3, 'UTC')) -- Time of revocation; NULL: valid
+    sealed_hash String -- Hash of the key, encrypted with a secret of the service
   `,
   { engine, orderBy: '(tenant, key_id, updated_at)', shardBy: 'cityHash64(tenant)' },
 );
 
 /** Keeps only the last row of a tenant, because a row can have 1 MiB. */
 export const xapiMappings = defineTable(
-  'xapi_mappings -- How statements become answers; a rebuild needs the last row of a tenant',
+  'xapi_mappings -- Mappings from xAPI statements to answers, for rebuilds of Redis; the last row of a tenant counts',
   `
-    tenant LowCardinality(String) -- Whose statements
-    updated_at DateTime64(3, 'UTC') -- When it was set; later than the change before
-    mapping String zstd -- As Redis has it, JSON with a version (src/store/catalogue/xapi-mappings.ts)
+    tenant LowCardinality(String) -- Owner of the statements
+    updated_at DateTime64(3, 'UTC') -- Time of the change; increases with every change
+    mapping String zstd -- Mapping as in Redis, JSON with a version (src/store/catalogue/xapi-mappings.ts)
   `,
   { engine: `${engine}(updated_at)`, orderBy: 'tenant', shardBy: 'cityHash64(tenant)' },
 );
 
 export const erasures = defineTable(
-  'erasures -- One row for every learner who was erased, without saying whom; possibly twice until parts are merged',
+  'erasures -- Erasures, without the learner; a row may exist twice until parts are merged',
   `
     tenant LowCardinality(String) -- Owner of the learner
-    erasure_id String -- As the caller was told
-    requested_at DateTime64(3, 'UTC') delta -- When it was asked for
-    done_at DateTime64(3, 'UTC') delta -- When nothing was left
-    receipt String zstd -- Counts and proving query, as JSON
+    erasure_id String -- Id of the erasure, as returned to the caller
+    requested_at DateTime64(3, 'UTC') delta -- Time of the request
+    done_at DateTime64(3, 'UTC') delta -- Time of completion
+    receipt String zstd -- Counts and the query that proves the erasure, as JSON
   `,
   { engine, orderBy: '(tenant, erasure_id)', shardBy: 'cityHash64(erasure_id)' },
 );

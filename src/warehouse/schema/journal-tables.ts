@@ -4,24 +4,24 @@ import { columnsOf, defineTable } from '../clickhouse/ddl.js';
 const engine = 'ReplacingMergeTree';
 
 export const goalChanges = defineTable(
-  'goal_changes -- One row for every time that a learner set or deleted a goal; read it through the view goals',
+  'goal_changes -- Changes and deletions of goals, one row each; the view goals shows the current goals',
   `
     tenant LowCardinality(String) -- Owner
     user_id String zstd -- Learner
     updated_at DateTime64(3, 'UTC') delta
-      -- When, by the clock of the process that took it; later than the change before
+      -- Time of the change, clock of the process that accepted it; increases with every change
     target_score Nullable(UInt16) -- Total score to reach, 400 to 1600; NULL: the goal was deleted
-    target_date Nullable(Date32) -- UTC day to reach it by, at most 2299-12-31; NULL: none
+    target_date Nullable(Date32) -- UTC day until which to reach it, at most 2299-12-31; NULL: none
   `,
   { engine, orderBy: '(tenant, user_id, updated_at)' },
 );
 
-const byHand = '0 to 1, set by hand; NULL: fitted, or the default';
+const byHand = '0 to 1, set manually; NULL: fitted or default';
 
 export const catalogueColumns = columnsOf(`
-  name Nullable(String) -- For people; NULL: they see the id
+  name Nullable(String) -- Display name; NULL: the id is displayed
   section LowCardinality(String) -- math or rw; empty: none, the skill counts half in each
-  weight Float64 -- Weight of the skill within its section; 0: taken off the catalogue
+  weight Float64 -- Weight of the skill within its section; 0: removed from the catalogue
   p_init Nullable(Float64) -- Mastery before the first answer, ${byHand}
   p_learn Nullable(Float64) -- Probability of learning at one answer, ${byHand}
   p_guess Nullable(Float64) -- Probability of a correct answer without mastery, ${byHand}
@@ -30,13 +30,13 @@ export const catalogueColumns = columnsOf(`
 `);
 
 export const skillChanges = defineTable(
-  "skill_changes -- One row for every change of a skill in a tenant's catalogue; read it through the view skill_catalogue",
+  "skill_changes -- Changes of skills in a tenant's catalogue, one row each; the view skill_catalogue shows the current entries",
   [
     ...columnsOf(`
       tenant LowCardinality(String) -- Owner
       skill_id String -- Skill
-      revision UInt32 -- Number of the change of the tenant's catalogue, from 1
-      updated_at DateTime64(3, 'UTC') delta -- When
+      revision UInt32 -- Number of the change within the tenant's catalogue, from 1
+      updated_at DateTime64(3, 'UTC') delta -- Time of the change
     `),
     ...catalogueColumns,
   ],
@@ -52,34 +52,34 @@ const scores = (name: string, when: string): string => `
     ${name}_total UInt16 -- Total score ${when}, 400 to 1600`;
 
 const interval = (name: string): string => `
-    ${name}_low UInt16 -- Low end of the interval of predicted_${name}, at confidence_level
-    ${name}_high UInt16 -- High end of it`;
+    ${name}_low UInt16 -- Lower end of the interval of predicted_${name}, at confidence_level
+    ${name}_high UInt16 -- Upper end of the interval of predicted_${name}, at confidence_level`;
 
 const reach = (side: 'below' | 'above', level: number): string => `
     ${side}_${level} Float64 zstd
-      -- How far the ${level} % interval of the share reaches ${side} expected_share on that scale, in units of
-      -- sqrt(share_sd squared + 1 / (4 * answers))`;
+      -- Distance from expected_share to the end of the ${level} % interval ${side} it, on the scale asin(sqrt(share)),
+      -- in units of sqrt(share_sd squared + 1 / (4 * answers))`;
 
 /** Partitioned by month, so that retention can drop whole months. */
 export const servedForecasts = defineTable(
-  'served_forecasts -- One row for every forecast that was served; read it through the view forecasts',
+  'served_forecasts -- Served forecasts, possibly repeated; the view forecasts shows each one once',
   `
     tenant LowCardinality(String) -- Owner
     user_id String zstd -- Learner
-    made_at DateTime64(3, 'UTC') delta -- When it was made
+    made_at DateTime64(3, 'UTC') delta -- Time of the forecast
     forecast_days UInt16 -- Horizon in days, 1 to 365
     confidence_level Float64 -- Level of the score intervals, 0.5 to 0.99
-    learner_seq UInt32 -- The learner's counted answers until then
-    ${scores('current', 'when it was made')}
+    learner_seq UInt32 -- Counted answers of the learner at that time
+    ${scores('current', 'at the time of the forecast')}
     ${scores('predicted', 'at the horizon')}
     ${['math', 'rw', 'total'].map(interval).join('')}
-    target_score Nullable(UInt16) -- Goal that was tracked, 400 to 1600; NULL: none
-    goal_probability Nullable(Float64) zstd -- Probability of meeting it, 0 to 1; NULL: no goal
+    target_score Nullable(UInt16) -- Goal of the learner at that time, 400 to 1600; NULL: none
+    goal_probability Nullable(Float64) zstd -- Probability of reaching the goal, 0 to 1; NULL: no goal
     model_version UInt32 -- Version of the rules
     tenant_model_version UInt32 -- Version of the tenant's fitted model; 0: the defaults
-    expected_share Float64 zstd -- Share of right answers expected over the horizon, 0 to 1
+    expected_share Float64 zstd -- Expected share of correct answers over the horizon, 0 to 1
     share_sd Float64 zstd
-      -- Standard deviation of the share on the scale asin(sqrt(share)), without the chance of single answers
+      -- Standard deviation of the share on the scale asin(sqrt(share)), without the randomness of single answers
     ${levels.map((level) => reach('below', level)).join('')}
     ${levels.map((level) => reach('above', level)).join('')}
   `,
@@ -91,33 +91,33 @@ export const servedForecasts = defineTable(
 );
 
 export const takenBack = defineTable(
-  'taken_back -- One row for every answer that was taken back; it may stand here twice until parts are merged',
+  'taken_back -- Retracted answers; a row may exist twice until parts are merged',
   `
     tenant LowCardinality(String) -- Owner of the learner
     user_id String zstd -- Learner
-    event_id String zstd -- Caller's id of the answer
-    skill_id LowCardinality(String) -- Skill that it was on
-    learner_seq UInt32 -- Number that it had within the learner; later answers have one less since
-    received_at DateTime64(3, 'UTC') delta -- When it had arrived
-    taken_back_at DateTime64(3, 'UTC') delta -- When it was taken back, by the clock of Redis
+    event_id String zstd -- Id of the answer from the caller
+    skill_id LowCardinality(String) -- Skill of the answer
+    learner_seq UInt32 -- Number of the answer before its retraction, which reduced the numbers of later answers by 1
+    received_at DateTime64(3, 'UTC') delta -- Time of arrival of the answer
+    taken_back_at DateTime64(3, 'UTC') delta -- Time of the retraction, clock of Redis
     first_answer String zstd
-      -- What a repeat of its event is told, in base64 (src/store/learners/event-ids.ts); empty: its id was forgotten
+      -- Result for a repeat of its event, in base64 (src/store/learners/event-ids.ts); empty: the event id had expired
   `,
   { engine, orderBy: '(tenant, user_id, taken_back_at, event_id)' },
 );
 
 /** Read with FINAL: the last row of an endpoint counts. */
 export const webhooks = defineTable(
-  'webhooks -- Endpoints of webhooks without their secrets; a rebuild needs them',
+  'webhooks -- Webhook endpoints without their secrets, for rebuilds of Redis',
   `
     tenant LowCardinality(String) -- Owner
-    webhook_id String -- Endpoint
-    updated_at DateTime64(3, 'UTC') -- When it was changed; later than the change before
-    url String -- Where its messages go; empty: it was deleted
-    event_types String -- Types of events that it asks for, separated by spaces; *: all
-    description Nullable(String) -- For people; NULL: none
-    disabled_reason LowCardinality(String) -- Why it is sent nothing; empty: it is enabled
-    created_at DateTime64(3, 'UTC') -- When it was created
+    webhook_id String -- Id of the endpoint
+    updated_at DateTime64(3, 'UTC') -- Time of the change; increases with every change
+    url String -- Receives the messages; empty: the endpoint was deleted
+    event_types String -- Subscribed event types, separated by spaces; *: all
+    description Nullable(String) -- Description from the tenant; NULL: none
+    disabled_reason LowCardinality(String) -- Reason why the endpoint is disabled; empty: enabled
+    created_at DateTime64(3, 'UTC') -- Time of creation
   `,
   { engine: `${engine}(updated_at)`, orderBy: '(tenant, webhook_id)', shardBy: 'cityHash64(tenant)' },
 );

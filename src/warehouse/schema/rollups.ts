@@ -38,19 +38,19 @@ const timed = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
 const seconds = 'assumeNotNull(time_spent_seconds)';
 
 const answerSums = columnsOf(`
-  attempts UInt64 = count() -- Answers
-  correct UInt64 = sum(is_correct) -- Correct answers
+  attempts UInt64 = count() -- Number of answers
+  correct UInt64 = sum(is_correct) -- Number of correct answers
   timed_attempts UInt64 = countIf(${timed}) -- Answers with a time above 0 and up to 3600 s
-  timed_correct UInt64 = countIf(is_correct = 1 AND ${timed}) -- Correct ones among timed_attempts
-  timed_seconds Float64 = sumIf(${seconds}, ${timed}) -- Seconds of timed_attempts
+  timed_correct UInt64 = countIf(is_correct = 1 AND ${timed}) -- Correct answers among timed_attempts
+  timed_seconds Float64 = sumIf(${seconds}, ${timed}) -- Total seconds of timed_attempts
   log_seconds Float64 = sumIf(log(${seconds}), ${timed}) -- Sum of ln(seconds) of timed_attempts, for time norms
   log_seconds_squared Float64 = sumIf(pow(log(${seconds}), 2), ${timed}) -- Sum of ln(seconds) squared of timed_attempts
   mastery_gain Float64 = sum(mastery_after - mastery_before)
-    -- Sum of mastery_after - mastery_before: over attempts, velocity per attempt
-  predicted_correct Float64 = sum(p_correct) -- Sum of p_correct; near correct where the model is calibrated
+    -- Sum of mastery_after - mastery_before; divided by attempts, the velocity per attempt
+  predicted_correct Float64 = sum(p_correct) -- Sum of p_correct; close to correct if the model is calibrated
   squared_error Float64 = sum(pow(p_correct - is_correct, 2))
-    -- Sum of (p_correct - is_correct) squared: over attempts, the Brier score
-  plateau_attempts UInt64 = sum(plateau_detected) -- Answers given on a plateau
+    -- Sum of (p_correct - is_correct) squared; divided by attempts, the Brier score
+  plateau_attempts UInt64 = sum(plateau_detected) -- Answers on a plateau
 `);
 const masterySum = columnsOf('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
 const without = (...names: string[]) => answerSums.filter(({ name }) => !names.includes(name));
@@ -64,7 +64,7 @@ export const unpacked = (answer: string) => ({
 });
 const lastAnswer = columnsOf(
   `last_answer SimpleAggregateFunction(max, UInt128) zstd = max(${packed('occurred_at', 'learner_seq', 'mastery_after')})
-    -- The day's last answer: second of occurred_at, learner_seq, bits of mastery_after as Float32, in 32 bits each`,
+    -- Last answer of the day: second of occurred_at, learner_seq and mastery_after as Float32, 32 bits each`,
 );
 
 const pace = `correct / attempts AS accuracy,
@@ -133,20 +133,20 @@ FROM learner_sums FINAL WHERE ${isKind('total')}`,
 /** Both levels share a table, because an insert costs more per part than per row. */
 export const learnerSums = rollupOf(
   defineTable(
-    'learner_sums -- Answers of one learner on one skill, by day and over all days; read them through the views learner_skill_daily and learner_skill_total',
+    'learner_sums -- Sums of answers by learner and skill, per day and over all days; read the views learner_skill_daily and learner_skill_total',
     [
       ...[...tenant, ...user, ...skill, ...day],
       ...columnsOf(`
         kind ${kinds} zstd = ${kindOf('day')}
-          -- day: sums of a day; total: of all days, and day is 1970-01-01
+          -- day: sums of one day; total: sums of all days, with the day 1970-01-01
       `),
       ...daySums.map(narrow),
       ...lastAnswer,
       ...columnsOf(`
         days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(toDate(occurred_at))
-          -- Where kind is total: UTC days with answers, in no order
+          -- For kind total: UTC days with answers, unordered
         plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(toDate(occurred_at), plateau_detected = 1)
-          -- Where kind is total: last UTC day with an answer given on a plateau; 1970-01-01: none
+          -- For kind total: last UTC day with an answer on a plateau; 1970-01-01: none
       `),
     ],
     {
@@ -165,7 +165,7 @@ export const learnerSums = rollupOf(
 
 export const skillDays = rollupOf(
   defineTable(
-    'daily_skill -- One day of one skill, by Redis partition; read it through the view skill_daily',
+    'daily_skill -- Sums of answers by skill, day and Redis partition; read the view skill_daily',
     [
       ...tenant,
       ...columnsOf('skill_id LowCardinality(String) -- Skill'),
@@ -173,7 +173,7 @@ export const skillDays = rollupOf(
       ...columnsOf('partition_id UInt16 -- Redis partition of the learners'),
       ...[...answerSums, ...masterySum].map(summed),
       ...columnsOf(
-        'learners AggregateFunction(uniq, String) = uniqState(user_id) -- State of the number of learners',
+        'learners AggregateFunction(uniq, String) = uniqState(user_id) -- Aggregate state of the number of learners',
       ),
     ],
     // Only for repaired rows: other rows stay on the shard of their answers.
@@ -204,11 +204,11 @@ const monthOfArrival = 'month UInt32 -- Month of received_at, as 202601';
 
 const archivedAnswer = columnsOf(`
   last_answer Tuple(DateTime64(3, 'UTC'), UInt32, Float64) = max((occurred_at, learner_seq, mastery_after))
-    -- The day's last answer: occurred_at, learner_seq, mastery_after
+    -- Last answer of the day: occurred_at, learner_seq, mastery_after
 `);
 
 export const archivedLearnerSkill = defineTable(
-  'archived_learner_skill -- One day of one learner on one skill, of answers whose rows were dropped for their age; learner_sums and daily_skill have them too',
+  'archived_learner_skill -- Daily sums by learner and skill of answers that retention deleted; learner_sums and daily_skill include them',
   [
     ...columnsOf(`
       ${monthOfArrival}
@@ -231,11 +231,11 @@ export const archivedRollup: Summed = {
 
 /** Duplicates are harmless: readers take the highest month. */
 export const archivedMonths = defineTable(
-  'archived_months -- Months of arrival whose answers are in archived_learner_skill and no longer in attempts',
+  'archived_months -- Archived months of arrival: answers are in archived_learner_skill instead of attempts',
   `
     ${monthOfArrival}
-    answers UInt64 -- Answers that arrived in it
-    archived_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When
+    answers UInt64 -- Number of answers that arrived in the month
+    archived_at DateTime64(3, 'UTC') DEFAULT now64(3) -- Time of archiving
   `,
   { engine: 'MergeTree', orderBy: 'month', shardBy: 'month' },
 );

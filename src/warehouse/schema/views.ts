@@ -15,7 +15,7 @@ const shownColumns = ({ columns }: Table, ...names: string[]): Column[] =>
 /** Repeated rows are equal, and `updated_at` grows with every change. */
 export const goals: View = {
   name: 'goals',
-  comment: 'The goal in force of every learner who has one',
+  comment: 'Current goals of learners',
   columns: [
     ...shownColumns(goalChanges, 'tenant', 'user_id'),
     { name: 'target_score', type: 'UInt16', comment: 'Total score to reach, 400 to 1600' },
@@ -32,7 +32,7 @@ const entry = ['updated_at', ...catalogueColumns.map(({ name }) => name)];
 
 export const skillCatalogue: View = {
   name: 'skill_catalogue',
-  comment: "The entry in force of every skill that a tenant's catalogue has",
+  comment: "Current entries of a tenant's catalogue",
   columns: shownColumns(skillChanges),
   query: `SELECT tenant, skill_id, last.${entry.length + 1} AS revision, ${entry.map((name, i) => `last.${i + 1} AS ${name}`).join(', ')}
 FROM (
@@ -43,7 +43,7 @@ FROM (
 
 export const forecasts: View = {
   name: 'forecasts',
-  comment: 'Every forecast that was served, once',
+  comment: 'Served forecasts, each once',
   columns: shownColumns(servedForecasts),
   query: `SELECT ${servedForecasts.columns.map(({ name }) => name).join(', ')} FROM served_forecasts FINAL
 SETTINGS do_not_merge_across_partitions_select_final = 1`,
@@ -71,24 +71,24 @@ const efficiency = (of: string): string => {
 
 export const cohortSkillWeekly: View = {
   name: 'cohort_skill_weekly',
-  comment:
-    'Velocity, accuracy and efficiency by skill of the learners who began in the same week, week by week',
+  comment: 'Velocity, accuracy and efficiency by skill and week, for learners who began in the same week',
   columns: columnsOf(`
     tenant LowCardinality(String) -- Owner of the learners
-    cohort Date -- Monday of the UTC week in which the learners first answered anything
+    cohort Date -- Monday of the UTC week of the learners' first answers
     skill_id LowCardinality(String) -- Skill
-    week UInt32 -- Weeks since then; 0 is the first
+    week UInt32 -- Weeks since the cohort began; 0 is the first
     learners UInt64
-      -- Learners of the cohort who practised the skill in that week; above 65,536 an estimate, half a per cent off
-    attempts UInt64 -- Their answers
-    accuracy Float64 -- Share of correct ones
+      -- Learners of the cohort who practised the skill in that week; above 65,536, an estimate within about 0.5 %
+    attempts UInt64 -- Answers of these learners
+    accuracy Float64 -- Share of correct answers
     velocity_per_attempt Float64
-      -- Mean of mastery_after - mastery_before; on first answers it also finds out what a learner knew before
-    velocity_per_active_day Float64 -- The same change, per day on which a learner practised the skill
-    mean_mastery Float64 -- Mean over those days of mastery after the learner's last answer of the day
-    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+      -- Mean of mastery_after - mastery_before; first answers also measure prior knowledge
+    velocity_per_active_day Float64
+      -- Sum of mastery_after - mastery_before per day on which a learner practised the skill
+    mean_mastery Float64 -- Mean over these days of mastery after the learner's last answer of the day
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed answers; NULL: no times
     efficiency_index Nullable(Float64)
-      -- Accuracy and time against the norms of the skill, 0 to 100; 50: usual for the skill; NULL: too few times
+      -- Accuracy and time compared with the norms of the skill, 0 to 100; 50: usual; NULL: too few times
   `),
   // Reads days, because sums by learner and week would be nearly as many rows.
   query: `SELECT w.tenant AS tenant, w.cohort AS cohort, w.skill_id AS skill_id, w.week AS week, w.learners AS learners,
@@ -123,7 +123,7 @@ const quartiles = (name: string, type: string, what: string): string => `
     ${name}_q3 ${type} -- Third quartile over the learners of ${what}`;
 
 const efficiencyMeaning =
-  'accuracy and time against the norms of the skill, 0 to 100, 50: usual for the skill; three times needed';
+  'accuracy and time compared with the norms of the skill, 0 to 100, 50: usual; requires three times';
 
 const selectQuartiles = (name: string, isNull?: string): string =>
   ['q1', 'median', 'q3']
@@ -134,16 +134,16 @@ const quartilesOf = 'quantilesExactInclusive(0.25, 0.5, 0.75)';
 
 export const skillVelocity: View = {
   name: 'skill_velocity',
-  comment: 'How fast and how efficiently the learners of a skill learn, and how they differ',
+  comment: 'Velocity and efficiency of learning by skill, with quartiles over the learners',
   columns: columnsOf(`
     tenant LowCardinality(String) -- Owner of the learners
     skill_id LowCardinality(String) -- Skill
     learners UInt64 -- Learners who answered on the skill
-    attempts UInt64 -- Their answers
+    attempts UInt64 -- Answers of these learners
     ${quartiles('velocity_per_attempt', 'Float64', 'the mean of mastery_after - mastery_before')}
     ${quartiles('velocity_per_active_day', 'Float64', 'the sum of mastery_after - mastery_before per day of practice')}
     ${quartiles('efficiency_index', 'Nullable(Float64)', efficiencyMeaning)}
-    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed work; NULL: no time
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed answers; NULL: no times
     plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
   `),
   query: `SELECT tenant, skill_id, learners, attempts,
@@ -220,24 +220,24 @@ const end = (distance: string): string =>
 
 export const forecastOutcomes: View = {
   name: 'forecast_outcomes',
-  comment: `Forecasts whose days are over, with at least ${fewestAnswers} answers in them: the last one of each learner, UTC day and horizon`,
+  comment: `Results of forecasts with a past horizon and at least ${fewestAnswers} answers: the last one of each learner, UTC day and horizon`,
   columns: [
     ...served('tenant', 'user_id'),
-    ...columnsOf('made_day Date -- UTC day on which it was made; answers count from the next one on'),
+    ...columnsOf('made_day Date -- UTC day of the forecast; answers count from the next day on'),
     ...served('forecast_days', 'made_at'),
-    ...columnsOf("history UInt32 -- The learner's counted answers when it was made"),
+    ...columnsOf('history UInt32 -- Counted answers of the learner at the time of the forecast'),
     ...served('expected_share'),
     ...columnsOf(`
       answers UInt64 -- Answers from the day after made_day to made_day + forecast_days
-      correct UInt64 -- Correct ones among them
+      correct UInt64 -- Correct answers among them
       observed_share Float64 -- Share of correct answers among them
       z Float64
-        -- Observed less expected on the scale asin(sqrt(share)), in standard deviations of what was to be expected
+        -- Observed minus expected on the scale asin(sqrt(share)), in standard deviations of the prediction
     `),
-    ...perLevel('covered_LEVEL UInt8 -- 1 when the LEVEL % interval held, else 0'),
+    ...perLevel('covered_LEVEL UInt8 -- 1 if the LEVEL % interval contains observed_share, else 0'),
     ...perLevel('interval_width_LEVEL Float64 -- Width of the LEVEL % interval as a share, 0 to 1'),
     ...columnsOf(`
-      squared_error Float64 -- Square of observed less expected share
+      squared_error Float64 -- Square of observed minus expected share
       brier Float64 -- Mean of (expected_share - is_correct) squared over the answers; lower is better
     `),
   ],
@@ -262,23 +262,27 @@ const bandEnd = 'transform(history_from, [1, 20, 50, 100, 200], [19, 49, 99, 199
 
 export const forecastCoverage: View = {
   name: 'forecast_coverage',
-  comment: 'How often the intervals of served forecasts held, by tenant, horizon and amount of history',
+  comment: 'Coverage of the intervals of served forecasts, by tenant, horizon and amount of history',
   columns: [
     ...served('tenant', 'forecast_days'),
     ...columnsOf(`
-      history_from UInt32 -- Fewest answers that the band's learners had when the forecast was made
-      history_to Nullable(UInt32) -- Most answers that they had; NULL: no bound
-      cases UInt64 -- Forecasts: rows of forecast_outcomes
-      learners UInt64 -- Different learners among them: cases of one learner are not independent
-      answers UInt64 -- Answers that they were scored on; those in several horizons count in each
+      history_from UInt32 -- Fewest answers of a learner in the band at the time of the forecast
+      history_to Nullable(UInt32) -- Most answers of a learner in the band; NULL: no limit
+      cases UInt64 -- Number of forecasts in forecast_outcomes
+      learners UInt64 -- Number of different learners; cases of one learner are not independent
+      answers UInt64 -- Answers that the forecasts are compared with; an answer counts once per forecast
     `),
-    ...perLevel('coverage_LEVEL Float64 -- Share of cases whose LEVEL % interval held; SHARE is right'),
-    ...perLevel('mean_width_LEVEL Float64 -- Mean width of the LEVEL % interval as a share; less is sharper'),
+    ...perLevel(
+      'coverage_LEVEL Float64 -- Share of cases in which the LEVEL % interval contains the observed share; ideal: SHARE',
+    ),
+    ...perLevel(
+      'mean_width_LEVEL Float64 -- Mean width of the LEVEL % interval as a share; lower is sharper',
+    ),
     ...columnsOf(`
-      expected_share Float64 -- Mean expected share of right answers
+      expected_share Float64 -- Mean expected share of correct answers
       observed_share Float64 -- Mean observed share
-      mean_squared_error Float64 -- Mean square of observed less expected share
-      brier Float64 -- Mean of brier, each forecast counting the same, as in a back-test; lower is better
+      mean_squared_error Float64 -- Mean square of observed minus expected share
+      brier Float64 -- Mean of brier with equal weights for all forecasts, as in a backtest; lower is better
     `),
   ],
   query: `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
