@@ -67,7 +67,6 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
   }
 }
 
-/** An existing folder keeps its mode. */
 export function warnOfReaders(path: string, logger: Logger): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return;

@@ -98,7 +98,6 @@ export function supervise(spec: ChildSpec): Supervised {
   const firstLife = launch();
   const kept = firstLife.then(keepAlive, () => undefined);
   const ready = firstLife.then(() => undefined);
-  // Prevents an unhandled rejection.
   ready.catch(() => undefined);
   return {
     ready,

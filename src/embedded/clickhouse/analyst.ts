@@ -59,10 +59,10 @@ export async function writeAccess(dataDir: string, readable: readonly string[]):
 }
 
 /*
- * readonly=1 and the role do not prevent (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE,
- * SETTINGS of a subquery, columns of `system`, DESCRIBE of table functions (columns of any table), and
- * sqlite() (creates its file before the check of rights). Therefore the engine's parser prints the statement.
- * The printed text is unambiguous: it is checked here and then run.
+ * readonly=1 and the role allow (tried with 26.7): scalar file(), INTO OUTFILE, KILL, SET ROLE, SETTINGS of a
+ * subquery, columns of `system`, DESCRIBE of table functions (columns of any table), and sqlite() (creates
+ * its file). Therefore the engine's parser prints each statement. The printed text is unambiguous and is
+ * checked here.
  */
 
 const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');

@@ -1,4 +1,3 @@
-/** In the form of the engine's errors. */
 export class BridgeError extends Error {
   constructor(code: number, type: string, text: string) {
     super(`Code: ${code}. DB::Exception: ${text} (${type})`);

@@ -100,11 +100,9 @@ async function main(): Promise<void> {
   process.env.TZ = 'UTC';
   const ending = new AbortController();
   const { signal } = ending;
-  // The parent may end while the engine opens.
   process.once('disconnect', () => ending.abort());
   if (!process.connected) return;
   const [options] = (await once(process, 'message', { signal })) as [StartOptions];
-  // Threads load while the engine opens.
   const endings = { kill: (id: string) => killQuery(engine, id), overrun: reportOverrun, crash };
   const lanes = startLanes(options.dataDir, endings);
   const engine = await openEngine(options).finally(lanes.loaded);

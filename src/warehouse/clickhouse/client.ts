@@ -27,7 +27,7 @@ const clusterSettings: ClickHouseSettings = {
   mutations_sync: '1',
 };
 
-/** Connects on the first statement. @param url with account and database */
+/** Connects on the first statement. */
 export const connectWarehouse = (
   url: string,
   cluster: Cluster = null,

@@ -7,7 +7,6 @@ export interface Column {
   name: string;
   type: string;
   codec?: string;
-  /** Only for rollups. */
   source?: string;
   comment: string;
 }

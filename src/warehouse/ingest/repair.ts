@@ -51,7 +51,6 @@ export function partOfRanges({ unit }: Rollup, ranges: readonly OutboxRange[]): 
   };
 }
 
-/** Processes that repair the same rows can spoil each other's result. */
 const maxRounds = 5;
 
 /**

@@ -47,7 +47,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   const deleteRows = (table: string, condition: string, signal?: AbortSignal) =>
     runStatement(client, `${deleteFrom(table, cluster)} WHERE ${condition}`, { signal });
 
-  /** Counts first, because a DELETE costs more and rows are rare. */
+  /** Counts first: a DELETE costs more, and rows are rare. */
   async function removeEnded(
     tables: readonly LearnerTable[],
     rows: readonly CorrectedRows[],
@@ -192,7 +192,7 @@ const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
 
 const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;
 
-/** Zeros for all tables prove the erasure. */
+/** Zeros prove the erasure. */
 const provingQuery: string = learnerTables
   .map(({ table, ended, endedSums }) => {
     const count =

@@ -157,7 +157,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
     tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
-    /** Includes deleted goals. */
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
     /** @param fromSecond Unix seconds of arrival */
     retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),

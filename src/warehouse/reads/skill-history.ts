@@ -12,7 +12,6 @@ export type ReadGuard = <Result>(
   read: (signal: AbortSignal) => Promise<Result>,
 ) => Promise<Result | null>;
 
-/** For parts that a response can omit. */
 export const createReadGuard =
   (limit: Limiter): ReadGuard =>
   <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>

@@ -89,7 +89,6 @@ type Measured<Told> = Omit<Told, 'low' | 'high' | 'beyond'>;
 
 export type SkillReads = ReturnType<typeof createSkillReads>;
 
-/** Shares of a step or an item are not rounded. */
 export const createSkillReads = (read: TenantRead) => ({
   /** Ordered by the bytes of the ids. @param after null: from the first */
   list: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>

@@ -46,7 +46,7 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
 /**
  * The first column is the answer's number on the skill, or 0 if rows and archive lack earlier answers.
- * `learner_seq` has no gaps: its difference from the row number is the number of missing rows.
+ * `missing` counts the missing rows, because `learner_seq` has no gaps.
  */
 const selectOfSkill = `WITH (
   SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archivedDays}

@@ -78,7 +78,6 @@ export const attempts = defineTable(
   },
 );
 
-/** Read with FINAL: the last row of a learner counts. */
 export const learnerSnapshots = defineTable(
   'learner_snapshots -- State of a learner after the last answer that retention deleted from attempts; read with FINAL',
   `

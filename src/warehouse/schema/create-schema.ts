@@ -22,7 +22,6 @@ import * as views from './views.js';
 /** Increase it when a table or view changes, but not for comments. */
 const schemaVersion = 10;
 
-/** Two processes may record the same version. */
 const schemaMigrations = defineTable(
   'schema_migrations -- Version of the schema in this database',
   `

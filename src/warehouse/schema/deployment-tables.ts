@@ -1,4 +1,3 @@
-/** Inserts can be repeated: queries select one row per key. */
 import { defineTable } from '../clickhouse/ddl.js';
 
 const engine = 'ReplacingMergeTree';

@@ -94,7 +94,7 @@ const partialSums: PartialSums = {
   plateau_day: 1,
 };
 
-// FINAL costs at most a sixth of a GROUP BY and needs no table in memory.
+// FINAL costs at most a sixth of a GROUP BY.
 const skillDay: Level = {
   set: ['tenant', 'user_id', 'skill_id', 'day'],
   where: isKind('day'),

@@ -6,7 +6,6 @@ import { type Column, columnsOf, type Table, type View } from '../clickhouse/ddl
 import { catalogueColumns, goalChanges, levels, servedForecasts, skillChanges } from './journal-tables.js';
 import { skillSums, sumEach, unpacked } from './rollups.js';
 
-/** @param names empty: all columns */
 const shownColumns = ({ columns }: Table, ...names: string[]): Column[] =>
   columns
     .filter((column) => names.length === 0 || names.includes(column.name))
