@@ -21,7 +21,7 @@ export const attempts = defineTable(
     question_difficulty Nullable(Float64) zstd -- Difficulty in logits, -3 to 3; NULL: not reported
     occurred_at DateTime64(3, 'UTC') delta -- Time of the answer; rollups use its UTC day
     received_at DateTime64(3, 'UTC') delta -- Time of arrival at the service
-    learner_seq UInt32 delta -- Number of the answer among all answers of the learner, from 1 without gaps
+    learner_seq UInt32 delta -- Number of the answer within the learner, over all skills, from 1 without gaps
     mastery_before Float64 zstd -- Mastery of the skill before the answer, after forgetting, 0 to 1
     mastery_after Float64 zstd -- Mastery of the skill after the answer, 0 to 1
     p_correct Float64 zstd -- Probability of a correct answer, predicted before the answer, 0 to 1

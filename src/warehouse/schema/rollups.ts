@@ -41,7 +41,7 @@ const answerSums = columnsOf(`
   attempts UInt64 = count() -- Number of answers
   correct UInt64 = sum(is_correct) -- Number of correct answers
   timed_attempts UInt64 = countIf(${timed}) -- Answers with a time above 0 and up to 3600 s
-  timed_correct UInt64 = countIf(is_correct = 1 AND ${timed}) -- Correct answers among timed_attempts
+  timed_correct UInt64 = countIf(is_correct = 1 AND ${timed}) -- Correct answers of timed_attempts
   timed_seconds Float64 = sumIf(${seconds}, ${timed}) -- Total seconds of timed_attempts
   log_seconds Float64 = sumIf(log(${seconds}), ${timed}) -- Sum of ln(seconds) of timed_attempts, for time norms
   log_seconds_squared Float64 = sumIf(pow(log(${seconds}), 2), ${timed}) -- Sum of ln(seconds) squared of timed_attempts

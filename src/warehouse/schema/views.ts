@@ -228,8 +228,8 @@ export const forecastOutcomes: View = {
     ...served('expected_share'),
     ...columnsOf(`
       answers UInt64 -- Answers from the day after made_day to made_day + forecast_days
-      correct UInt64 -- Correct answers among them
-      observed_share Float64 -- Share of correct answers among them
+      correct UInt64 -- Number of these answers that are correct
+      observed_share Float64 -- Share of these answers that are correct
       z Float64
         -- Observed minus expected on the scale asin(sqrt(share)), in standard deviations of the prediction
     `),
