@@ -1,4 +1,3 @@
-/** Entry of one of several API processes. The parent runs all other parts (api-processes.ts). */
 import { once } from 'node:events';
 import { runProcess } from '../lifecycle.js';
 import { createLogger } from '../telemetry.js';
@@ -12,7 +11,7 @@ const [{ number, config, endpoints }] = (await once(process, 'message')) as [Api
 const logger = createLogger(config.logLevel, 'api');
 
 await runProcess(logger, async (closers) => {
-  // The channel closes when the parent has ended.
+  // The IPC channel closes when the parent exits.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   const redis = await connectState(endpoints, config, logger, closers);
   const engine = await startEngine(redis, endpoints, config, logger, closers);

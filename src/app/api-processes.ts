@@ -1,4 +1,3 @@
-/** Starts and watches several API processes behind one port, over Node's IPC channel. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -9,7 +8,7 @@ import { programPath } from '../programs.js';
 import type { Engine } from './engine.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
 
-/** Sent as a message: other users can read the environment and arguments of a process. */
+/** Sent over IPC: other users can read the environment and arguments of a process. */
 export interface ApiProcessSettings {
   readonly number: number;
   readonly config: Config;
@@ -18,21 +17,19 @@ export interface ApiProcessSettings {
 
 export const readyMessage = 'ready';
 
-/** A child exits if Redis is unavailable. A child that sends nothing for this long hangs. */
+/** A child exits if Redis is unavailable. Only a hanging child is silent for this long. */
 const readyLimitMs = 120_000;
 const beatMs = 1000;
-/** A child with more unanswered beats is killed. Beats are counted instead of time, because a suspended parent sends none. */
+/** Heartbeats are counted instead of time, because a suspended parent sends none. */
 const maxUnanswered = 15;
-/** Unanswered beats after which a child counts as unresponsive. */
 const maxSilent = 3;
-/** Time limits for the figures of one process, and of all. */
 const collectMs = 1500;
 const collectAllMs = 3000;
 
 type Stalled = () => string | null;
 type AllFigures = readonly CollectedFigures[];
 
-/** Resolves when all processes serve. Restarts a process that dies or hangs. */
+/** Resolves when all processes accept requests. Restarts a process that dies or hangs. */
 export async function startApiProcesses(
   { endpoints, logger, closers }: Engine,
   config: Config,
@@ -78,7 +75,6 @@ export async function startApiProcesses(
   await Promise.all(processes.map(({ ready }) => ready));
 }
 
-/** @throws Error for any other message, or on timeout */
 export async function untilReady(child: ChildProcess, signal: AbortSignal, limitMs = readyLimitMs) {
   const late = AbortSignal.timeout(limitMs);
   const heard = once(child, 'message', { signal: AbortSignal.any([signal, late]) });
@@ -90,8 +86,9 @@ export async function untilReady(child: ChildProcess, signal: AbortSignal, limit
 }
 
 /**
- * Returns the port, or a free one for 0. Listens exclusively first, because the option to share a port would also share it with
- * other programs. @throws if the port is taken
+ * @returns a free port for 0. Probes with an exclusive listener, because a shared port also admits other
+ * programs.
+ * @throws if the port is taken
  */
 export async function findPort(host: string, port: number): Promise<number> {
   const probe = createServer();
@@ -103,7 +100,6 @@ export async function findPort(host: string, port: number): Promise<number> {
   return found;
 }
 
-/** Kills a child that hangs. Its supervisor starts another one. */
 function watchChild(
   child: ChildProcess,
   stalled: Stalled,
@@ -138,14 +134,12 @@ export function linkToParent(collect: () => Promise<CollectedFigures>) {
     return [];
   });
   return {
-    /** Why the consumers of the parent are stalled, or null. */
     stalled: () => stalled,
-    /** Figures of all processes, or on timeout of this one. */
+    /** Metrics of all processes; after a timeout, of this process only. */
     collect: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [await collect()],
   };
 }
 
-/** A beat carries the reason for stalled consumers. Its reply has no figures. */
 type Request = { readonly kind: 'beat'; readonly stalled: string | null } | { readonly kind: 'figures' };
 
 interface Message {
@@ -154,7 +148,7 @@ interface Message {
   readonly reply?: AllFigures;
 }
 
-/** @returns a function that sends a request to the other side and returns null on timeout */
+/** @returns sends a request; resolves with null on timeout */
 function openLink(
   channel: ChildProcess | NodeJS.Process,
   answer: (request: Request) => Promise<AllFigures>,
@@ -162,7 +156,6 @@ function openLink(
   const asked = new Map<number, (figures: AllFigures) => void>();
   let last = 0;
   const send = (message: Message): void => {
-    // The channel is closed when the other side has ended.
     if (channel.connected) channel.send?.(message, undefined, undefined, () => undefined);
   };
   channel.on('message', ({ id, request, reply }: Message) => {

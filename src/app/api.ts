@@ -1,4 +1,3 @@
-/** Front end of one process: routes with their ports, and limits of concurrent reads. */
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
 import { shortHash } from '../contracts/access.js';
@@ -49,7 +48,7 @@ interface ApiOptions {
   readonly collect: () => Promise<readonly CollectedFigures[]>;
 }
 
-/** Time for requests in flight, of the 10 s of a shutdown. */
+/** Share of the 10 s shutdown time, for requests in flight. */
 const inFlightMs = 4000;
 
 /** @returns the port. @throws StartError if it is taken */
@@ -98,7 +97,6 @@ export const portTaken = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: 
 
 const idSweepMs = 60_000;
 
-/** Every few hours, one of the processes removes old event ids. */
 function startIdSweep({ redis, logger, closers }: Engine): void {
   const sweep = singleFlight(async () => {
     try {
@@ -115,7 +113,7 @@ function startIdSweep({ redis, logger, closers }: Engine): void {
 }
 
 const refusal = 'Too many read what is stored at the same time; try again later';
-/** Reads of ClickHouse use six of the client's eight connections; writes and exports use the rest. */
+/** ClickHouse reads use six of the client's eight connections. Writes and exports use the rest. */
 const readLimits: LimiterOptions = {
   maxRunning: 6,
   maxRunningOfTenant: 3,
@@ -123,7 +121,7 @@ const readLimits: LimiterOptions = {
   maxQueueWaitMs: 2000,
   refusal,
 };
-/** A class of 200,000 masteries takes tens of megabytes until its response is sent. */
+/** A response with 200,000 masteries occupies tens of megabytes. */
 const classLimits: LimiterOptions = {
   maxRunning: 4,
   maxRunningOfTenant: 2,
@@ -131,7 +129,6 @@ const classLimits: LimiterOptions = {
   maxQueueWaitMs: 5000,
   refusal: 'Too many classes are read at the same time; try again later',
 };
-/** Exports are rare. Each page takes one slot. */
 const exportLimits: LimiterOptions = {
   maxRunning: 1,
   maxRunningOfTenant: 1,
@@ -139,7 +136,7 @@ const exportLimits: LimiterOptions = {
   maxQueueWaitMs: 60_000,
   refusal,
 };
-/** A history of 20,000 answers takes 100 MB. One is replayed while the next one is read. */
+/** A history of 20,000 answers occupies 100 MB. */
 const retractionLimits: LimiterOptions = {
   maxRunning: 2,
   maxRunningOfTenant: 1,
@@ -177,7 +174,6 @@ function routePortsOf(
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
     ...{ learners, models, now, logger, sourceLagSeconds },
-    // If ClickHouse is unavailable, responses have null in place of these figures.
     history: createSkillHistory(clickhouse, createReadGuard(limit)),
   };
   return {

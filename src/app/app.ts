@@ -1,4 +1,4 @@
-/** Starts a process. The servers start while the rest of the program loads. */
+/** The embedded servers start while the other modules load. */
 import type { Config } from '../config.js';
 import { warnOfReaders } from '../embedded/data-dir.js';
 import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedded/servers.js';

@@ -41,14 +41,13 @@ import { auditOnce, retainOnce } from './maintenance.js';
 import { byLabel, type Consumers } from './metrics.js';
 
 const hourMs = dayMs / 24;
-/** Soon enough for a month that had to wait. */
 const retentionMs = 6 * hourMs;
-/** Maximum lag of the journal is this plus one run. ClickHouse easily merges a part every two seconds. */
+/** The journal lags by this plus one run. ClickHouse can merge a part every two seconds. */
 const journalMs = 2000;
-/** Shorter than a stall. The next run continues the work. */
+/** Shorter than the stall limit. */
 const shortRunMs = 15_000;
 const goalsMs = 5000;
-/** Share of the shutdown time for the current and a last run. Remaining rows stay in Redis. */
+/** For the current run and a last one. Remaining rows stay in Redis. */
 const journalStopShare = 2 / 3;
 
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
@@ -107,7 +106,7 @@ function startWebhooks(
   return deliveries;
 }
 
-/** Runs only while the state in Redis is usable. Otherwise version numbers would restart and clash with ClickHouse. */
+/** While Redis is unusable, version numbers would restart and clash with ClickHouse. */
 function startRuns(
   { endpoints, blocked, logger, closers }: Engine,
   schedule: Schedule,
@@ -139,7 +138,7 @@ export function startJournal(engine: Engine): Consumer {
   const erasures = journalErasures(engine);
   const drain = createJournalDrain({ journal, warehouse, late: erasures.late, logger });
   const recordFacts = factsRecorder(engine);
-  // Facts last: an error there must not skip the other steps.
+  // Facts last, so that an error there does not skip the other steps.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
     await erasures.finish(signal);

@@ -1,4 +1,3 @@
-/** Watches whether the state in Redis is usable. Redis may come back empty at any time. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { singleFlight } from '../concurrency.js';
 import { type Closers, StartError } from '../lifecycle.js';
@@ -17,7 +16,10 @@ const watchMs = 1000;
 
 const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
-/** Checks every second and at each new connection. Resolves after the first check. */
+/**
+ * Redis may come back empty at any time: checks every second and at each new connection. Resolves after the
+ * first check.
+ */
 export async function watchDeployment(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
@@ -25,7 +27,7 @@ export async function watchDeployment(
   closers: Closers,
 ) {
   let deployment: Deployment | null = null;
-  /** Number of lost connections: now, and when the known state was requested. */
+  /** Lost connections, now and when the accepted state was requested. */
   let lost = 0;
   let lostBefore = 0;
   const listeners: (() => void)[] = [];
@@ -53,18 +55,18 @@ export async function watchDeployment(
   redis.on('close', () => {
     lost += 1;
   });
-  // Also during a check, which may use the previous connection.
+  // Not single flight: a running check may use the previous connection.
   redis.on('ready', look);
   await look();
   const timer = setInterval(singleFlight(look), watchMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
-  // Nothing is read or written before Redis reports the number.
+  // The process stays blocked until Redis confirms the number.
   const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
     partitions,
     blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
-    /** Called when the state becomes usable again, or belongs to another deployment. */
+    /** Also called if Redis belongs to another deployment. */
     onReturn: (listener: () => void): void => void listeners.push(listener),
   };
 }
@@ -72,12 +74,15 @@ export async function watchDeployment(
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
   if (deployment.state !== 'ready') return unusableReason(deployment);
-  // A process that starts with an empty Redis assumes the default number of partitions.
+  // A process that starts with an empty Redis assumes the default number.
   if (deployment.partitions === partitions) return null;
   return 'Redis was rebuilt with another number of partitions: start this process again';
 }
 
-/** Call it before creating the schema, which the previous version would reject. @throws StartError; ApiError UNAVAILABLE */
+/**
+ * Call before creating the schema, which the previous version would reject.
+ * @throws StartError, ApiError UNAVAILABLE
+ */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {
   const other = await whileRedisServes(otherVersion(redis));
   if (other !== null) throw new StartError(unusableReason(other));

@@ -1,4 +1,3 @@
-/** Redis, ClickHouse and the workers that count answers, for the API and imports. */
 import { startCompute } from '../compute/pool.js';
 import { createLimiter } from '../concurrency.js';
 import type { Config } from '../config.js';
@@ -23,14 +22,14 @@ import { refuseOtherVersion, watchDeployment } from './deployment-watch.js';
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
-/** About 26 MB of Redis for all partitions together. */
+/** About 26 MB of Redis in total. */
 const forecastsBound = 10_000;
 
 export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' | 'lanes' | 'skillLimits'> &
   Pick<Config, 'spans'> &
   Pick<WorkerSettings, 'itemsFreshMs'>;
 
-/** @throws StartError if Redis is unreachable or holds learners of another version */
+/** @throws StartError if Redis is unreachable or contains learners of another version */
 export const connectState = (
   { redisUrl }: Endpoints,
   { redisWaitReplicas }: Pick<EngineSettings, 'redisWaitReplicas'>,
@@ -38,7 +37,6 @@ export const connectState = (
   closers: Closers,
 ): Promise<RedisClient> => openRedis(redisUrl, { logger, closers }, redisWaitReplicas, refuseOtherVersion);
 
-/** @param redis connected by `connectState` */
 export async function startEngine(
   redis: RedisClient,
   endpoints: Endpoints,
@@ -98,7 +96,7 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
   };
 }
 
-/** Rejects calls while the state is unusable: with an empty Redis every learner would seem unknown. */
+/** With an empty Redis, every learner would seem unknown. */
 export function whileUsable<Calls extends Readonly<Record<string, (...args: never[]) => Promise<unknown>>>>(
   blocked: () => string | null,
   calls: Calls,

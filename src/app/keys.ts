@@ -1,4 +1,3 @@
-/** API keys at startup: configured keys and the development key. */
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant, hashKey, shortHash } from '../contracts/access.js';
 import {
@@ -14,18 +13,16 @@ import type { RedisClient } from '../store/redis/client.js';
 import type { Logger } from '../telemetry.js';
 
 export interface KeyNote {
-  /** Message to the user, or null. */
   readonly text: string | null;
-  /** Set if the message shows the development key. */
   readonly developmentKey: string | null;
 }
 
 export const noKeyNote: KeyNote = { text: null, developmentKey: null };
 
 /**
- * Adds the configured keys. Revoked keys stay revoked. If no key is active and HOST is a loopback address, it makes a
- * development key.
- * @param redis must hold its keys: an empty Redis does not know revoked keys
+ * Adds the configured keys, except revoked ones. Creates a development key if none is active and HOST is a
+ * loopback address.
+ * @param redis with its keys: an empty Redis has lost the revocations
  */
 export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {
   let unreadable = 0;
@@ -39,11 +36,11 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   const keys = await store.all();
   const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
   if (made !== null && known?.revokedAt === null) {
-    // It may also be in API_KEYS.
+    // The key may also be in API_KEYS, which stores it without the flag.
     if (!known.development) await store.put(developmentGrant(made, defaultTenant));
     return config.apiKeys.length === 0 ? noteOf(made, config) : noKeyNote;
   }
-  // An unreadable key may be active, so make no key then.
+  // An unreadable key may be active.
   const isLast = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isOfDemo(key));
   const isWanted = isLast && isLoopbackHost(config.host);
   if (known !== undefined) {
@@ -77,7 +74,7 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
   }
 }
 
-/** Makes or finds the development key of a tenant's demo. @returns null if other machines can reach the service */
+/** @returns null if HOST is not a loopback address */
 export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClient, tenant: string) {
   if (!isLoopbackHost(host)) return null;
   const store = createKeyStore(redis);
@@ -89,7 +86,7 @@ export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClie
   return key;
 }
 
-/** Revokes the key of a tenant's demo. Keeps the key of the default tenant, because startup uses it. */
+/** The default tenant's key stays, because startup uses it. */
 export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, tenant: string): Promise<void> {
   if (tenant === defaultTenant) return;
   const made = readDevelopmentKey(demoKeyFile(dataDir, tenant));
@@ -100,7 +97,7 @@ export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, ten
 const defaultTenant = 'default';
 const keyFile = (dataDir: string, tenant: string): string =>
   tenant === defaultTenant ? developmentKeyFile(dataDir) : demoKeyFile(dataDir, tenant);
-/** Such a key is valid for the demo only. The next start still needs a key. */
+/** Keys of demo tenants do not count as keys of the service. */
 const isOfDemo = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
 
 const developmentGrant = (key: string, tenant: string): Grant => ({

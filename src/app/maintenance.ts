@@ -1,4 +1,3 @@
-/** Audits and retention, over a separate ClickHouse connection with long timeouts. */
 import type { Endpoints } from '../embedded/data-dir.js';
 import { auditAndRecord } from '../services/audit/audit.js';
 import type { AuditParts } from '../services/audit/checks.js';
@@ -18,7 +17,7 @@ import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.j
 import { createAnswerArchive } from '../warehouse/maintenance/retention.js';
 import type { Engine } from './engine.js';
 
-/** Per query: a month of a large table, read with one thread. */
+/** A query may read a month of a large table with one thread. */
 const questionTimeoutMs = 1_800_000;
 
 export async function withMaintenance<Result>(

@@ -1,4 +1,4 @@
-/** Metrics of a process and of the deployment, in the Prometheus text format (docs/operations.md). */
+/** Metrics in the Prometheus text format (docs/operations.md). */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { singleFlight } from '../concurrency.js';
 import type { Consumer, StallCounts } from '../jobs/consumer.js';
@@ -22,7 +22,6 @@ export interface Metrics extends Figures {
 
 const namePrefix = 'skilltrace_';
 
-/** @param processName value of the label `process` */
 export function createMetrics(processName: string): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ process: processName });
@@ -45,7 +44,7 @@ function typeOf(name: FigureName): 'histogram' | 'counter' | 'gauge' {
   return name.endsWith('_total') ? 'counter' : 'gauge';
 }
 
-/** Implements only what the registry calls, because the library's metrics cannot be read on demand. */
+/** Implements only what the registry calls: the library's metrics cannot be read on demand. */
 function metricOf(figure: FigureName, read: ReadFigure): Metric {
   const name = namePrefix + figure;
   const get = async () => ({
@@ -58,7 +57,6 @@ function metricOf(figure: FigureName, read: ReadFigure): Metric {
   return { name, get } as unknown as Metric;
 }
 
-/** Leaves out a metric that cannot be read. */
 async function samplesOf(read: ReadFigure) {
   try {
     const samples = await read();
@@ -77,7 +75,7 @@ export function addAnswerFigures(figures: Figures, { compute }: Pick<Engine, 'co
   figures.add('worker_threads', compute.threads);
 }
 
-/** Metrics that are equal in all processes. One process of a host reports them. */
+/** Equal in all processes, so one process of a host reports them. */
 export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   const { redis, clickhouse } = serverProbes(engine);
   const outbox = singleFlight(engine.outbox.facts);

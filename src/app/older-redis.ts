@@ -9,8 +9,8 @@ const retryMs = 5000;
 const maxLooks = 10;
 
 /**
- * Checks Redis now and at each new connection, before this process adds rows. Resolves when Redis was read; the comparison
- * retries until ClickHouse responds.
+ * Checks now, before this process adds rows, and at each new connection. Retries the comparison until
+ * ClickHouse responds.
  */
 export async function watchForOlderRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;

@@ -17,13 +17,11 @@ import { prepareSchema } from './schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
 
 export interface Started {
-  /** Null if the process has no port. */
   readonly port: number | null;
   readonly keyNote: string | null;
   readonly dashboard: string | null;
 }
 
-/** Starts all parts of the role except the servers. @throws StartError for errors that the user can fix */
 export async function startRole(
   config: Config,
   endpoints: Endpoints,
@@ -33,7 +31,7 @@ export async function startRole(
   closers: Closers,
 ): Promise<Started> {
   const { role } = config;
-  // Redis first: if it is unavailable, the ClickHouse schema stays unchanged, because it cannot be downgraded.
+  // Redis first: if it is unavailable, the schema stays unchanged, because it cannot be downgraded.
   const redis = await connectState(endpoints, config, logger, closers);
   const [engine] = await Promise.all([
     startEngine(redis, endpoints, config, logger, closers),
@@ -70,7 +68,7 @@ export async function startRole(
 async function keepKeys(engine: Engine, config: Config): Promise<KeyNote> {
   const { redis, logger } = engine;
   const prepare = () => prepareKeys(config, redis, logger);
-  // Register first, because the state may change while keys are added.
+  // Register the callback first: the state may change while keys are added.
   engine.onReturn(() => {
     logger.info('the state in Redis can be used, after it could not: keys are added as at a start');
     prepare().catch((error: unknown) =>
@@ -88,7 +86,6 @@ async function setSkills(skills: SkillsFile, engine: Engine, { skillLimits }: Co
   else await loadSkillsFile(skills, redis, skillLimits.perTenant, logger);
 }
 
-/** @returns the port that this process or its API processes listen on */
 async function serve(
   engine: Engine,
   config: Config,

@@ -1,4 +1,3 @@
-/** Creates the ClickHouse schema when a process starts. */
 import { troubleOf } from '../connection-trouble.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { type Closers, StartError } from '../lifecycle.js';
@@ -9,8 +8,8 @@ import { createSchema } from '../warehouse/schema/create-schema.js';
 const retryMs = 2000;
 
 /**
- * Resolves after the first attempt. While ClickHouse is unavailable, it retries in the background, and inserts are retried until
- * the schema exists. @throws StartError if a retry cannot help
+ * Resolves after the first attempt. If ClickHouse is unavailable, retries in the background.
+ * @throws StartError if a retry cannot help
  */
 export async function prepareSchema(
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,

@@ -1,4 +1,3 @@
-/** Loads SKILLS_FILE, the catalogue of skills, at startup. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
@@ -16,7 +15,7 @@ export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSe
 
 const maxShownProblems = 10;
 
-/** JSON if it starts with a bracket or brace, otherwise CSV with a header. @throws StartError with the first problems */
+/** JSON starts with a bracket or brace, CSV with a header. @throws StartError with the first problems */
 export function readSkillsFile(path: string): SkillsFile {
   const bytes = readFileSync(path);
   const refuse: Refuse = (problem, cause) => {
@@ -38,7 +37,7 @@ export function readSkillsFile(path: string): SkillsFile {
 
 type Refuse = (problem: string, cause?: unknown) => never;
 
-/** Place for messages, and the row or the reason why it is unreadable. */
+/** Location, and the row or why it is unreadable. */
 type PlacedRow = readonly [place: string, raw: RawSkill | string];
 
 function jsonRows(text: string, refuse: Refuse): PlacedRow[] {
@@ -98,10 +97,8 @@ function addRow(tenants: Tenants, raw: RawSkill | string): readonly string[] {
   return [];
 }
 
-/** Attempts while other writers change the same skills. */
 const maxTries = 5;
 
-/** Sets the skills that differ. @param knownSkills limit per tenant. @throws StartError if they cannot be set */
 export async function loadSkillsFile(
   file: SkillsFile,
   redis: RedisClient,
@@ -136,7 +133,7 @@ async function loadTenant(
     if (left.length > 0) throw noRoom(tenant, left, knownSkills);
     changed += results.filter(({ status }) => status === 'written').length;
     if (results.some(({ status }) => status !== 'written')) continue;
-    // Includes unchanged skills: a killed start may have set them without adding them to the known skills.
+    // Includes unchanged skills: a killed start may have stored skills without registering them.
     await addKnownSkills(redis, tenant, [...skills.keys()]);
     return changed;
   }
@@ -145,7 +142,6 @@ async function loadTenant(
   );
 }
 
-/** @param left new skills beyond the limit; other skills of the file may be set */
 function noRoom(tenant: string, left: readonly string[], knownSkills: number): StartError {
   const others = left.length === 1 ? '' : ` and ${left.length - 1} more`;
   return new StartError(
@@ -155,7 +151,6 @@ function noRoom(tenant: string, left: readonly string[], knownSkills: number): S
   );
 }
 
-/** Empty if the skill is already set as in the file. */
 function writeOf(skillId: string, wanted: Partial<SkillSetting>, entry?: SkillEntry): SkillWrite[] {
   const setting: SkillSetting = { ...(entry ?? unsetSkill), ...wanted };
   if (entry !== undefined && isDeepStrictEqual(entry, setting)) return [];
