@@ -1,4 +1,4 @@
-/** Rules for API keys, for the API and the command. All functions throw ApiError UNAUTHORIZED, UNAVAILABLE. */
+/** All functions throw ApiError UNAUTHORIZED or UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import {
@@ -20,7 +20,7 @@ export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuo
   readonly log: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
-/** Limit per tenant, including revoked keys, because all keys are read together. Operators may exceed it. */
+/** Per tenant, including revoked keys, because all keys are read together. Operators may exceed it. */
 const maxKeys = 1000;
 
 const isOperator = ({ scopes }: Grant): boolean => scopes.includes('operator');
@@ -30,7 +30,7 @@ const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', messa
 
 export const makeKey = (): string => `sk-${randomBytes(24).toString('base64url')}`;
 
-/** Stores a key, or sets the quota of a stored one. @throws ApiError CONFLICT for a revoked key */
+/** Sets only the quota of a stored key. @throws ApiError CONFLICT for a revoked key */
 export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise<void> {
   if ((await keys.put(grant)) === 'revoked')
     throw new ApiError('CONFLICT', 'This key was revoked and stays so: create another one');
@@ -41,7 +41,7 @@ export async function readOwnKey(keys: KeyPorts, { grant }: Call): Promise<objec
   return own;
 }
 
-/** The caller's stored key. The cached key that admitted the request may be seconds old. */
+/** Reads the caller's key again: the cached one may be stale. */
 async function inForce(keys: KeyPorts, { keyHash }: Grant): Promise<StoredKey> {
   const own = still(await keys.get(keyHash));
   if (own.revokedAt === null) return own;
@@ -127,7 +127,6 @@ export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Pr
   return describe(revoked);
 }
 
-/** The key of this id, if the caller may change it. @throws ApiError NOT_FOUND, FORBIDDEN */
 async function manageable(keys: KeyPorts, caller: Grant, id: string): Promise<StoredKey> {
   const all = await keys.all();
   const found = all.find(({ keyHash, tenant }) => shortHash(keyHash) === id && reaches(caller, tenant));

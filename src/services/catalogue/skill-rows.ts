@@ -1,4 +1,3 @@
-/** Validates rows of a skills file with the limits of the API. */
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
 import { manualBounds, manualForget } from '../../domain/base/params.js';
@@ -8,14 +7,13 @@ import { isAbsent, numberOf, shown } from '../import/rows.js';
 
 const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
-/** All other columns are ignored. */
 export const skillColumns = ['tenant', 'skill_id', 'name', 'section', 'weight', ...parameterFields] as const;
 
-/** JSON may have the parameters as an object, as in the API. */
+/** JSON may have a `parameters` object, as in the API. */
 const skillFields = [...skillColumns, 'parameters'] as const;
 type SkillField = (typeof skillFields)[number];
 
-/** Texts from CSV, values from JSON. A missing field is undefined. */
+/** Strings from CSV, values from JSON. A missing field is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 
 const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, the first four or none`;
@@ -61,7 +59,7 @@ export function checkSkillRow(read: RawSkill) {
   }
 }
 
-/** Keeps spaces in names and in ids, which are compared byte for byte. */
+/** Does not trim names and ids, which are compared byte for byte. */
 const trimmed = (read: RawSkill): RawSkill =>
   Object.fromEntries(
     skillFields.map((field) => {
@@ -71,7 +69,6 @@ const trimmed = (read: RawSkill): RawSkill =>
     }),
   );
 
-/** @param path in the body; the path of a column is its name */
 function complaint(raw: RawSkill, path: string, reason?: string): string {
   const field = path.split('/').at(-1) as keyof typeof allowed;
   const { parameters } = raw;

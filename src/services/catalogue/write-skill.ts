@@ -8,15 +8,14 @@ import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/
 import { allStored, type StoringPorts } from '../read/stored.js';
 
 export interface SkillWritePorts extends SkillPorts, StoringPorts {
-  /** When it resolves, all readers see the change. @throws ApiError UNAVAILABLE */
+  /** Resolves when all readers see the change. @throws ApiError UNAVAILABLE */
   readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> };
-  /** Stored answers on the skill. @throws if ClickHouse is unavailable */
   answers(tenant: string, skillId: string): Promise<number>;
 }
 
 export async function putSkill(ports: SkillWritePorts, { tenant, body, ifMatch }: Call, skillId: string) {
   const setting = readSkillBody(parseJson(body));
-  // An unknown skill has no tag; a known skill always has one.
+  // An unknown skill has no tag.
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
   const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
@@ -28,7 +27,7 @@ export async function putSkill(ports: SkillWritePorts, { tenant, body, ifMatch }
 
 const keptAnswers = 20;
 
-/** Removes the settings. The skill is unknown until a learner first answers it. Answers stay. */
+/** Removes the settings but no answers. The skill is unknown until the next answer. */
 export async function deleteSkill(ports: SkillWritePorts, { tenant, ifMatch }: Call, skillId: string) {
   if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
   await allStored(ports);

@@ -1,6 +1,4 @@
-/**
- * Applies erasures and retractions after the drain stored all earlier rows of their partitions. Each step may be repeated.
- */
+/** Applies corrections after the drain stored all earlier rows. Each step is idempotent. */
 import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import {
@@ -12,7 +10,7 @@ import {
 import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
-/** Minimum age of a plan: a Redis that loses up to two seconds must not forget a correction that ClickHouse has applied. */
+/** Redis may lose its last two seconds, but not a plan of this age. */
 const settleMs = 2000;
 
 export interface ApplyOptions {
@@ -21,7 +19,7 @@ export interface ApplyOptions {
   readonly logger: Logger;
 }
 
-/** Applies due corrections of the partitions. Leaves those that are too young or too many to a later run. */
+/** Young plans and plans beyond one statement wait for a later run. */
 export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
     const found = await Promise.allSettled(partitions.map(store.due));
@@ -59,7 +57,7 @@ const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !==
 const together = 100;
 const togetherBytes = 2500;
 
-/** @returns as many as fit into one statement, each learner once */
+/** @returns at most one correction per learner */
 export function oneStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
   const names = new Set<string>();
   let bytes = 0;

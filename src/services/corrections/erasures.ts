@@ -1,4 +1,3 @@
-/** Erasing a learner: the API calls, and the steps after the correction was applied. */
 import type { Call } from '../../contracts/call.js';
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
@@ -19,12 +18,12 @@ export interface Erasures {
   readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'openOf'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
-    /** Newest first. @param after last place of the previous page: RFC 3339 time of the request, a space, the id */
+    /** Newest first. @param after RFC 3339 request time, space, id */
     list(tenant: string, after: string | null, atMost: number): Promise<ListedErasure[]>;
   };
 }
 
-/** When it resolves, the learner is unknown; rows elsewhere follow. */
+/** Resolves when the learner is unknown. ClickHouse rows are removed later. */
 export async function eraseLearner({ erasures }: Erasures, { tenant }: Call, userId: string) {
   const begun = await erasures.begin(tenant, userId);
   if ('id' in begun) return { erasure_id: begun.id, status_url: `/api/v1/erasures/${begun.id}` };
@@ -52,7 +51,7 @@ const idShape = /^[\da-f-]{1,64}$/;
 export async function listErasures({ erasures, receipts }: Erasures, { tenant, query }: Call<PageQuery>) {
   const { limit = pageLimit, cursor } = query;
   const after = cursors.decode(cursor);
-  // Open ones first: an erasure that ends in between is then in both lists.
+  // Open erasures first: one that ends in between is in both lists.
   const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
   const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
@@ -84,12 +83,10 @@ function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
   };
 }
 
-/** Maximum time that a forecast from erased states may be in flight, in milliseconds. */
+/** Forecasts from erased states may be in flight for this long. */
 const forecastMs = 3000;
 
-/**
- * Searches for rows that a suspended process inserted later. After the last search the learner is forgotten. In milliseconds.
- */
+/** Searches for rows that a suspended process inserted late. The last one forgets the learner. */
 const looksAfter = [3_600_000, 7 * 86_400_000] as const;
 const lookedTogether = 200;
 
@@ -98,13 +95,13 @@ interface FinishOptions {
   readonly messages: { forget(rows: readonly CorrectedRows[]): Promise<void> };
   readonly warehouse: CorrectionWarehouse;
   readonly logger: Logger;
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * Finishes applied erasures: rows of the journal, import marks, messages, and the proof. Runs after the journal's drain, so
- * that no page of it is in flight. Each step may be repeated. @returns the number of finished erasures
+ * Finishes applied erasures and records the proof. Idempotent. Call after the journal drain, so that none of
+ * its pages is in flight.
+ * @returns number of finished erasures
  */
 export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {
   return async (signal?: AbortSignal): Promise<number> => {
@@ -126,7 +123,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     const marked = await store.removeMarks(rows);
     await store.forgetSkills(rows);
     await removeLate(rows);
-    // Events before messages: a message made in between sees the erasure.
+    // Events before messages: a message created in between sees the erasure.
     await store.removeEvents(rows);
     await messages.forget(rows);
     const left = await warehouse.prove(rows);

@@ -1,9 +1,8 @@
-/** Lists rows that ClickHouse rejected. All functions throw ApiError UNAVAILABLE. */
+/** @throws ApiError UNAVAILABLE */
 import type { Call } from '../../contracts/call.js';
 import type { ParkedEntry, ParkedRows } from '../../store/corrections/parked-rows.js';
 import { createCursors, listJson, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
-/** Index of the stream and id of the parked entry. Both halves of an id have 64 bits. */
 const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$/.test(text) ? text : null));
 
 export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>): Promise<string> {
@@ -21,7 +20,7 @@ export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>)
   return listJson({}, 'rows', page, describeParked);
 }
 
-/** Without the learner: a stored list would outlive an erasure. */
+/** Omits the learner, because a stored list would outlive an erasure. */
 export const describeParked = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry) => ({
   ...{ stream, id, tenant, reason },
   parked_at: new Date(parkedAt).toISOString(),

@@ -9,19 +9,18 @@ import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '..
 export interface RetractionPorts extends MasteryPorts {
   readonly waiting: Pick<WaitingAttempts, 'of'>;
   readonly stored: Pick<StoredRows, 'history'>;
-  /** Replays the learner without the answer and commits the result. @throws ApiError UNAVAILABLE */
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
-  /** Each run needs memory for a whole history, so a waiting call reads its history later. */
+  /** A run needs memory for a whole history. */
   readonly limit: Limiter;
 }
 
 const maxTries = 20;
 
-/** Replays the whole history and writes all later answers in one step: about half a second of Redis. */
+/** Rewriting this many answers blocks Redis for about half a second. */
 const maxAnswers = 50_000;
 
 /**
- * When it resolves, the state is as if the answer had never arrived. The event id stays used, so that a late repeat has no
+ * The state becomes as if the answer had never arrived. Its event id stays used, so a late repeat has no
  * effect.
  */
 export async function retractAnswer(
@@ -40,7 +39,6 @@ export async function retractAnswer(
     event_id: eventId,
     skill_id: skillId,
     total_attempts: found?.view.state.attempts ?? 0,
-    /** Null if the skill has no answer left. */
     skill: found && describeSkill(found),
   };
 }
@@ -54,7 +52,7 @@ async function rewriteWithout(ports: RetractionPorts, tenant: string, userId: st
   throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');
 }
 
-/** The learner's record first, then Redis, then ClickHouse: finds rows that move in between. */
+/** Reads the record, then Redis, then ClickHouse, to find rows that move in between. */
 async function readTask(
   ports: RetractionPorts,
   tenant: string,
