@@ -1,6 +1,5 @@
 /**
- * The audit (ADR 23), while answers arrive: accepted = stored + in the outbox + parked, and stored = rollups, by tenant and
- * day.
+ * Audits a running service by tenant and day (ADR 23): accepted = stored + outbox + parked, stored = rollups.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
@@ -18,26 +17,23 @@ import {
 import { type AuditReport, describe, describeReport, type Mismatch } from './report.js';
 
 export interface AuditOptions {
-  /** Days back, including today; null: as far as answers are counted, at least `keptDays`. */
+  /** Days back, including today; null: all counted days, at least `retainedDays`. */
   readonly days: number | null;
   readonly signal: AbortSignal;
   readonly onStep?: (step: string) => void;
-  /** Maximum wait for rows and corrections in flight, and the pause between two looks. */
   readonly maxWaitMs?: number;
   readonly pauseMs?: number;
 }
 
-/** Days for which accepted answers stay counted. Older days are pruned if they agree. */
+/** Counts of older days are pruned if they agree. */
 const keptDays = 35;
-/** Limit for days that disagree, which are retained for investigation. */
+/** Days that disagree stay longer, for investigation. */
 const maxKeptDays = 400;
-/** Looks until a mismatch is certain. A single look may coincide with a repair. */
+/** A single check may coincide with a repair. */
 const certainLooks = 3;
 const maxLogLines = 20;
-/** Limit of stored mismatches and reasons. Data loss may cause one per day and tenant. */
 const maxKept = 200;
 
-/** @throws errors of Redis and ClickHouse */
 export async function runAudit(parts: AuditParts, options: AuditOptions): Promise<AuditReport> {
   const since = performance.now();
   const { ms: at } = await parts.store.epoch();
@@ -55,7 +51,7 @@ export async function runAudit(parts: AuditParts, options: AuditOptions): Promis
   return { at, seconds: (performance.now() - since) / 1000, days, totals, mismatches, notCompared };
 }
 
-/** Includes tomorrow: clients' clocks may be a few minutes ahead. */
+/** Includes tomorrow: client clocks may be a few minutes ahead. */
 async function daysToCompare(store: AuditStore, today: number, days: number | null): Promise<DayRange> {
   const to = today + 1;
   if (days !== null) return { from: today - days + 1, to };
@@ -68,7 +64,7 @@ async function repeatUntilCertain(
   { signal, onStep = () => undefined, maxWaitMs = 30_000, pauseMs = 1000 }: AuditOptions,
 ): Promise<{ certain: readonly Finding[]; open: readonly Finding[] }> {
   const until = performance.now() + maxWaitMs;
-  /** Consecutive looks with the finding and without an obstacle. */
+  /** Consecutive checks with the finding. Checks with an obstacle do not count. */
   let looks: ReadonlyMap<string, number> = new Map();
   for (let round = 1; ; round++) {
     onStep(`${check.title}, look ${round}`);
@@ -85,7 +81,6 @@ async function repeatUntilCertain(
   }
 }
 
-/** Runs an audit, stores and logs its result, and prunes old days that agree. @throws as runAudit */
 export async function auditAndRecord(
   { logger, ...parts }: AuditParts & { readonly logger: Logger },
   options: AuditOptions,
@@ -106,7 +101,6 @@ export async function auditAndRecord(
   return report;
 }
 
-/** The last audit with at most 200 mismatches and reasons, and counts by kind. */
 export async function readAudit(last: () => Promise<AuditRecord | null>): Promise<object> {
   const record = await last();
   if (record?.report === undefined) return { last: null };
@@ -124,7 +118,7 @@ function log({ mismatches, notCompared, totals, seconds }: AuditReport, logger: 
   logger[mismatches.length > 0 ? 'error' : 'info']({ ...totals, ...found }, 'audit done');
 }
 
-/** Prunes old days up to the first that does not agree. */
+/** Prunes up to the first day that disagrees, and all days older than `maxRetainedDays`. */
 async function forgetOldDays({ store }: AuditParts, report: AuditReport): Promise<void> {
   const today = report.days.to - 1;
   const disagreeing = report.mismatches.filter(({ kind }) => kind !== 'rollup').map(({ day }) => day);

@@ -1,4 +1,4 @@
-/** The comparisons of an audit (ADR 23). Each reads ClickHouse between two looks at Redis. */
+/** The comparisons read ClickHouse between two snapshots of Redis (ADR 23). */
 import { isBefore } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { distinct, groupedBy, sumOf } from '../../lists.js';
@@ -23,9 +23,8 @@ interface Scope extends AuditParts {
 
 export interface Finding {
   readonly name: string;
-  /** What may explain the finding or hide others, so that the look proves nothing; null without one. */
+  /** Concurrent change that may explain the finding or hide others. */
   readonly obstacle: string | null;
-  /** Null for an obstacle without a difference. */
   readonly mismatch: Mismatch | null;
 }
 
@@ -42,13 +41,13 @@ const findingOf = (mismatch: Mismatch, obstacle: string | null = null): Finding 
 
 const inSomeLooks = 'they differ in some looks only';
 
-/** @returns also an obstacle per partition that invalidates the comparison, or null */
+/** `obstacles`: per partition, the change that invalidates the comparison. */
 async function readBetweenLooks<Read>(
   { store, warehouse, signal }: Scope,
   partitions: readonly number[],
   read: (before: readonly PartitionLook[]) => Promise<Read>,
 ) {
-  /** Sequential: each look blocks Redis for a moment. */
+  /** Sequential, because each snapshot blocks Redis for a moment. */
   const lookAtAll = async (): Promise<PartitionLook[]> => {
     const looks: PartitionLook[] = [];
     for (const partition of partitions) looks.push(await store.look(partition, signal));
@@ -57,7 +56,7 @@ async function readBetweenLooks<Read>(
   const marks = async () => [(await store.epoch()).id, await warehouse.archivedThrough(signal)] as const;
   const [epoch, archivedThrough] = await marks();
   const before = await lookAtAll();
-  // Rows that left the outbox are on one replica. The replica that is queried must have them too.
+  // The queried replica may lack rows that left the outbox.
   await warehouse.catchUp(signal);
   const found = await read(before);
   const after = await lookAtAll();
@@ -71,7 +70,7 @@ async function readBetweenLooks<Read>(
 
 function changeBetween(before: PartitionLook, after: PartitionLook): string | null {
   if (before.parkedMark !== after.parkedMark) return 'rows are being parked or moved back';
-  // Until an erasure or retraction is applied, it is in the outbox or due. Applying it changes `removed`.
+  // A correction is in the outbox or due until it is applied, which changes `removed`.
   const isSettled =
     !before.hasCorrections &&
     !after.hasCorrections &&
@@ -86,7 +85,6 @@ const balanceOf = (balances: Iterable<Balance>): Balance => {
   return total;
 };
 
-/** Accepted and stored answers. Later looks read only partitions that disagree. */
 export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   const { store, warehouse, days, signal } = scope;
   const balances = new Map<number, Balance>();
@@ -137,7 +135,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
     const { below, among } = storedOf.get(name) ?? { below: 0, among: 0 };
     balances.push({ accepted, removed, stored: below, waiting, parked });
     const [expected, found] = [accepted - removed, below + waiting + parked];
-    // Stored rows that were counted as waiting may have left the middle of the outbox.
+    // The missing rows may have left the middle of the outbox after a partly stored block.
     if (found < expected && expected - found <= among) obstacle = 'rows are leaving the outbox';
     else if (found !== expected) {
       const kind = found < expected ? 'missing' : 'surplus';
@@ -148,14 +146,14 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
   return { balance: balanceOf(balances), mismatches, obstacle };
 }
 
-/** Parked rows with unreadable tenant and day may be the missing ones. */
+/** Parked rows with an unreadable tenant or day may be the missing ones. */
 function unreadableObstacle({ unreadable }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
   const lost = sumOf(missing.map(({ expected, found }) => expected - found));
   return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
 }
 
-/** Answers stored twice. The sums alone could still balance. */
+/** The sums may balance although answers are stored twice. */
 export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check => ({
   title: 'answers that are stored twice',
   look: async () => {
@@ -173,7 +171,7 @@ export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check =
   undecided: (open) => [`${open.length} days with answers that are stored twice in some looks only`],
 });
 
-/** Erased learners who answer again have duplicate numbers until their earlier rows are deleted. */
+/** An erased learner who answers again reuses numbers until the old rows are deleted. */
 async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DoubledDay) {
   const userIds = numbers.map(([userId]) => userId);
   const ends = await store.endsOfHistory(partition, tenant, userIds);
@@ -185,8 +183,8 @@ async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }:
 }
 
 /**
- * Rollups and `attempts`, by tenant and day of occurred_at. A rollup read between two looks contains at least the rows that
- * left the outbox before the first look, and at most the rows stored later or waiting at the second.
+ * By tenant and day of occurred_at. A rollup has at least the rows that left the outbox before the first
+ * snapshot, and at most all stored and waiting rows after the second.
  */
 export function rollupCheck(scope: Scope): Check & { raw(): number } {
   const { store, warehouse, days, signal } = scope;
@@ -221,7 +219,6 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
   };
 }
 
-/** The pipeline may recompute the sum at this moment. */
 const repairPossible = 'rows of theirs wait in the outbox, which the pipeline may be mending';
 
 const columns = ['attempts', 'correct'] as const;

@@ -1,13 +1,11 @@
-/** Findings of an audit and their meaning. */
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
 import { dateText, dayMs } from '../../domain/base/common.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
   readonly tenant: string;
-  /** UTC day since 1970, of arrival or, for a rollup, of occurred_at; `allDays` for a rollup without days. */
+  /** UTC days since 1970, of arrival; for rollups, of occurred_at or `allDays`. */
   readonly day: number;
-  /** Redis partition; null for all. */
   readonly partition: number | null;
   /** Rollup and column; null for `attempts`. */
   readonly place: string | null;
@@ -21,11 +19,11 @@ export const balanceParts = ['accepted', 'removed', 'stored', 'waiting', 'parked
 export type Balance = Record<(typeof balanceParts)[number], number>;
 
 export interface AuditReport {
-  /** Start, Unix milliseconds. */
+  /** Start, in Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
   readonly days: DayRange;
-  /** `raw`: stored answers by day of occurred_at, the expected sum of the rollups. */
+  /** `raw`: stored answers, which each rollup should sum up to. */
   readonly totals: Balance & { readonly raw: number };
   readonly mismatches: readonly Mismatch[];
   readonly notCompared: readonly string[];
@@ -53,7 +51,6 @@ const meanings = {
 export type MismatchKind = keyof typeof meanings;
 export const mismatchKinds = Object.keys(meanings);
 
-/** A mismatch with its date, its meaning, and a query that shows the rows. */
 export const describe = (mismatch: Mismatch) => ({
   ...mismatch,
   day: dateOf(mismatch.day),
