@@ -1,19 +1,15 @@
 /**
- * Sends the rows of an import: in order per learner, each counted exactly once, despite rejections and kills.
- *
- * A commit atomically stores the learner's state and the number of the last counted line (the mark). Lines up to the mark are
- * skipped, so no line counts twice. Invariant, so that no line is lost: when a line is counted, all earlier lines of its
- * learner are counted or in the same commit. It is valid because
- * 1. a learner belongs to one shard, which has one group in flight. The next group is sent when all rows of this one are
- * counted or skipped. Rejected rows are retried first, in order;
- * 2. a group is one batch of the engine, so a learner's rows in it are one commit: an import's request never shares a task
- * (compute/lanes.ts), and a worker never splits it (workers/track/tracking.ts). `checkOrder` verifies this;
- * 3. a row with an unknown outcome (`failed`, or `unavailable` after a lost reply of Redis) is retried like a rejected one.
- * The watch on the learner lets one of two commits through (store/learners/watched-learners.ts); the other one finds the
- * mark.
- *
- * A resumed run starts after lines that are all counted, so 1 to 3 apply. Two concurrent runs of one import cannot break the
- * invariant, because each sends a learner's lines without gaps.
+ * Sends the rows of an import in order per learner. Each row counts exactly once, despite rejections and
+ * kills.
+ * A commit atomically stores the learner's state and the last counted line, the mark. Lines up to the mark
+ * are skipped. So a line may count only with or after all earlier lines of its learner:
+ * 1. A learner belongs to one shard with one group in flight. Rejected rows are retried in order before the
+ *    next group.
+ * 2. A group is one batch of the engine (compute/lanes.ts), with one commit per learner
+ *    (workers/track/tracking.ts). `checkOrder` verifies this.
+ * 3. A row with an unknown outcome (`failed`, or `unavailable` after a lost reply) is retried. The watch on
+ *    the learner admits one of two commits. The other finds the mark.
+ * Concurrent runs of an import are safe, because each sends a learner's lines without gaps.
  */
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,23 +20,22 @@ import { ApiError } from '../../errors.js';
 
 export interface FeederOptions {
   readonly tracker: Pick<Lanes, 'track'>;
-  /** Names the marks of this import. */
   readonly importId: string;
   readonly shards: number;
-  /** 0 to shards - 1, the same for all rows of a learner. Events of a shard share an engine lane. */
+  /** 0 to shards - 1, constant for a learner. Events of a shard share an engine lane. */
   readonly shardOf: (event: TrackEvent) => number;
-  /** Called with the number of rows counted now, and counted by an earlier run. */
+  /** @param skipped rows that an earlier run counted */
   readonly settled: (counted: number, skipped: number) => void;
-  /** Monotonic, in milliseconds. Tests replace it. */
+  /** Monotonic, in milliseconds. */
   readonly now?: () => number;
 }
 
 export type Feeder = ReturnType<typeof createFeeder>;
 
-/** No row was counted for a long time. The import can be resumed. */
+/** No row was counted for a long time. The import can resume. */
 export class StalledError extends Error {}
 
-/** Committed in one step (2. above), which blocks Redis. */
+/** A group is one commit, which blocks Redis. */
 const groupRows = 500;
 const maxHeldRows = 20_000;
 const minDelayMs = 50;
@@ -48,10 +43,9 @@ const maxDelayMs = 1000;
 const giveUpMs = 30_000;
 
 interface Shard {
-  /** In flight, or rejected and waiting for a retry. */
+  /** In flight, or to be retried. */
   group: readonly TrackEvent[];
   waiting: TrackEvent[];
-  /** Sends the waiting rows; null if there are none. */
   work: Promise<void> | null;
 }
 
@@ -115,16 +109,15 @@ export function createFeeder(options: FeederOptions) {
   }
 
   return {
-    /** Accepts rows in file order. Resolves when there is room for more. @throws StalledError */
+    /** Expects file order. Resolves when there is room for more. @throws StalledError */
     push: (events: readonly TrackEvent[]): Promise<void> => {
       for (const event of events) shards[shardOf(event)]?.waiting.push(event);
       held += events.length;
       shards.forEach(work);
       return until(() => held < maxHeldRows);
     },
-    /** Resolves when every row is counted. @throws StalledError */
     drain: (): Promise<void> => until(() => held === 0),
-    /** Stops sending. Resolves when no row is in flight; `push` and `drain` resolve too. */
+    /** Resolves when no row is in flight; `push` and `drain` resolve too. */
     stop: async (): Promise<void> => {
       halt();
       await Promise.all(shards.map((shard) => shard.work));
@@ -158,7 +151,7 @@ async function trackGroup(
 
 const isRefused = ({ outcome }: EventOutcome): boolean => outcome === 'unavailable' || outcome === 'failed';
 
-/** @throws Error if a row was counted after a rejected earlier row of its learner */
+/** @throws Error if a row was counted after a rejected one of its learner */
 function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): void {
   const refused = new Set<string>();
   group.forEach(({ userId, importLine }, i) => {
@@ -170,7 +163,7 @@ function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcom
   });
 }
 
-/** Without the advice after the semicolon, which is meant for API callers. */
+/** Omits the advice for API callers after the semicolon. */
 const reasonOf = (outcomes: readonly EventOutcome[]): string =>
   outcomes.find(({ outcome }) => outcome === 'unavailable')?.data.split(';')[0] ??
   'the engine does not answer';

@@ -1,20 +1,17 @@
-/** Validates rows of an imported file with the limits of the API. */
-
 import { occurredAtProblem, parseTime } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { keepRecent } from '../../store/redis/recent.js';
 
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
-/** All other columns are ignored. */
 export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;
 
 export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_difficulty';
 
-/** Texts from CSV, values from NDJSON. Undefined, null and '' mean absent. */
+/** Strings from CSV, values from NDJSON. Undefined, null and '' mean absent. */
 export type RawFields = Readonly<Partial<Record<FileColumn, unknown>>>;
 
-/** A row, or why it is unreadable. Lines start at 1 and increase. */
+/** `fields`: a row, or why it is unreadable. */
 export interface RawRow {
   readonly line: number;
   readonly fields: RawFields | string;
@@ -22,9 +19,9 @@ export interface RawRow {
 
 export interface RowRules {
   readonly tenant: string;
-  /** Unix milliseconds that are added to a numeric `ts`; with 0, `ts` is in Unix seconds. */
+  /** Unix milliseconds added to a numeric `ts`; with 0, `ts` is in Unix seconds. */
   readonly startMs: number;
-  /** Time of a row without `ts`, and the present for validation: unchanged in a resumed run. */
+  /** Time of rows without `ts`, and now for validation. Unchanged in a resumed run. */
   readonly importedAt: number;
 }
 
@@ -33,7 +30,6 @@ const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
 export class RowProblem extends Error {}
 
-/** @returns the value, or the message of a RowProblem */
 export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => Value): Value | string {
   if (typeof fields === 'string') return fields;
   try {
@@ -44,7 +40,7 @@ export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => 
   }
 }
 
-/** The event of a row, with its `order`. @param receivedAt Unix milliseconds @throws RowProblem */
+/** @param receivedAt Unix milliseconds @throws RowProblem */
 export function answerOf(fields: RawFields, line: number, rules: RowRules, receivedAt: number) {
   const userId = idOf('user_id', fields.user_id);
   const skillId = idOf('skill_id', fields.skill_id);
@@ -70,7 +66,7 @@ export function answerOf(fields: RawFields, line: number, rules: RowRules, recei
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
 
-/** A number in NDJSON becomes its decimal digits. Invalid UTF-8 is decoded as U+FFFD. */
+/** NDJSON numbers become decimal digits. Invalid UTF-8 arrives as U+FFFD. */
 function idOf(name: string, value: unknown): string | null {
   if (isAbsent(value)) return null;
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value;
@@ -90,7 +86,7 @@ function correctOf(value: unknown): boolean {
   throw new RowProblem(`correct ${shown(value)} must be 1, 0, true or false`);
 }
 
-/** Null if absent. @param bounds both included @throws RowProblem */
+/** Null if absent. @param bounds inclusive @throws RowProblem */
 export function numberIn(
   name: FileColumn,
   value: unknown,
@@ -99,7 +95,7 @@ export function numberIn(
   if (isAbsent(value)) return null;
   const [low, high] = bounds ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
   const number = numberOf(value);
-  // Turns -0 into 0: the warehouse would receive the sign.
+  // Turns -0 into 0: ClickHouse would store the sign.
   if (number !== null && number >= low && number <= high) return number + 0;
   const range = bounds ? ` from ${low} to ${high}` : '';
   throw new RowProblem(`${name} ${shown(value)} must be a number${range}`);
@@ -123,13 +119,13 @@ export function numberOf(value: unknown): number | null {
 
 const shownCharacters = 60;
 
-/** The value as JSON, which escapes terminal codes, shortened. */
+/** Shortened JSON, which escapes terminal codes. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
 }
 
-/** Detects rows with a lower order than the learner's previous row. Remembers the last `learners` only. */
+/** @returns true for a lower order than the learner's previous row */
 export function createBackwardsCounter(learners = 50_000) {
   const last = new Map<string, number>();
   return (userId: string, order: number | null): boolean => {

@@ -1,4 +1,4 @@
-/** Fits and publishes models. A killed run leaves the old or the new version active; the next run continues. */
+/** A killed run leaves the old or the new version active. */
 import type { FitThreads } from '../../compute/run-threads.js';
 import { decodingOf, encodeModel } from '../../contracts/model.js';
 import { fitModel, modelVersion } from '../../domain/base/params.js';
@@ -13,7 +13,6 @@ import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
 export interface TenantFit {
   readonly tenant: string;
   readonly outcome: 'published' | 'not_better' | 'nothing_new' | 'too_few' | 'superseded' | 'dry_run';
-  /** Active version, as far as known. */
   readonly version: number;
   readonly report: FitReport | null;
 }
@@ -36,7 +35,7 @@ export interface RunOptions {
   readonly onStep?: (tenant: string, step: string) => void;
 }
 
-/** A failed fit does not affect other tenants. @throws if Redis or ClickHouse is unavailable; at the end, if a fit failed */
+/** @throws if Redis or ClickHouse is unavailable; at the end, if a fit failed */
 export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
   const { signal } = options;
   await recordChanges(parts);
@@ -81,7 +80,7 @@ async function fitOne(
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.inForce(tenant);
   const inForce = { tenant, version: basedOn };
-  // Without new answers the next fit would give the same result. A dry run does not prevent the next fit.
+  // A dry run does not prevent the next fit of the same answers.
   const finished = async (fit: TenantFit): Promise<TenantFit> => {
     if (!dryRun) await models.noteFit(tenant, seen);
     return fit;
@@ -111,7 +110,7 @@ async function fitOne(
   if (dryRun) return { ...inForce, outcome: 'dry_run', report };
   showStep('publication');
   const text = encodeModel(model);
-  // Throws for a model that could not be decoded, as with NaN: the tenant would be left without a model.
+  // Throws for a model that cannot be decoded, as with NaN. The tenant would be left without a model.
   await inSlices(decodingOf(text));
   const published = await threads.publish({
     tenant,
@@ -127,7 +126,7 @@ async function fitOne(
   return finished({ tenant, outcome: 'published', version, report });
 }
 
-/** Copies publications from Redis that ClickHouse lacks. Skips models that only a newer version can read. */
+/** Copies publications that ClickHouse lacks. Skips models that only a newer version can read. */
 export async function recordChanges({ models, history, logger }: ChangeParts): Promise<void> {
   const recorded = await history.lastChanges();
   for (const tenant of await models.tenants()) {

@@ -69,7 +69,6 @@ function servedText({ served_reason, old_log_loss, new_log_loss, parts }: Stored
   return served_reason === '' ? `new: ${losses}${beside}` : `as before: ${losses}`;
 }
 
-/** Ordered by bytes of the skill ids. */
 export async function readVersion(
   { changes }: VersionPorts,
   { tenant, query: { limit = pages.pageLimit, cursor } }: Call<pages.PageQuery>,
@@ -88,7 +87,7 @@ export async function readVersion(
   );
 }
 
-/** A skill with too few answers gets the prior, which was judged over all skills. */
+/** A skill with too few answers gets the prior, which was validated over all skills. */
 function reasonOf({ published, reason, old_log_loss, new_log_loss }: VersionSkill): string {
   if (reason !== '') return reason;
   if (!published) return 'the fit had no answer on it';
@@ -112,7 +111,7 @@ export const RollbackRequest = Type.Object(
 );
 const rollbackCheck = Compile(RollbackRequest);
 
-/** Succeeds if the version is already active, so that a caller may retry. */
+/** Succeeds if the version is already active, so callers may retry. */
 export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
   const { version, tenant: named } = checked(rollbackCheck, parseJson(body), 'rollback');
   const tenant = named ?? own;
@@ -123,13 +122,10 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
   return { version };
 }
 
-/**
- * Maximum wait for ClickHouse to record a rollback, in milliseconds. The version is already active. If ClickHouse is
- * unavailable, the next fit records the rollback.
- */
+/** Maximum wait for ClickHouse. Otherwise, the next fit records the rollback. */
 const recordMs = 5000;
 
-/** @param inForce changes nothing if another version is active by now. @throws ApiError UNAVAILABLE */
+/** Has no effect if another version than `activeVersion` is active. @throws ApiError UNAVAILABLE */
 export async function useVersion(
   parts: ChangeParts,
   tenant: string,
