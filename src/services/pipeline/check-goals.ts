@@ -1,4 +1,4 @@
-/** Checks goals for alerts with the served forecast, a minute after an answer or once a day. */
+/** Runs a minute after an answer and once a day. */
 
 import type { Compute } from '../../compute/pool.js';
 import { allEnded } from '../../concurrency.js';
@@ -19,18 +19,14 @@ import { standardForecast } from '../read/forecast-scores.js';
 export interface GoalCheckPorts {
   readonly checks: GoalChecks;
   readonly forecaster: Pick<Compute, 'forecast'>;
-  /** Unix milliseconds. */
   readonly now: () => number;
   readonly logger: Logger;
 }
 
-/** Learners per forecast order, so that callers' orders run in between. */
+/** Few, so that API forecasts run in between. */
 const together = 8;
 
-/**
- * A later run takes claimed checks that were not done. @throws the first error as ApiError UNAVAILABLE, after all other
- * checks
- */
+/** A later run repeats incomplete checks. @throws the first error, after all other checks */
 export async function checkGoals(ports: GoalCheckPorts, partitions: number, signal: AbortSignal) {
   const checked: Promise<void>[] = [];
   for (const partition of indices(partitions)) {
@@ -62,7 +58,7 @@ async function checkSome(
   const results = await forecaster.forecast(order, () => undefined);
   for (const [i, check] of some.entries()) {
     const result = results[i] ?? null;
-    // A retry would fail as well. The learner's next answer schedules another check.
+    // A retry would fail too. The next answer schedules another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
     const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStanding) : null;
     await checks.settle(check, settlementOf(check, standing, wanted, now()));

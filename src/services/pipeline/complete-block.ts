@@ -19,9 +19,9 @@ export interface DrainTask {
   batch: FixedBatch | null;
   /** Resolves when later attempts will find the batch. */
   save(batch: FixedBatch): Promise<void>;
-  /** Maximum rows, below the default limit, to isolate rejected rows. */
+  /** Set to isolate rejected rows. */
   maxRows?: number;
-  /** Ask ClickHouse, because some rows may be stored. */
+  /** Ask ClickHouse which rows are stored. */
   verify?: boolean;
   signal?: AbortSignal;
   span?: Span | null;
@@ -32,13 +32,14 @@ export interface DrainResult {
   present: number;
 }
 
-/** The table and each rollup may have a token without its part. */
+/** The table and each rollup may have a token without its rows. */
 const maxRounds = 5;
 
 /**
- * Completes a block after an earlier attempt. ClickHouse records a token before it moves the part into place. If it is killed
- * in between, it silently drops every repeat as a duplicate. So missing rows are inserted with new tokens, and rollups are repaired.
- * @param present number of rows stored before @param refused rows not to store, each as `partition\tms\tseq`
+ * Completes a block after an earlier attempt. If ClickHouse was killed, it may have a token without its rows
+ * and drop every repeat as a duplicate. So missing rows get new tokens, and rollups are repaired.
+ * @param present rows stored before
+ * @param rejected rows not to store, as `partition\tms\tseq`
  */
 export async function completeBlock(
   places: DrainPlaces,
@@ -76,7 +77,7 @@ export async function insertMissing(
 export const tokenOfRanges = (read: OutboxBatch): string =>
   hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
 
-/** @param round gives the same rows another token; 0 for the first attempt */
+/** @param round gives the same rows another token; 0 at first */
 export const tokenOfRows = (chunks: readonly Buffer[], round: number): string =>
   hash([`round ${round}`, ...chunks]);
 

@@ -1,7 +1,6 @@
 /**
- * Moves the journal's facts from Redis to ClickHouse at least once: rows leave Redis after the insert. Each table has a
- * natural key, so duplicates do not show. Hazard: do not use a deduplication token. ClickHouse records it before it moves the
- * part into place, and after a kill in between it silently drops every repeat.
+ * Moves journal rows to ClickHouse at least once. Natural keys hide duplicates. Hazard: with deduplication
+ * tokens, a killed ClickHouse may drop repeats of rows that it lacks.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
 import { groupedBy } from '../../lists.js';
@@ -10,7 +9,6 @@ import type { Logger } from '../../telemetry.js';
 import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
 import { createParkedLog } from './isolate-rows.js';
 
-/** Limits the memory of a run. */
 const pageBytes = 16 * 2 ** 20;
 
 interface JournalDrainOptions {
@@ -21,7 +19,7 @@ interface JournalDrainOptions {
   readonly logger: Logger;
 }
 
-/** Stops after the current page when aborted. Errors lose nothing: the next run repeats. @returns the number of moved rows */
+/** An abort takes effect after the current page. @returns number of moved rows */
 export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
 
@@ -37,7 +35,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     }
   };
 
-  /** Each kind has a separate table and errors, so kinds do not wait for each other. */
+  /** An error in one kind does not block the others. */
   async function store(entries: readonly JournalEntry[]): Promise<void> {
     const kinds = groupedBy(entries, ({ kind }) => kind);
     const outcomes = await Promise.allSettled(
@@ -57,7 +55,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     await parkAll(refused);
   }
 
-  /** One bad row rejects its block: halve until it is alone. */
+  /** One bad row rejects its block: halve it until the row is alone. */
   async function insert(kind: JournalKind, entries: readonly JournalEntry[]): Promise<Refused[]> {
     const rows = entries.map(({ row }) => row);
     const reason = await warehouse.insert(kind, rows);

@@ -1,8 +1,9 @@
 /**
- * Moves one block of attempts from the outbox to ClickHouse, exactly once (docs/counted-once.md): fixes it in the job's data,
- * inserts it, and removes it from the outbox. A repeat inserts the same rows with the same token, which ClickHouse counts
- * once. Looks rows up first if the token may not be enough: rows older than this process's view of Redis, blocks fixed more
- * than a minute ago, ranges with another number of rows than when they were fixed, and rows that waited for more than 10 s.
+ * Moves a block of attempts from the outbox to ClickHouse exactly once (docs/counted-once.md): fixes it in
+ * the job data, inserts it, and trims the outbox. ClickHouse counts a retry with the same rows and token
+ * once. If the token may not suffice, the drain first looks for stored rows: for rows older than this
+ * process's view of Redis or than 10 s, blocks fixed over a minute ago, and ranges with another row count
+ * than when fixed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FixedBatch } from '../../contracts/jobs.js';
@@ -21,28 +22,26 @@ import {
 } from './complete-block.js';
 import { BlockRefused, createIsolation, drainRefused, ParkedFull } from './isolate-rows.js';
 
-/** The window is 10,000 blocks: two shards would need 83 blocks a second each to exceed it in a minute. */
+/** ClickHouse remembers 10,000 blocks: two shards exceed that in a minute at 83 blocks/s each. */
 const tokenTrustMs = 60_000;
 
 /**
- * Delay after Redis was replaced: another process may be inserting a block whose job is lost, and a lookup would miss its
- * rows.
+ * After Redis was replaced, a process may still insert the block of a lost job. A lookup would miss its rows.
  */
 const settleMs = 3000;
 
-/** Younger rows belong to the current job: jobs are not restarted that soon (jobs/consumer.ts). */
+/** Younger rows belong to the current job: jobs do not restart that soon (jobs/consumer.ts). */
 const quickMs = 10_000;
 
-/** ClickHouse prefers blocks of 100,000 rows. Bytes limit the memory for long ids. */
+/** ClickHouse prefers blocks of 100,000 rows. Bytes limit memory for long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
 export interface DrainOptions extends DrainPlaces {
   limits?: BatchLimits;
-  /** Applies due corrections, or leaves them to a later run. */
   applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<void>;
 }
 
-/** Throws errors of Redis and ClickHouse. Nothing is lost: the caller retries the same task. */
+/** Throws errors of Redis and ClickHouse. The caller retries the same task. */
 export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const { parkUnreadable, storeByRow } = createIsolation(options);
@@ -71,7 +70,7 @@ export function createDrain(options: DrainOptions): DrainShard {
   return (task) =>
     drainAll(task).catch(async (error: unknown) => {
       if (error instanceof ParkedFull) {
-        // Otherwise the next attempt would only look at rows that cannot be parked.
+        // Otherwise the next attempt only reads rows that cannot be parked.
         await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
       }
@@ -97,20 +96,20 @@ function createMove(places: DrainPlaces) {
     const verify =
       task.verify ||
       oldest <= since ||
-      // Rows that waited for long may belong to a lost or restarted job.
+      // Old rows may belong to a lost or restarted job.
       (epoch.ms - oldest > quickMs && (await warehouse.countPresent(ranges, signal)) > 0);
     const batch = { ranges, rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
     return batch;
   }
 
-  /** After a failover, ids of these ranges may belong to rows that were never read. */
+  /** After a failover, ids in these ranges may belong to rows that this task never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
     if ((await outbox.epoch()).id !== id)
       throw new Error('Redis was replaced meanwhile: the block is tried again');
   }
 
-  /** @param verify some rows may be stored. @returns how many are. @throws ContentRefused */
+  /** @returns number of rows that were stored already @throws ContentRefused */
   async function insert(read: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
     if (verify && (await warehouse.countPresent(read.ranges, signal)) > 0)
       return insertMissing(places, read, noneRefused, 0, signal);
@@ -142,8 +141,8 @@ function createMove(places: DrainPlaces) {
 }
 
 /**
- * Remembers since when the current epoch is known, on Redis' clock: rows that were added later cannot have come back by a
- * restart. Read the epoch after the rows to notice a restart in between.
+ * `since`: when this process first saw the epoch, on Redis' clock. Rows added later did not come back with a
+ * restarted Redis. Read the epoch after the rows, to notice a restart in between.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let known: OutboxEpoch | null = null;

@@ -1,7 +1,6 @@
 /**
- * Isolates the rows of a block that ClickHouse rejects, and parks them (ADR 22): drains the block again by partition, in
- * smaller blocks, until a single entry is rejected, and inserts its rows one by one. If an earlier attempt stored some rows,
- * ClickHouse is asked before each smaller block.
+ * Isolates and parks rows that ClickHouse rejects (ADR 22): drains each partition in ever smaller blocks
+ * until a single entry is rejected. Then inserts its rows one by one.
  */
 import { entryIdOf } from '../../contracts/outbox-ids.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
@@ -27,7 +26,7 @@ export class BlockRefused extends Error {
   }
 }
 
-/** Rows wait in the outbox because the limit of parked rows is reached. */
+/** The limit of parked rows is reached. Rejected rows stay in the outbox. */
 export class ParkedFull extends Error {
   constructor(partitions: readonly number[]) {
     super(
@@ -36,7 +35,7 @@ export class ParkedFull extends Error {
   }
 }
 
-/** @throws ParkedFull if rejected rows have no room, after draining the other partitions */
+/** @throws ParkingFullError after draining the other partitions */
 export async function drainRefused(
   task: DrainTask,
   { block, verify }: BlockRefused,
@@ -44,7 +43,6 @@ export async function drainRefused(
 ): Promise<DrainResult> {
   const done = { rows: 0, present: 0 };
   const full: number[] = [];
-  // Sequential: most partitions have no rejected row.
   for (const { partition, rows } of block.ranges) {
     const own = { ...task, partitions: [partition], batch: null, verify };
     try {
@@ -82,7 +80,7 @@ async function* drainPartition(
     verify ||= outcome.verify;
     maxRows = Math.max(1, block.rows >> 1);
     if (block.entries > 1) continue;
-    // Saved, so that the next holder of the job goes row by row too.
+    // The next owner of the job must continue row by row.
     const batch = { ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true };
     await task.save(batch);
     yield await drain({ ...task, batch });
@@ -101,7 +99,7 @@ export function createIsolation(places: DrainPlaces) {
   const { outbox, warehouse, logger } = places;
   const logParked = createParkedLog(logger, () => performance.now());
 
-  /** Parks entries without rows. @throws ParkedFull */
+  /** @throws ParkingFullError */
   async function parkUnreadable({ unreadable }: OutboxBatch): Promise<void> {
     for (const { partition, id } of unreadable) {
       if (!(await outbox.park(partition, id, noRow))) throw new ParkedFull([partition]);
@@ -110,9 +108,9 @@ export function createIsolation(places: DrainPlaces) {
   }
 
   /**
-   * Inserts the rows of an entry one by one, each with a separate token, so that a process that was suspended repeats the
-   * same inserts as the next holder of the job. The entry leaves the outbox only when each row is stored or parked.
-   * @throws ParkedFull
+   * Each row has a token, so a suspended process repeats the inserts of the job's next owner. The entry
+   * leaves the outbox when all rows are stored or parked.
+   * @throws ParkingFullError
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;
@@ -139,7 +137,6 @@ export function createIsolation(places: DrainPlaces) {
     return { rows: rows.length - refused.length, present: 0 };
   }
 
-  /** @returns why the row is rejected; null if it is stored */
   async function refusalOf(line: Buffer, signal: DrainTask['signal']): Promise<string | null> {
     try {
       await warehouse.insert([line], tokenOfRows([line], 0), signal);
@@ -153,7 +150,7 @@ export function createIsolation(places: DrainPlaces) {
   return { parkUnreadable, storeByRow };
 }
 
-/** Rows by name (`partition\tms\tseq`), with and without the outbox columns. They may contain any bytes. */
+/** `name`: `partition\tms\tseq`; `row`: the other columns. Rows may contain any bytes. */
 const rowsOf = ({ chunks }: OutboxBatch) =>
   Buffer.concat(chunks)
     .toString('latin1')
@@ -166,13 +163,13 @@ const rowsOf = ({ chunks }: OutboxBatch) =>
       return { name, partition, ms, seq, line: Buffer.from(`${line}\n`, 'latin1'), row };
     });
 
-/** A rejected block may park thousands of rows for one reason. Log one line a second, with their number. */
+/** Logs one line per second: one cause may park thousands of rows. */
 const logEveryMs = 1000;
 
-/** Location of a parked row and the reason; never its content. */
+/** Never contains the content of the row. */
 type ParkedRow = Readonly<Record<string, string | number>>;
 
-/** @param now monotonic, in milliseconds. @returns logs the first of rows that were parked together */
+/** @param now monotonic, in milliseconds */
 export function createParkedLog(logger: Logger, now: () => number) {
   let nextAt = 0;
   let unlogged = 0;
