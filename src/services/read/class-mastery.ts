@@ -32,9 +32,9 @@ export const ClassMasteryRequest = Type.Object(
 );
 const requestCheck = Compile(ClassMasteryRequest);
 
-/** About 16 MB of response. */
+/** A response of about 16 MB. */
 const maxMasteries = 200_000;
-/** Learners in memory at a time: each may have 2,000 skills. */
+/** Limits memory: a learner may have 2,000 skills. */
 const learnersTogether = 25;
 
 const tooMany = () =>
@@ -43,7 +43,7 @@ const tooMany = () =>
     `These are more than ${maxMasteries} masteries: name fewer learners, or skill_ids`,
   );
 
-/** Each learner has a result or an error. With `skill_ids`, all figures cover these skills only. */
+/** Each learner has a result or an error. `skill_ids` limits all figures to these skills. */
 export async function classMastery(
   { learners, models, now, limit }: ClassMasteryPorts,
   { tenant, body, stillWanted }: Call,

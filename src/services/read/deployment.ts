@@ -4,7 +4,7 @@ import { unavailable } from '../../errors.js';
 import { version } from '../../version.js';
 
 export interface DeploymentPorts {
-  /** Null if Redis lost them. */
+  /** Null if Redis lost its data. */
   readonly facts: () => Promise<DeploymentFacts | null>;
   readonly redisVersion: () => Promise<string>;
   readonly clickhouse: (tenant: string) => Promise<{ readonly version: string; readonly schema: number }>;

@@ -1,7 +1,4 @@
-/**
- * NDJSON export of a learner, one page in memory at a time. After an error the last line is missing and the connection is
- * cut.
- */
+/** NDJSON export of a learner. An error cuts the connection before the `end` line. */
 import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export-record.js';
@@ -20,17 +17,16 @@ export interface ExportPorts {
   readonly now: () => number;
 }
 
-/** Adding fields keeps the version; any other change needs a new one. */
+/** Added fields keep the version; any other change needs a new one. */
 const format = 1;
 
-/** Concurrent exports of a process; each uses memory for its pages. */
 const maxExports = 4;
 /** Readers may be slow, so each tenant leaves a slot to others. */
 const maxOfTenant = 3;
 const pageAnswers = 2000;
 const rememberedMs = 25 * 3_600_000;
 
-/** Call the returned `release` once when the lines are no longer needed. */
+/** Call the returned `release` once, after the last line. */
 export type ExportLearner = ReturnType<typeof createLearnerExports>;
 
 export function createLearnerExports(ports: ExportPorts) {
@@ -71,13 +67,13 @@ async function* linesOf(one: Export): AsyncGenerator<string> {
     yield (await mapInSlices(page, lineOf)).join('');
   }
   const now = (await one.records.state(tenant, userId))?.learner;
-  // All pages must belong to one history. An erasure or a correction starts another one.
+  // All pages must belong to one history. A correction starts another one.
   if (now === undefined || !follows(learner, now))
     throw new Error('the learner was corrected during the export');
   yield lineOf({ type: 'end', complete: true, lines: lines + 1, answers, missing: answers - seen.count });
 }
 
-/** Redis first, then ClickHouse, to find answers that move in between. Exports each answer once. */
+/** Redis first, then ClickHouse, to find answers that move in between. */
 async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
   const { tenant, userId, stored, records, begun } = one;
   const answers = begun.learner.attempts;

@@ -1,4 +1,4 @@
-/** Figures of GET /metrics. Label values must be few and known in advance: no learners, keys or other values from callers. */
+/** Label values are few and fixed, without input from callers. */
 
 /** Without the prefix `skilltrace_`. Counters end in `_total`, times in `_seconds`. */
 export const figureHelps = {
@@ -40,14 +40,14 @@ export type FigureName = keyof typeof figureHelps;
 export interface Sample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Name of a histogram's series, if it differs from the figure's. */
+  /** Series of a histogram, if not named like the metric. */
   readonly metricName?: string;
 }
 
-/** A number is a sample without labels. A figure that rejects is left out of the response. */
+/** A number is a sample without labels. A metric that rejects is omitted. */
 export type ReadFigure = () => number | readonly Sample[] | Promise<number | readonly Sample[]>;
 
 export interface Figures {
-  /** @param read called for each request; settles in bounded time. @throws Error for a duplicate name */
+  /** @param read settles in bounded time @throws Error for a duplicate name */
   add(name: FigureName, read: ReadFigure): void;
 }

@@ -46,9 +46,8 @@ function found(result: string | null): string {
 }
 
 export const maxLearners = 500;
-/** Far more values than a valid class request has. */
 export const maxClassValues = 5000;
-/** Small orders let other requests run in between, and stop soon after a caller has disconnected. */
+/** Few, so that other requests run in between and work stops soon after a disconnect. */
 const learnersPerOrder = 8;
 
 export const ClassRequest = Type.Object(

@@ -16,9 +16,8 @@ export interface HealthParts {
   readonly outbox: Pick<Outbox, 'facts'>;
   readonly journal: Pick<Journal, 'facts'>;
   readonly compute: Pick<Compute, 'threads' | 'waiting'>;
-  /** Why answers are rejected although Redis responds, for example because it is empty. */
+  /** Why answers are rejected although Redis responds. */
   readonly blocked: () => string | null;
-  /** Why the consumers of this process are stalled. */
   readonly stalled: () => string | null;
   readonly draining: () => boolean;
 }
@@ -28,7 +27,7 @@ export type Health = ReturnType<typeof createHealth>;
 export function createHealth(parts: HealthParts) {
   const { outbox, journal, compute, blocked, stalled, draining } = parts;
   const probes = serverProbes(parts);
-  // Each call costs a dozen server requests and needs no key, so concurrent calls share one result.
+  // Concurrent calls share one result: a call needs no key and costs a dozen server requests.
   return {
     health: singleFlight(async () => {
       const [redis, clickhouse, pipeline, facts] = await Promise.all([
@@ -83,7 +82,7 @@ const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | nul
     ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
     : null;
 
-/** Each resolves with null or the problem, and never rejects. */
+/** Probes resolve with null or the problem, and never reject. */
 export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
   redis: () => problem(answersPing(redis), 'Redis does not answer'),
   clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
@@ -91,7 +90,10 @@ export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 
 
 const probeTimeoutMs = 1500;
 
-/** After this process was blocked, a response may wait unread: the sockets get one turn before a server counts as down. */
+/**
+ * If this process was blocked, a response may wait unread. So the sockets get one event-loop turn before the
+ * server counts as down.
+ */
 async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
   const heard = alive.catch(() => false);
   const answered = await inTime(heard, probeTimeoutMs).catch(() => Promise.race([heard, nextTurn(false)]));

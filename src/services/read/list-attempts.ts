@@ -18,11 +18,12 @@ export interface AttemptPorts extends MasteryPorts, StoredPorts {
   readonly ended: Pick<EndedHistories, 'erasedAmong'>;
 }
 
-/** Retries after a correction during the read. */
+/** Retries after a concurrent correction. */
 const maxTries = 5;
 
 /**
- * Each counted answer is listed, or counted as missing. UNAVAILABLE without ClickHouse: a partial list would look complete.
+ * Each counted answer is listed or counted as missing. Requires ClickHouse, because a partial list would look
+ * complete.
  */
 export async function listAttempts(
   ports: AttemptPorts,
@@ -46,7 +47,6 @@ export async function listAttempts(
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
-/** Lists answers in ClickHouse, and counts those that are not stored yet. */
 export async function listSkillAnswers(
   ports: AttemptPorts,
   { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
@@ -76,14 +76,14 @@ function describeSkillAnswer({ number, ...row }: NumberedRow): object {
   return { ...describeAttempt(row), ...range, ...unknown };
 }
 
-/** Whether a state continues an earlier or empty one. Only a commit adds at least one answer with each version. */
+/** True unless a correction or erasure came in between: only commits add at least one answer per version. */
 export const follows = (before: LearnerState, now: LearnerState): boolean =>
   before.version === newLearner.version ||
   (now.version >= before.version && now.attempts - before.attempts >= now.version - before.version);
 
 const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
 
-/** Newest answers. Redis first, then ClickHouse, to find answers that move in between. */
+/** Redis first, then ClickHouse, to find answers that move in between. */
 async function newestUpTo(
   { waiting, stored }: AttemptPorts,
   tenant: string,

@@ -23,14 +23,14 @@ export const LearnersQuery = Type.Object({
   }),
 });
 
-/** Ordered by UTF-8 bytes of the ids. Leaves out erased learners, so a page that is not the last may be short. */
+/** Ordered by UTF-8 bytes of ids. Omits erased learners, so any page may be short. */
 export async function listLearners(
   ports: LearnerListPorts,
   { tenant, query }: Call<Static<typeof LearnersQuery>>,
 ): Promise<string> {
   const { prefix = '', limit = pageLimit, cursor } = query;
   const after = idAfter(cursor) ?? '';
-  // The lag first, while a missing answer still waits. Erasures last, so that no erased learner is shown.
+  // Lag first: a missing answer is then still pending. Erasures last: no erased learner is shown.
   const lag = await ports.sourceLagSeconds();
   const found = await ports.list(tenant, prefix, after, limit + 1);
   const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
@@ -38,7 +38,7 @@ export async function listLearners(
   return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });
 }
 
-/** Until an erasure is done, sums include the ended history. Keeps learners with a new history. */
+/** Until an erasure is done, sums include the erased history. Learners with a new history stay. */
 async function withoutErased(
   { ended, learners }: LearnerListPorts,
   tenant: string,

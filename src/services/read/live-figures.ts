@@ -1,7 +1,5 @@
-/** Current figures of all processes: counters as rates, gauges as values. */
 import { sumOf } from '../../lists.js';
 
-/** As reported by a process (figures.ts), with the label `process`. */
 export interface ReportedFigure {
   readonly name: string;
   readonly values: readonly {
@@ -39,7 +37,7 @@ function snapshotOf(processes: readonly (readonly ReportedFigure[])[], at: numbe
   };
 }
 
-/** Growth of series. Ignores a new process; a counter that restarted grew by its whole value. */
+/** Ignores new processes. A restarted counter grew by its whole value. */
 const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => boolean): Series[] =>
   [...now.series].flatMap(([key, series]) => {
     if (!wanted(series) || !before.processes.has(series.labels.process)) return [];
@@ -107,7 +105,7 @@ function ratesOf(before: Snapshot | undefined, now: Snapshot): object {
 
 const counting = ['/api/v1/track-answer', '/api/v1/track-answers'];
 
-/** For tracking requests, interpolated linearly within a bucket. Null without requests. */
+/** Quantiles of tracking requests, interpolated within a bucket. */
 function latencyOf(before: Snapshot, now: Snapshot): object | null {
   const isWanted = ({ name, labels }: Series): boolean =>
     name === 'http_request_duration_seconds_bucket' && counting.includes(`${labels.route}`);

@@ -1,4 +1,4 @@
-/** Server-sent events (WHATWG HTML, 9.2) with the figures of each second, for operators. */
+/** Server-sent events (WHATWG HTML, 9.2). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { createSlots, singleFlights } from '../../concurrency.js';
@@ -23,14 +23,13 @@ export interface LivePorts {
   readonly findKey: (keyHash: string) => Promise<Grant | null>;
 }
 
-/** Per process: each stream uses a connection. */
 const maxStreams = 20;
 const secondMs = 1000;
 const keyCheckMs = 2000;
 
 export type Live = ReturnType<typeof createLive>;
 
-/** Collects figures once a second for all streams, and never without a stream. */
+/** Collects metrics once a second for all streams. */
 export function createLive({ collect, findKey }: LivePorts) {
   const slots = createSlots(maxStreams, maxStreams);
   const closing = new AbortController();
@@ -53,7 +52,7 @@ export function createLive({ collect, findKey }: LivePorts) {
       const end = (now: Grant | null): void => {
         if (!now?.scopes.includes('operator')) ending.abort();
       };
-      // Without Redis the key cannot be checked. The stream continues, because the figures matter most then.
+      // Without Redis the key cannot be checked. Operators need the stream most then.
       find(grant.keyHash).then(end, () => undefined);
     }, keyCheckMs);
     const signal = AbortSignal.any([closing.signal, ending.signal]);
@@ -73,7 +72,7 @@ export function createLive({ collect, findKey }: LivePorts) {
   }
 
   return {
-    /** Call the returned `release` once when the events are no longer needed. @throws ApiError UNAVAILABLE */
+    /** Call the returned `release` once, after the last event. @throws ApiError UNAVAILABLE */
     open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
       if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
       slots.take('');

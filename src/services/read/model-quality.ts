@@ -1,4 +1,3 @@
-/** Quality of the tenant's predictions, measured by later answers. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
@@ -18,7 +17,6 @@ export interface QualityPorts extends StoredPorts {
   readonly now: () => number;
 }
 
-/** For the last `days` times 24 hours. */
 export async function readReliability(
   { quality, sourceLagSeconds, now }: QualityPorts,
   { tenant, query }: Call<Static<typeof ReliabilityQuery>>,

@@ -46,10 +46,10 @@ export const NextItemsRequest = Type.Object(
   },
 );
 const requestCheck = Compile(NextItemsRequest);
-/** Twenty fields per item; three are known. */
+/** Twenty values per item. */
 const maxValues = 20_000;
 
-/** Stores nothing, not even the names of skills. */
+/** Does not register the skills. */
 export async function nextItems(
   compute: Pick<Compute, 'nextItems'>,
   { tenant, body, stillWanted }: Call,

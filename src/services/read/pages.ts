@@ -1,4 +1,4 @@
-/** Pages of lists. Lists of ids are ordered by UTF-8 bytes. A page starts after the last id of the previous one. */
+/** Ids are ordered by UTF-8 bytes. A page starts after the last id of the previous one. */
 import Type, { type Static } from 'typebox';
 import { misfit } from '../../contracts/checked.js';
 import { learningIdProblem } from '../../contracts/ids.js';
@@ -23,7 +23,7 @@ interface Page<Item> {
   readonly next_cursor: string | null;
 }
 
-/** @param mark distinguishes our cursors from other base64 text @param read null for an invalid value */
+/** @param prefix distinguishes the list @param parse null for an invalid value */
 export function createCursors<Value extends string | number>(
   mark: string,
   read: (text: string) => Value | null,
@@ -31,7 +31,7 @@ export function createCursors<Value extends string | number>(
   const encode = (value: Value): string => Buffer.from(`${mark}${value}`).toString('base64url');
   return {
     encode,
-    /** Null without a cursor. @throws ApiError INVALID_REQUEST for other texts */
+    /** @throws ApiError INVALID_REQUEST for an invalid cursor */
     decode: (cursor: string | undefined): Value | null => {
       if (cursor === undefined) return null;
       const value = read(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
@@ -42,14 +42,13 @@ export function createCursors<Value extends string | number>(
   };
 }
 
-/** For the number of the last entry on the previous page, above 1. */
+/** Accepts numbers above 1. */
 export const createNumberCursors = (mark: string, below = Number.MAX_SAFE_INTEGER) =>
   createCursors(mark, (text) => {
     const number = Number(text);
     return Number.isSafeInteger(number) && number > 1 && number < below ? number : null;
   });
 
-/** JSON of fields and a page, built in slices. */
 export async function listJson<Item>(
   fields: object,
   name: string,
@@ -82,7 +81,7 @@ export function pageOf<Item>(
   return { items, next_cursor: last === undefined ? null : cursorOf(last) };
 }
 
-/** @param placeOf sorts by time @param after place of the last entry on the previous page */
+/** @param toPosition sorts by time @param after last position of the previous page */
 export const newestFirst = <Item>(
   all: readonly Item[],
   placeOf: (one: Item) => string,
@@ -92,7 +91,7 @@ export const newestFirst = <Item>(
     .filter((one) => after === null || placeOf(one) < after)
     .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
 
-/** @param after last id of the previous page, which may no longer exist */
+/** @param after may no longer exist */
 export const sortedAfter = (ids: Iterable<string>, after: string | null): string[] => {
   const from = after === null ? '' : bytesOf(after);
   const bytes = Array.from(ids, bytesOf);

@@ -29,13 +29,15 @@ export interface MasteryPorts extends ModelPorts {
   readonly now: () => number;
 }
 
-/** For reads that add history from ClickHouse if it is available. */
 export interface HistoryPorts<History> extends MasteryPorts, StoredPorts {
   readonly history: History;
   readonly logger: Logger;
 }
 
-/** `found` is null if ClickHouse is unavailable or busy. Reads the lag first, while a missing answer still waits. */
+/**
+ * `found` is null if ClickHouse is unavailable or busy. Reads the lag first: a missing answer is then still
+ * pending.
+ */
 export async function readHistory<History, Found>(
   { history, sourceLagSeconds, logger }: HistoryPorts<History>,
   read: (history: History) => Promise<Found | null>,
@@ -52,7 +54,7 @@ export async function readHistory<History, Found>(
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
-/** For calls that accept a learner with only a goal. */
+/** For calls that accept a learner with a goal only. */
 export const nothingKnown = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
@@ -84,7 +86,6 @@ export async function readSkillView(ports: MasteryPorts, tenant: string, userId:
   return { learner, model, now, view: viewSkill(skillId, skillOf(skills, skillId), model, now) };
 }
 
-/** Without limit and cursor, all skills. */
 export async function readMastery(
   ports: MasteryPorts,
   { tenant, query: { limit, cursor } }: Call<PageQuery>,
@@ -102,7 +103,7 @@ export async function readMastery(
 
 type ViewedSkill = SkillContext & { readonly view: SkillView };
 
-/** Answers per minute have 4 decimals because slow work has few. */
+/** Answers per minute have 4 decimals, because slow work has few. */
 export function describeSkill({ view, learner, model, now }: ViewedSkill) {
   const { skillId, state, placement, mastery } = view;
   const norm = skillNorm(view.model.times);
@@ -137,7 +138,7 @@ export const ExplainQuery = Type.Object({
 
 export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
 
-/** `explain=true` adds the explanation and the effect of the next answer. Only the last answers come from ClickHouse. */
+/** Only the steps of an explanation come from ClickHouse. */
 export async function readSkillMastery(
   ports: ExplainPorts,
   { tenant, query: { explain, steps } }: Call<Static<typeof ExplainQuery>>,
@@ -193,7 +194,7 @@ async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts:
   };
 }
 
-/** The first answer of a full query only shows the mastery before the steps. */
+/** In a full query, the first answer only shows the mastery before the steps. */
 function explainSteps(
   read: readonly StoredAttempt[],
   { tenant, atMost }: AttemptQuery,

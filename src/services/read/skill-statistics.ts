@@ -62,7 +62,6 @@ export async function listSkillItems(
   return listJson({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);
 }
 
-/** Null for an invalid text. */
 function placeOf(text: string): ItemPlace | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);

@@ -1,26 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../errors.js';
 
-/** For reads of ClickHouse, which stores answers a moment after they are counted. */
+/** ClickHouse stores answers a moment after they are counted. */
 export interface StoredPorts {
-  /** Age of the oldest answer that is not stored yet; null if unknown. */
+  /** Age of the oldest answer that is not stored; null if unknown. */
   readonly sourceLagSeconds: () => Promise<number | null>;
 }
 
 export interface StoringPorts {
-  /** Like `sourceLagSeconds`; 0 without waiting answers. @throws ApiError UNAVAILABLE */
+  /** 0 without pending answers. @throws ApiError UNAVAILABLE */
   readonly oldestPendingSeconds: () => Promise<number>;
-  /** Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** Answers are stored within 1 to 3 s, or 10 s during erasures on a busy machine. */
+/** Storing takes 1 to 3 s, or 10 s during erasures on a busy machine. */
 const waitMs = 15_000;
 const lookMs = 200;
 
 /**
- * Waits until all answers counted before the call are stored. Reads the clock before Redis: after a slow reply, an earlier
- * answer would seem newer than the call. @throws ApiError UNAVAILABLE
+ * Waits for answers counted before the call. Reads the clock before Redis: after a slow reply, an earlier
+ * answer would seem newer.
+ * @throws ApiError UNAVAILABLE
  */
 export async function allStored({ oldestPendingSeconds, now }: StoringPorts): Promise<void> {
   const since = now();

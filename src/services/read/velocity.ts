@@ -1,4 +1,4 @@
-/** Learning speed: recent figures from Redis, the others from daily sums in ClickHouse. */
+/** Recent figures come from Redis, others from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
@@ -27,7 +27,7 @@ export const VelocityQuery = Type.Object({
 
 export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
 
-/** With a skill, all figures cover that skill, except momentum, which covers the learner. */
+/** With a skill, all figures except momentum cover that skill. */
 export async function readVelocity(
   ports: VelocityPorts,
   { tenant, query }: Call<Static<typeof VelocityQuery>>,
@@ -62,7 +62,6 @@ export async function readVelocity(
   };
 }
 
-/** Derives figures from rounded ones. */
 function describeHistory(closings: readonly Closing[], days: number, today: number): object {
   const { series, velocity, answersPerDay } = progressOver(closings, days, today);
   const week = progressOver(closings, velocityModel.shortDays, today);
@@ -91,5 +90,4 @@ function describeHistory(closings: readonly Closing[], days: number, today: numb
   };
 }
 
-/** The same fields if the history is unavailable. */
 const noHistory = Object.fromEntries(Object.keys(describeHistory([], 1, 0)).map((field) => [field, null]));
