@@ -1,6 +1,6 @@
 /**
- * Restores Redis from ClickHouse: learners by replay, and all other state. Writes the markers that make Redis usable last;
- * until then the service responds 503. All writes are idempotent, and the next run continues an interrupted one.
+ * Restores Redis from ClickHouse, learners by replay. The markers that make Redis usable come last; until
+ * then the service responds 503. Idempotent; a later run resumes.
  */
 
 import type { DeploymentFacts } from '../../contracts/access.js';
@@ -14,10 +14,12 @@ import { keptNow, partitionOf } from '../../store/redis/keys.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 import { type RebuildOptions, type RebuildParts, restoreLearners } from './replay-learners.js';
 
-/** `resumedAfter`: answers restored by an earlier run; `broken`: some of the learners with missing or duplicate rows. */
+/**
+ * `resumedAfter`: answers restored by an earlier run; `broken`: some learners with missing or duplicate rows.
+ */
 export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 
-/** @returns null if there is nothing to restore. @throws StartError, and errors of source, store and threads */
+/** @returns null if there is nothing to restore @throws StartError */
 export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   const { source, store } = parts;
   const since = performance.now();
@@ -40,7 +42,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   };
 }
 
-/** The recorded deployment. Without a record it has the default partitions, which its rows must confirm. */
+/** Without a record, assumes the default partitions. Sampled rows must confirm their number. */
 async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
@@ -56,7 +58,7 @@ async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts
 /** Missing state outside partitions that ClickHouse can restore. */
 async function lostShared({ source, store }: RebuildParts, isMarked: boolean): Promise<SharedState[]> {
   const missing = await store.lostShared();
-  // Items have counters even without a published model.
+  // Restore all of it, because items have counters even without a published model.
   if (!isMarked) return missing;
   const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
@@ -69,7 +71,6 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
   return missing.filter((_, i) => lost[i]);
 }
 
-/** Continues an earlier run that restored the same; otherwise starts from scratch. */
 async function resumeOrStart(
   store: RebuildStore,
   partitions: readonly number[],
@@ -93,7 +94,6 @@ const stepper =
 
 const tenantOf = ({ tenant }: { readonly tenant: string }): string => tenant;
 
-/** Catalogues with known skills, mappings, and models with items. */
 async function restoreTenants(
   { source, store }: RebuildParts,
   options: RebuildOptions,
@@ -116,7 +116,7 @@ async function restoreTenants(
   step('models and items');
   const newest = await source.newestVersions();
   const changesOf = groupedBy(await source.modelChanges(), tenantOf);
-  // Items belong to the active version, also if the tenant never had a fit.
+  // Items belong to the active version, which is 0 before the first fit.
   for (const tenant of tenants)
     for await (const items of source.items(tenant))
       await store.putItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
@@ -127,7 +127,7 @@ async function restoreTenants(
   }
 }
 
-/** Other state of partitions, webhooks and API keys. @returns the number of keys that another secret sealed */
+/** @returns the number of keys that were sealed with another secret */
 async function restoreRest(
   { source, store }: RebuildParts,
   options: RebuildOptions,
@@ -149,7 +149,7 @@ async function restoreRest(
   }
   step('webhooks');
   if (checkpoint.shared.includes('webhooks')) await store.putEndpoints(await source.webhooks());
-  // A recorded revocation replaces an existing key: a configured key may have been revoked before.
+  // Recorded revocations override existing keys: a configured key may have been revoked.
   step('API keys');
   const { keys, unreadable } = await source.keys();
   await store.putKeys(keys);
@@ -157,9 +157,9 @@ async function restoreRest(
 }
 
 /**
- * Retires learners of an earlier version, so that a rebuild restores them in the current form. Until `noteVersion` the
- * markers can be put back; after it, no process of the earlier version counts answers. The next run continues after a kill.
- * @throws StartError if data would be lost; then nothing has changed
+ * Retires learners of an earlier version, so that a rebuild restores them in the current format. Until
+ * `noteVersion`, the markers can move back. After it, the earlier version counts no answers.
+ * @throws StartError without changes if data would be lost
  */
 export async function retireOlder(
   { source, store }: Pick<RebuildParts, 'source' | 'store'>,
@@ -168,14 +168,14 @@ export async function retireOlder(
 ): Promise<void> {
   const refuseLoss = async (reason: string | null): Promise<void> => {
     if (reason === null) return;
-    // Includes markers that an earlier, killed run moved.
+    // Includes markers that an earlier run moved.
     await store.moveMarkers(older, 'back');
     throw new StartError(reason);
   };
   await refuseLoss((await waitingReason(store, older)) ?? (await unknownReason(source, store)));
   check();
   await store.moveMarkers(older, 'aside');
-  // No answers arrive any more. Check those that arrived since the first check.
+  // No more answers arrive now. Check the answers since the first check.
   await refuseLoss(await waitingReason(store, older));
   check();
   await store.noteVersion(older);
@@ -190,7 +190,7 @@ async function waitingReason(store: RebuildStore, older: OtherVersion): Promise<
 
 const maxNames = 5;
 
-/** Learners of another database, or of one that lost rows, would not be restored. */
+/** Learners without rows in ClickHouse cannot be restored. */
 async function unknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
   const isEmpty = !(await source.holdsState());
   const names: string[] = [];

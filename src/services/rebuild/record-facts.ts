@@ -1,7 +1,4 @@
-/**
- * Copies the deployment and API keys from Redis to ClickHouse. Compares all facts, so code that changes a key need not record
- * it.
- */
+/** Copies the deployment and API keys to ClickHouse. Code that changes a key need not record it. */
 import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
 import { mapInSlices } from '../../slices.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
@@ -12,7 +9,7 @@ interface FactsStore {
   keys(): Promise<readonly StoredKey[]>;
 }
 
-/** @returns records changes since its last call; a failed call is repeated by the next */
+/** @returns records changes since the last successful call */
 export function createFactsRecorder(store: FactsStore, history: FactsHistory): () => Promise<void> {
   let recordedDeployment = '';
   let recordedKeys: Map<string, string> | undefined;

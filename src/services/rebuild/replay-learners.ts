@@ -1,4 +1,3 @@
-/** Replays pages of learners' rows in parallel, to restore or to compare learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RebuildThreads } from '../../compute/run-threads.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
@@ -24,7 +23,7 @@ export interface RebuildOptions {
 const maxNames = 10;
 const maxWrites = 30;
 const rewriteMs = 1000;
-/** If rows arrive from a process that had them in flight, everything is replayed again. */
+/** The replay repeats if rows arrive that were in flight. */
 const maxPasses = 4;
 
 export async function restoreLearners(
@@ -55,11 +54,11 @@ export async function restoreLearners(
       await save({ learners, answers, ...(last === null ? { learnersDone: true } : { after: last }) });
       onProgress({ step: 'replaying learners', answers, total });
     };
-    // Save a page's progress after all earlier pages.
+    // Save progress in page order.
     const inFlight: (() => Promise<void>)[] = [];
     for await (const { rows, last } of source.pages(partitions, checkpoint.after)) {
       const reply = withRetries(() => threads.restore(rows, count, idsFrom), check);
-      // It may reject before it is awaited.
+      // Prevents an unhandled rejection before the await.
       reply.catch(() => undefined);
       inFlight.push(async () => note(await reply, last));
       if (inFlight.length > threads.threads) await inFlight.shift()?.();
@@ -93,7 +92,6 @@ async function withRetries<Reply>(write: () => Promise<Reply>, check: () => void
 }
 
 const maxNamed = 100;
-/** Learners per second comparison. */
 const together = 500;
 const maxLooks = 10;
 const lookMs = 200;
@@ -101,11 +99,8 @@ const lookMs = 200;
 export type VerifyResult = Awaited<ReturnType<typeof verify>>;
 
 /**
- * Compares every learner in Redis with the replayed rows, next to a running service. Writes nothing.
- *
- * Redis may have answers whose rows were not stored when the rows were read. Such learners are compared again: first the rows
- * waiting in Redis are read, then those in ClickHouse, then the learners. Each row is in one of both, so only a learner who
- * answers at that moment differs again.
+ * Read-only; the service may run. Learners with pending rows are compared again: reads rows in Redis, then in
+ * ClickHouse, then learners. So only a learner who answers at that moment differs again.
  */
 export async function verify(
   { source, store, openThreads }: RebuildParts,
@@ -137,7 +132,6 @@ export async function verify(
     return behind;
   }
 
-  /** Includes rows that wait in Redis. @returns the number of learners who still answered */
   async function compareWaiting(learners: readonly LearnerPlace[]): Promise<number> {
     let known = learners;
     for (let looks = 0; looks < maxLooks && known.length > 0; looks++) {
@@ -157,7 +151,7 @@ export async function verify(
     let undecided = 0;
     for (const some of inParts(behind, together)) undecided += await compareWaiting(some);
     const seconds = (performance.now() - since) / 1000;
-    /** `waiting`: learners with answers waiting in Redis; `undecided`: learners who still answered. */
+    /** `waiting`: learners with rows pending in Redis; `undecided`: learners who continued to answer. */
     return { ...sums, differing, undecided, waiting: behind.length, seconds };
   } finally {
     await threads.close();

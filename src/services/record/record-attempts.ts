@@ -11,7 +11,7 @@ export interface Recorded {
 
 export type EventResult = Recorded | ApiError;
 
-/** Events by outcome since the process started; `unmapped`: xAPI statements without a skill. */
+/** Since the process started. `unmapped`: xAPI statements without a skill. */
 export type AnswerTally = Partial<Record<TrackOutcome | 'unmapped', number>>;
 
 type Request = Omit<SentEvents, 'form' | 'receivedAt'>;
@@ -29,28 +29,28 @@ export function createAttemptRecorder(
   };
   return {
     full: lanes.full,
-    /** Counts one event. @param settle called once, possibly synchronously */
+    /** @param onResult called once, possibly synchronously */
     recordOne: (request: Request, settle: (result: EventResult) => void): void =>
       lanes.trackOne(sentEvents('event', request, now()), (tracked) =>
         settle(tracked instanceof Error ? errorOf(tracked) : resultOf(tracked)),
       ),
-    /** Independent events, in their order. @throws ApiError for an invalid body, or if no event was accepted */
+    /** @returns results in order of events @throws ApiError if no event was accepted */
     recordBatch: async (form: EventsForm, request: Request): Promise<EventResult[]> => {
       const tracked = await lanes.track(sentEvents(form, request, now()), null).catch(refusedBatch);
-      // A thousand rejections take 14 ms.
+      // In slices: a thousand rejections take 14 ms.
       return mapInSlices(tracked, resultOf);
     },
   };
 }
 
-/** Without a spread, which would create another object shape and slow down its readers (docs/performance.md). */
+/** No spread: another object shape would slow down its readers (docs/performance.md). */
 const sentEvents = (
   form: EventsForm,
   { tenant, body, idempotencyKey, span }: Request,
   receivedAt: number,
 ): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt, span });
 
-/** If a defect of ours failed all events, the client should retry the batch. */
+/** After a defect that failed all events, the client should retry the batch. */
 function refusedBatch(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INTERNAL') throw error;
   throw unavailable(error.message, error);

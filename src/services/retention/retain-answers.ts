@@ -1,8 +1,6 @@
 /**
- * Archives whole months of arrival, oldest first: drops their rows, and keeps sums and states (ADR 24).
- *
- * Each step may be repeated, after a kill or by a concurrent process: sums and snapshots of the same rows replace each other.
- * One row activates the archive of a month, after a comparison with its rows and before the rows are dropped.
+ * Archives months of arrival, oldest first: drops rows, keeps sums and states (ADR 24). Each step is
+ * idempotent. `markArchived` activates a month's archive after a comparison, before its rows are dropped.
  */
 import { dayMs, monthOf } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
@@ -31,16 +29,13 @@ export function lastMonthOlderThan(days: number, now: number): number {
   return monthOf(youngest.setUTCDate(0));
 }
 
-/** Months to drop, oldest first. @param through the last month that is old enough */
+/** Oldest first. @param through last month to drop, as 202601 */
 export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>, through: number) => ({
   months: await archive.monthsUpTo(through),
   forecastMonths: await archive.scoredMonthsUpTo(through),
 });
 
-/**
- * A month that has to wait delays later ones. @returns the dropped months @throws errors of Redis and ClickHouse; nothing is
- * lost
- */
+/** A month that has to wait delays later ones. @returns the dropped months */
 export async function retainAnswers(
   parts: RetentionParts,
   { months, forecastMonths }: RetentionPlan,
@@ -61,7 +56,7 @@ export async function retainAnswers(
   return dropped;
 }
 
-/** @returns whether its rows may be dropped */
+/** @returns true if its rows may be dropped */
 async function archiveMonth(
   parts: RetentionParts,
   stored: StoredMonth,
@@ -110,7 +105,7 @@ async function writeMonth(
   }
 }
 
-/** State after the commit of the month's last answer; null if already stored. With missing rows, the state of a rebuild. */
+/** State after the commit of the month's last answer. With missing rows, the state of a rebuild. */
 function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
   const last = rows.findLast(({ event }) => monthOf(event.receivedAt) <= month)?.figures;
   if (last === undefined) return null;
