@@ -1,6 +1,6 @@
 /**
- * Sends an endpoint's messages in waves, each with at most one message per learner to keep their order. Retries follow
- * standardwebhooks.com. Messages in flight when a process dies are sent again.
+ * Sends messages in waves of at most one per learner, to preserve their order. Retries follow
+ * standardwebhooks.com. After a crash, messages in flight are sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
@@ -16,9 +16,8 @@ import type {
 } from '../../store/webhooks/messages.js';
 import type { Logger } from '../../telemetry.js';
 
-/** Seconds between attempts. The last attempt follows the last pause. */
 const retrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
-/** Up to 10 %, to spread messages of one moment. */
+/** Spreads retries of messages that failed together. */
 const jitter = 0.1;
 
 /** Milliseconds until the next attempt; null after the last. @param random 0 to 1 */
@@ -27,15 +26,15 @@ export function retryDelay(tries: number, random: number): number | null {
   return seconds === undefined ? null : Math.round(seconds * 1000 * (1 + jitter * random));
 }
 
-/** Consecutive failures before all messages of the endpoint pause, so that they lose no attempts. */
+/** Consecutive failures before a pause. A pause costs messages no attempts. */
 const patience = 8;
 const firstPauseMs = 1000;
 const maxPauseMs = 300_000;
 
-/** Consecutive failures, pauses, and the end of the last pause (monotonic). */
+/** `until`: end of the last pause, monotonic. */
 type Trouble = { readonly failures: number; readonly pauses: number; readonly until: number };
 
-/** State after one more failure. Failures during a pause do not count. Pauses double. */
+/** Failures during a pause do not count. Pauses double. */
 export function troubleAfter(before: Trouble | undefined, now: number): Trouble {
   const { failures, pauses, until } = before ?? { failures: 0, pauses: 0, until: 0 };
   if (until > now) return { failures, pauses, until };
@@ -46,13 +45,13 @@ export function troubleAfter(before: Trouble | undefined, now: number): Trouble 
 
 export const sentTogether = 16;
 const pageMessages = 64;
-/** Minimum time of a full page. 250 messages a second leave CPU time for requests. */
+/** Limits sending to 250 messages per second, to leave CPU time for requests. */
 const pageMs = 256;
-/** Time after which a run stops sending, because another endpoint may wait. */
+/** Limits a run, because other endpoints may be waiting. */
 const runMs = 10_000;
-/** Limit of remembered endpoints with failures. A deleted endpoint is not removed. */
+/** Limits the map: deleted endpoints stay in it. */
 const maxTroubles = 10_000;
-/** A disabled endpoint with waiting messages may be enabled again. */
+/** A disabled endpoint with pending messages may be enabled again. */
 const disabledRestMs = 60_000;
 
 const gone = 410;
@@ -62,19 +61,18 @@ export type DeliveryCounts = Record<'delivered' | 'failed' | 'given_up', number>
 export interface DeliveryParts {
   readonly endpoints: Pick<EndpointStore, 'find' | 'disable'>;
   readonly messages: MessageStore;
-  /** Sends each message once. Replies are in the order of the messages. */
+  /** Replies are in message order. */
   readonly send: (task: DeliveryTask) => Promise<DeliveryReply[]>;
   readonly allowPrivate: boolean;
   readonly counts: DeliveryCounts;
   readonly logger: Logger;
 }
 
-/** Sends due messages for a while. Calls `moved` after each wave. @throws errors of Redis; the next run continues */
+/** Calls `onProgress` after each wave. @throws errors of Redis; the next run continues */
 export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
 
 export function createDeliverer(parts: DeliveryParts): Deliver {
   const { endpoints, messages, counts, logger } = parts;
-  /** By endpoint, for this process only. */
   const troubles = new Map<string, Trouble>();
   const pauseOf = ({ id }: EndpointPlace): number =>
     Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
@@ -136,7 +134,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     return { message: { ...message, status: afterMs === null ? 'failed' : 'pending' }, afterMs };
   }
 
-  /** Disables an endpoint that responded 410, or confirmed nothing during the whole retry schedule of a message. */
+  /** Disables an endpoint that responded 410, or confirmed no message during a whole retry schedule. */
   async function giveUp(endpoint: Endpoint, failed: readonly MessageState[]): Promise<void> {
     counts.given_up += failed.length;
     const isGone = failed.some(({ lastStatus }) => lastStatus === gone);
@@ -144,17 +142,16 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     if (!isGone && (await messages.lastDelivery(endpoint)) > newest) return;
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, isGone ? 'gone' : 'failing');
-    // Ends the run, because its other messages would fail for good. When the endpoint is enabled again, no failures count.
+    // The pause ends this run: other messages would also fail for good.
     troubles.set(id, { failures: 0, pauses: 0, until: performance.now() + firstPauseMs });
     const reason = isGone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
   }
 }
 
-/** Waves in message order, with a learner's messages in different waves. */
 function wavesOf(due: readonly Message[]): Message[][] {
   const waves: Message[][] = [];
-  /** By learner, the first wave after the last message's. */
+  /** By learner, the first free wave. */
   const next = new Map<string, number>();
   for (const message of due) {
     const learner = learnerHashOf(message.id) ?? message.id;

@@ -9,7 +9,7 @@ export interface ForgetParts {
   readonly messages: Pick<MessageStore, 'all' | 'forget'>;
 }
 
-/** Removes messages of histories that erasures have ended. Idempotent. @throws ApiError UNAVAILABLE */
+/** Removes messages about erased histories. Idempotent. @throws ApiError UNAVAILABLE */
 export const createForgetting =
   ({ endpoints, messages }: ForgetParts) =>
   async (rows: readonly CorrectedRows[]): Promise<void> => {

@@ -1,4 +1,4 @@
-/** Webhook endpoints and their messages, as managed by tenants. All functions throw ApiError UNAVAILABLE. */
+/** All functions throw ApiError UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
@@ -17,7 +17,7 @@ import * as pages from '../read/pages.js';
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
   readonly messages: Pick<MessageStore, 'add' | 'list' | 'again' | 'rest'>;
-  /** Allow http and private addresses. */
+  /** Allows http and private addresses. */
   readonly allowPrivate: boolean;
 }
 
@@ -26,7 +26,7 @@ const secretBytes = 32;
 const makeSecret = (): string => `whsec_${randomBytes(secretBytes).toString('base64')}`;
 
 const overlapMs = 24 * 3_600_000;
-/** Each secret makes the signature of every message longer. */
+/** Each secret lengthens every signature. */
 const maxSecrets = 10;
 
 function present<Found>(found: Found | null): Found {
@@ -64,7 +64,7 @@ export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call,
     };
   };
   const changed = present(await ports.endpoints.change(tenant, id, to));
-  // Disabled endpoints are checked rarely: make the waiting messages due now.
+  // Disabled endpoints are checked rarely: make pending messages due now.
   if (enabled) await ports.messages.rest(changed, 0);
   return describe(changed);
 }
@@ -87,13 +87,11 @@ export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, 
   return { ...describe(present(await ports.endpoints.change(tenant, id, to))), secret };
 }
 
-/** Old secrets that remain valid for a while. @param now Unix milliseconds */
 const overlapping = (secrets: StoredWebhook['secrets'], now: number): StoredWebhook['secrets'] =>
   secrets
     .map(({ secret, until }) => ({ secret, until: until ?? now + overlapMs }))
     .filter(({ until }) => until > now);
 
-/** Without its secrets. */
 const describe = (endpoint: Endpoint): object => ({
   webhook_id: endpoint.id,
   url: endpoint.url,

@@ -16,12 +16,12 @@ export interface MappingPorts {
 export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promise<Tagged<object>> =>
   mappings.read(tenant);
 
-/** Replaces the mapping. The next statement uses it. After UNAVAILABLE it may be active but not yet in ClickHouse. */
+/** After UNAVAILABLE, the new mapping may be active but not in ClickHouse. */
 export async function putMapping({ mappings, history, now }: MappingPorts, { tenant, body, ifMatch }: Call) {
   const sent = await parseLarge(body, maxMappingValues);
   const written = await mappings.put(tenant, readBody(sent), ifMatch, now());
   if (written === null) throw preconditionFailed();
-  // For rebuilds.
+  // Rebuilds read the mapping from ClickHouse.
   await history.recordMapping(tenant, written.text, written.updatedAt).catch((error: unknown) => {
     throw unavailable('The mapping cannot be stored right now; set it again later', error);
   });

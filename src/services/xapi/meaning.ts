@@ -1,4 +1,3 @@
-/** Translates xAPI statements to answers, without reading stored data. */
 import { createHash } from 'node:crypto';
 import type { LearningEvent } from '../../contracts/events.js';
 import { learningIdProblem } from '../../contracts/ids.js';
@@ -19,7 +18,6 @@ const verbs = ['answered', 'passed', 'failed', 'completed'].map(
   (verb) => `http://adlnet.gov/expapi/verbs/${verb}`,
 );
 
-/** @param id of the statement, or assigned to it */
 export function meaningOf(statement: Statement, id: string, mapping: XapiMapping): Meaning {
   const { verb, object, actor, result, context, timestamp = null } = statement;
   if (object.objectType === 'StatementRef' && verb.id === voided)
@@ -35,7 +33,6 @@ export function meaningOf(statement: Statement, id: string, mapping: XapiMapping
   return { kind: 'answer', event: { ...who, ...answer, event_id: id, occurred_at: timestamp } };
 }
 
-/** Null if the statement has no result. */
 function successOf(result: Statement['result'], threshold: number | null): boolean | null {
   if (result?.success !== undefined) return result.success;
   const scaled = result?.score?.scaled;
@@ -51,7 +48,7 @@ function timeSpent(duration = ''): number | null {
 const hashed = (text: string): string => `x-${createHash('sha256').update(text).digest('base64url')}`;
 const shortened = (iri: string): string => (learningIdProblem(iri) === null ? iri : hashed(iri));
 
-/** An mbox and its SHA-1 are the same learner, because platforms send either. */
+/** An mbox and its SHA-1 are the same learner: platforms send either. */
 function userOf({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: string | null): string {
   if (account?.homePage === homePage && learningIdProblem(account.name) === null) return account.name;
   if (account !== undefined) return hashed(`account\n${account.homePage}\n${account.name}`);

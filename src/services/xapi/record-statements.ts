@@ -1,4 +1,3 @@
-/** Records statements: validates all of them, then counts them as a batch. */
 import { randomUUID } from 'node:crypto';
 import type { SentEvents } from '../../compute/track-task.js';
 import { misfit } from '../../contracts/checked.js';
@@ -31,8 +30,9 @@ export interface StatementPorts {
 type Sender = Pick<SentEvents, 'tenant' | 'span'>;
 
 /**
- * @returns ids of the statements, including assigned ids
- * @throws ApiError INVALID_REQUEST: none was counted; other codes: some may be counted, and the request may be retried
+ * @returns ids, including assigned ones
+ * @throws ApiError INVALID_REQUEST: no answer was counted; other codes: some may be counted, and a retry is
+ * safe
  */
 export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
   const full = ports.recorder.full(tenant);
@@ -77,7 +77,7 @@ function readOne(value: unknown, path: string, mapping: XapiMapping, now: number
   return { id, meaning };
 }
 
-/** @throws ApiError with the ids of rejected statements; retryable errors take precedence */
+/** @throws ApiError with the rejected ids; retryable errors take precedence */
 async function count(recorder: AttemptRecorder, sender: Sender, events: readonly LearningEvent[]) {
   const body = Buffer.from(JSON.stringify({ events }));
   const results = await recorder.recordBatch('batch', { ...sender, body, idempotencyKey: null });
@@ -100,7 +100,7 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
     logger.info({ tenant, statementId: id }, 'a statement to be voided is no answer');
   for (const userId of learners)
     await retractAnswer(retraction, { tenant }, userId, id).catch((error: unknown) => {
-      // It was retracted before, and its row is still being removed from ClickHouse.
+      // Already retracted; ClickHouse still has the row.
       if (!(error instanceof ApiError && error.status === 404)) throw error;
     });
 }
