@@ -9,7 +9,7 @@ import type { KnownSkills } from '../../store/catalogue/known-skills.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 
 export interface ModelPorts {
-  /** The model in force; version 0 before the first fit. @throws ApiError UNAVAILABLE */
+  /** Version 0 before the first fit. @throws ApiError UNAVAILABLE */
   readonly models: { current(tenant: string): Promise<TenantModel> };
 }
 
