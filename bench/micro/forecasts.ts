@@ -14,12 +14,8 @@ import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { standingOf } from '../../src/domain/score/score.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { indices } from '../../src/lists.js';
-import {
-  decodeLearner,
-  decodeSkill,
-  encodeLearner,
-  encodeSkill,
-} from '../../src/store/learners/learner-codec.js';
+import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { forecastOf } from '../../workers/forecast/forecasting.js';
 import { item, learnerOf, type MadeLearner } from './made.js';
 

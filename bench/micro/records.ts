@@ -4,12 +4,8 @@ import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { learningEventCheck } from '../../src/contracts/events.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { modelVersion } from '../../src/domain/base/params.js';
-import {
-  decodeLearner,
-  decodeSkill,
-  encodeLearner,
-  encodeSkill,
-} from '../../src/store/learners/learner-codec.js';
+import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { answerAt, inTurn, start, stepsOf } from './made.js';
 
 const steps = stepsOf(1000);

@@ -7,12 +7,8 @@ import { defaultParameters } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { askedOf } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
-import {
-  decodeLearner,
-  decodeSkill,
-  encodeLearner,
-  encodeSkill,
-} from '../../src/store/learners/learner-codec.js';
+import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import type { PeerSettings } from '../peers.js';
 import type { AnswerEvent } from './fastify-app.js';
 import { responseOf } from './tracing.js';

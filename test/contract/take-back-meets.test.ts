@@ -9,7 +9,7 @@ import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/c
 import { startReplay } from '../../src/domain/history/replay.js';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
 import { forgetIds } from '../../src/store/learners/id-sweep.js';
-import { encodeSnapshot } from '../../src/store/learners/learner-codec.js';
+import { encodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import {
   archivedKey,

@@ -13,8 +13,9 @@ import { type LearnerState, newLearner, newSkill, type SkillState } from '../../
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';
-import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
+import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
+import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';

@@ -11,7 +11,8 @@ import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
-import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
+import { encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   eventsKey,

@@ -26,7 +26,7 @@ import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model
 import { type Related, skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
 import { distinct } from '../../src/lists.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
-import { dumpOf, type Fields } from '../../src/store/learners/learner-codec.js';
+import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';

@@ -11,7 +11,8 @@ import {
   type RetentionParts,
   retainAnswers,
 } from '../../src/services/retention/retain-answers.js';
-import { decodeSnapshot, dumpOf } from '../../src/store/learners/learner-codec.js';
+import { dumpOf } from '../../src/store/learners/learner-dump.js';
+import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { connectRedis, type RedisClient, whenReady } from '../../src/store/redis/client.js';
 import {
   acceptedField,

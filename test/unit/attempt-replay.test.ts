@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay, takeBaseline } from '../../src/domain/history/replay.js';
-import { encodeLearner, encodeSkill } from '../../src/store/learners/learner-codec.js';
+import { encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
 
 /** As ClickHouse gives a row: with all that a column may have nothing of. */

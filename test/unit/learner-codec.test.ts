@@ -5,16 +5,10 @@ import { defaultParameters } from '../../src/domain/base/params.js';
 import type { ReplayedStates } from '../../src/domain/history/replay.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { decodeFirstAnswer } from '../../src/store/learners/event-ids.js';
-import {
-  decodeItem,
-  decodeLearner,
-  decodeSkill,
-  dumpOf,
-  encodeItem,
-  encodeLearner,
-  encodeSkill,
-  type Fields,
-} from '../../src/store/learners/learner-codec.js';
+import { decodeItem, encodeItem } from '../../src/store/learners/item-codec.js';
+import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
+import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
+import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { differenceOf } from '../../src/store/rebuild/replayed-learners.js';
 import { countAnswers } from '../support/answers.js';
 import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';

@@ -4,7 +4,7 @@
  */
 import { dayMs, monthOf } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
-import { encodeSnapshot } from '../../store/learners/learner-codec.js';
+import { encodeSnapshot } from '../../store/learners/learner-snapshot.js';
 import { learnersOf, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
 import { partitionOf } from '../../store/redis/keys.js';
 import type { Logger } from '../../telemetry.js';

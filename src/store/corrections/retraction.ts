@@ -4,7 +4,7 @@ import { learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { RetractionResult } from '../../contracts/tasks.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
-import { dumpOf } from '../learners/learner-codec.js';
+import { dumpOf } from '../learners/learner-dump.js';
 import type { RedisClient } from '../redis/client.js';
 import { journalBound, markerName, partitionPrefix } from '../redis/keys.js';
 import { replicated } from '../redis/replication.js';

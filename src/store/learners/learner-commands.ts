@@ -20,17 +20,9 @@ import {
 } from '../redis/keys.js';
 import type { Replies } from '../redis/replies.js';
 import { type IdFields, type StoredIds, storedIds } from './event-ids.js';
-import {
-  decodeItem,
-  decodeLearner,
-  decodeSkill,
-  encodeItem,
-  encodeLearner,
-  encodeSkill,
-  goalField,
-  learnerField,
-  skillField,
-} from './learner-codec.js';
+import { decodeItem, encodeItem } from './item-codec.js';
+import { decodeLearner, encodeLearner, goalField, learnerField, skillField } from './learner-codec.js';
+import { decodeSkill, encodeSkill } from './skill-codec.js';
 
 export interface Placed extends LearnerPlace {
   readonly partition: number;

@@ -24,8 +24,10 @@ import {
   storedIds,
 } from './event-ids.js';
 import { decodeGoal } from './goals.js';
-import { decodeItem, decodeLearner, decodeSkill, goalField, learnerField } from './learner-codec.js';
+import { decodeItem } from './item-codec.js';
+import { decodeLearner, goalField, learnerField } from './learner-codec.js';
 import { type Placed, placeOf } from './learner-commands.js';
+import { decodeSkill } from './skill-codec.js';
 
 /**
  * Reads whole hashes as MessagePack, which is far cheaper to parse than a reply per field. Stops after the hash that reaches

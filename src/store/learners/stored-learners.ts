@@ -2,7 +2,7 @@
 import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { type ReplayedAnswer, type ReplayedStates, startReplay } from '../../domain/history/replay.js';
-import { decodeSnapshot } from './learner-codec.js';
+import { decodeSnapshot } from './learner-snapshot.js';
 
 export interface StoredLearner {
   readonly tenant: string;

@@ -2,15 +2,9 @@
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
-import {
-  decodeLearner,
-  dumpOf,
-  type Fields,
-  goalField,
-  type LearnerDump,
-  learnerField,
-} from '../learners/learner-codec.js';
+import { decodeLearner, goalField, learnerField } from '../learners/learner-codec.js';
 import type { Placed } from '../learners/learner-commands.js';
+import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
 import { type RedisClient, resultsOf } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 import { perCall } from '../redis/reads.js';

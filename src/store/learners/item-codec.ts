@@ -1,0 +1,32 @@
+import type { ItemTrace } from '../../domain/tracing/traces.js';
+import { viewOf } from '../redis/binary.js';
+import { emptyRecord } from './record-bytes.js';
+
+const itemBytes = 11;
+/** The last four answers are stored above the 28 bits of `elsewhere`. */
+const lastWrongUnit = 2 ** 28;
+
+export function encodeItem(item: ItemTrace): Buffer {
+  const stored = emptyRecord(itemBytes);
+  const record = viewOf(stored);
+  record.setUint8(0, item.right);
+  record.setUint8(1, item.wrong);
+  record.setUint8(2, item.wrongRun);
+  record.setUint32(3, item.lastWrong * lastWrongUnit + Math.min(item.elsewhere, lastWrongUnit - 1), true);
+  record.setUint32(7, item.at, true);
+  return stored;
+}
+
+export function decodeItem(stored: Buffer): ItemTrace {
+  if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
+  const record = viewOf(stored);
+  const packed = record.getUint32(3, true);
+  return {
+    right: record.getUint8(0),
+    wrong: record.getUint8(1),
+    wrongRun: record.getUint8(2),
+    lastWrong: Math.floor(packed / lastWrongUnit),
+    elsewhere: packed % lastWrongUnit,
+    at: record.getUint32(7, true),
+  };
+}

@@ -1,0 +1,33 @@
+import type { ReplayedStates } from '../../domain/history/replay.js';
+import { decodeItem, encodeItem } from './item-codec.js';
+import { decodeLearner, encodeLearner } from './learner-codec.js';
+import { decodeSkill, encodeSkill } from './skill-codec.js';
+
+const snapshotVersion = 1;
+
+/** JSON with base64 records. ClickHouse keeps it when it drops the rows that led to the states. */
+export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: ReplayedStates): string =>
+  JSON.stringify({
+    v: snapshotVersion,
+    learner: encodeLearner(learner).toString('base64'),
+    skills: base64Of(skills, encodeSkill),
+    items: [base64Of(even, encodeItem), base64Of(odd, encodeItem)],
+  });
+
+/** @throws Error for another version */
+export function decodeSnapshot(text: string): ReplayedStates {
+  const { v, learner, skills, items } = JSON.parse(text);
+  if (v !== snapshotVersion)
+    throw new Error(`a snapshot of version ${v} is not known to this version of the service`);
+  return {
+    learner: decodeLearner(Buffer.from(learner, 'base64')),
+    skills: fromBase64(skills, decodeSkill),
+    items: [fromBase64(items[0], decodeItem), fromBase64(items[1], decodeItem)],
+  };
+}
+
+const base64Of = <State>(states: ReadonlyMap<string, State>, encode: (state: State) => Buffer) =>
+  [...states].map(([id, state]) => [id, encode(state).toString('base64')] as const);
+
+const fromBase64 = <State>(records: [id: string, record: string][], decode: (record: Buffer) => State) =>
+  new Map(records.map(([id, record]) => [id, decode(Buffer.from(record, 'base64'))]));

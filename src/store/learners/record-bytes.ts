@@ -1,0 +1,27 @@
+/**
+ * Binary records of a learner's states, little-endian. A record with another format byte or length is rejected: a guess would
+ * silently change a learner's mastery.
+ */
+import { viewOf } from '../redis/binary.js';
+
+export const format = 1;
+const noDay = 0xffff;
+
+export const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
+
+export function checkedView(stored: Buffer, bytes: number): DataView {
+  if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
+  if (stored.length !== bytes)
+    throw new Error(`a record of ${stored.length} bytes is not known to this version`);
+  return viewOf(stored);
+}
+
+/** UTC days since 1970; -1: none. */
+export function writeDay(record: DataView, day: number, at: number): void {
+  record.setUint16(at, day < 0 ? noDay : day, true);
+}
+
+export function readDay(record: DataView, at: number): number {
+  const day = record.getUint16(at, true);
+  return day === noDay ? -1 : day;
+}
