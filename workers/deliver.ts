@@ -1,4 +1,4 @@
-/** Piscina entry: sends each message once. A dedicated thread, so that thousands of messages delay no request. */
+/** Piscina entry: sends webhook messages in a dedicated thread. */
 import { createHmac } from 'node:crypto';
 import type { LookupAddress } from 'node:dns';
 import { lookup, Resolver } from 'node:dns/promises';
@@ -10,16 +10,14 @@ import { troubleOf } from '../src/connection-trouble.js';
 import type { DeliveryReply, DeliveryTask, SentMessage } from '../src/contracts/delivery-tasks.js';
 import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
 
-/** From the DNS lookup to the end of the response. */
 const limitMs = 15_000;
-/** Limit of a response body. Only the status is used. */
 const maxResponseBytes = 64 * 1024;
 const notPublic = 'there is no public address';
 
-/** The process runs only two `lookup` calls at a time, so names with a hanging DNS server would block all others. */
+/** Node runs only two `lookup` calls in parallel: slow DNS servers would block all others. */
 const resolver = new Resolver({ timeout: 3000, tries: 2 });
 
-/** Checks the resolved addresses that are used for the connection (DNS rebinding). Errors reveal no internal names. */
+/** The agent connects only to these addresses (DNS rebinding). Errors contain no internal names. */
 const publicAddresses = singleFlights(async (host: string): Promise<LookupAddress[]> => {
   const both = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
   const found = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
@@ -45,10 +43,9 @@ const lookUpBy =
 /** Closes idle connections before servers do. */
 const agentOptions = { keepAlive: true, timeout: 4000, lookup: lookUpBy(allAddresses) };
 const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
-/** A separate pool: the other agents' connections may lead to private addresses. */
+/** Separate: connections of the other agents may lead to private addresses. */
 const publicAgent = new https.Agent({ ...agentOptions, lookup: lookUpBy(publicAddresses) });
 
-/** Value of the header webhook-signature. @param seconds Unix time of the attempt */
 function signatureOf({ id, body }: SentMessage, keys: readonly Buffer[], seconds: number): string {
   const signed = `${id}.${seconds}.${body}`;
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
@@ -72,12 +69,11 @@ async function send(
   }
 }
 
-/** @throws Error for an address that may not be used */
 function open(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.ClientRequest {
   const [url, { allowPrivate }] = [new URL(task.url), task];
   const isHttps = url.protocol === 'https:';
   if (!allowPrivate && !isHttps) throw new Error('https is needed');
-  // A literal address bypasses the DNS lookup.
+  // The agent performs no DNS lookup for a literal address.
   if (!allowPrivate && namesPrivateAddress(url)) throw new Error(notPublic);
   const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;
   return (isHttps ? https : http).request(url, { method: 'POST', headers, agent });
@@ -95,18 +91,18 @@ function headersOf(message: SentMessage, keys: readonly Buffer[]): http.Outgoing
   };
 }
 
-/** @returns the status. Does not follow redirects, which may lead anywhere. @throws Error without a response */
+/** Follows no redirects, which may lead anywhere. @throws Error without a response */
 const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
     let isAnswered = false;
-    // An AbortSignal per request would cost more CPU than the rest of the request.
+    // An AbortSignal costs more CPU than the rest of the request.
     const timer = setTimeout(
       () => request.destroy(new Error(`no response within ${limitMs / 1000} s`)),
       limitMs,
     );
     request.on('error', reject).on('close', () => {
       clearTimeout(timer);
-      // A receiver that switches protocols (101) ends the request without an error.
+      // A switch of protocols (101) ends the request without an error.
       if (!isAnswered) reject(new Error('the connection was closed without a response'));
     });
     request.on('response', (response) => {
@@ -114,7 +110,6 @@ const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;
-        // The status is known, so the rest of the body is not needed.
         if (bytes > maxResponseBytes) response.destroy();
       });
       response.on('close', () => resolve(response.statusCode ?? 0));

@@ -1,4 +1,4 @@
-/** Piscina entry: heavy parts of fits. Connects to databases only for tasks that need them. */
+/** Piscina entry of fits. Loads database clients only for tasks that need them. */
 import type { FitTask } from '../src/contracts/fit-tasks.js';
 import { runHere, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
 

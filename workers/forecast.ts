@@ -1,4 +1,4 @@
-/** Piscina entry: computes forecasts from learners' states. */
+/** Piscina entry: computes forecasts, what-if plans and next items. */
 import { workerData } from 'node:worker_threads';
 import type { ForecastTask, NextItemsTask, WhatIfTask, WorkerSettings } from '../src/contracts/tasks.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';
@@ -13,7 +13,6 @@ const logger = createLogger('info', 'forecast worker');
 const loggedEveryMs = 60_000;
 let loggedAt = 0;
 
-/** At most once a minute: there may be hundreds of losses a second. */
 function logLost(count: number, error: unknown): void {
   if (Date.now() - loggedAt < loggedEveryMs) return;
   loggedAt = Date.now();

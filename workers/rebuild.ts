@@ -1,4 +1,4 @@
-/** Piscina entry: replays learners and writes the result or compares it with the stored state. */
+/** Piscina entry: replays learners, then restores them or compares them with Redis. */
 import { workerData } from 'node:worker_threads';
 import { type AttemptRow, decodeAttemptRow } from '../src/contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../src/contracts/learner-name.js';
@@ -26,7 +26,7 @@ export default (task: RestoreTask | CompareTask): Promise<object> =>
 
 const nameOf = ({ tenant, userId }: LearnerPlace): string => learnerName(tenant, userId);
 
-/** @param idsFrom keeps event ids from this Unix second on */
+/** @param idsFrom Unix second of the oldest event id to restore */
 function replayed(learner: StoredLearner, partitions: number, idsFrom = Number.POSITIVE_INFINITY) {
   const { tenant, userId, answers } = learner;
   const ids = openIds(noIds);
@@ -52,7 +52,7 @@ const countsOf = (learners: readonly { readonly answers: number }[]) => ({
   answers: sumOf(learners.map(({ answers }) => answers)),
 });
 
-/** Reads the stored state after the rows, so that it can only be ahead of them. */
+/** Reads Redis after the rows, so that Redis can only be ahead. */
 async function compare({ rows, partitions, waiting, known }: CompareTask): Promise<CompareReply> {
   const learners = Array.from(withWaiting(learnersOf(rows), waiting), (one) => replayed(one, partitions));
   const dumps = await readDumps(await redis(), learners);
@@ -68,7 +68,7 @@ async function compare({ rows, partitions, waiting, known }: CompareTask): Promi
   return { ...countsOf(learners), differing, behind };
 }
 
-/** The learners with their waiting rows, some of which may be stored too, then learners with waiting rows only. */
+/** Pending rows may repeat stored rows. Some learners have only pending rows. */
 function* withWaiting(
   learners: Iterable<StoredLearner>,
   waiting: readonly string[],

@@ -39,17 +39,14 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
   const place = rows.findLastIndex(isMeant);
   const answer = rows[place];
   if (answer === undefined) return { status: covered.some(isMeant) ? 'archived' : 'absent' };
-  // The rest would start with the snapshot, and no process could write that version again.
+  // Only the snapshot would remain, and no row could carry the new learner version to a rebuild.
   if (from !== null && rows.length === 1) return { status: 'archived' };
   const commit = await retractionOf(client, task, history, place, answer);
   const status = await commitRetraction(client, commit, settings.outboxBound);
   return status === 'done' ? { status, skillId: answer.event.skillId } : { status };
 }
 
-/**
- * @returns null if a row is missing; otherwise the rows and the snapshot before them, and rows `covered` by the snapshot:
- * their commit began in a dropped month
- */
+/** @returns null if a row is missing. `covered`: rows that the snapshot already contains */
 function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
   const bySeq = new Map<number, AttemptRow>();
   for (const line of [...waiting, ...stored.split('\n')]) {
@@ -59,7 +56,7 @@ function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
     if (learnerSeq <= attempts && !bySeq.has(learnerSeq)) bySeq.set(learnerSeq, row);
   }
   const snapshotted = snapshot === null ? null : decodeSnapshot(snapshot);
-  // A rebuild keeps the snapshot's ability. A replay from the first row would give another one.
+  // A rebuild starts from the snapshot's ability. A replay of all rows would differ.
   const isKept = snapshotted !== null && snapshotted.learner.abilityVersion !== modelVersion;
   const from = bySeq.size === attempts && !isKept ? null : snapshotted;
   const first = (from?.learner.attempts ?? 0) + 1;
@@ -102,7 +99,7 @@ async function retractionOf(
   };
 }
 
-/** Math.min does not accept this many arguments. */
+/** Math.min fails with this many arguments. */
 const least = (numbers: readonly number[]): number => numbers.reduce((a, b) => Math.min(a, b));
 
 function encodeRewritten(rewritten: RewrittenRow<AttemptRow>): string {

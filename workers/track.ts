@@ -15,17 +15,16 @@ const settings: WorkerSettings = workerData;
 const redis = workerRedis(settings);
 const logger = createLogger('info', 'track worker');
 const items = createItemTable(redis, settings.itemsFreshMs);
-/** One per task that may be in flight (compute/lanes.ts). */
+/** A lane has at most two tasks in flight (compute/lanes.ts). */
 const free = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 
 const flushMs = 1000;
 setInterval(() => {
-  // Item difficulty tolerates lost answers. All other users of Redis report that it is unavailable.
+  // Item statistics tolerate lost answers.
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
 const lookMs = 100;
-/** From the last successful check. */
 let isFull = false;
 let isLooking = false;
 setInterval(async () => {

@@ -42,7 +42,6 @@ export interface ForecastParts {
   readonly models: ServedModels;
   readonly settings: Pick<WorkerSettings, 'partitions' | 'forecastsBound'>;
   readonly now: () => number;
-  /** Called with the number of served forecasts that were not recorded, and the error. */
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
@@ -73,12 +72,11 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
       results.push(made?.result ?? null);
       if (made?.row) rows.push(made.row);
     } catch (error) {
-      // An unreadable learner or a tenant's failure must not affect other forecasts.
+      // A failure of one learner or tenant does not affect other forecasts.
       results.push(failureOf(error));
     }
   }
-  // Not awaited: an unrecorded forecast is still served, but never scored. Rows name their learner, so all of them
-  // can go to the first learner's partition.
+  // Not awaited: an unrecorded forecast is served but never scored. Any partition can store the rows.
   void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.forecastsBound, onLost);
   return { results };
 }
@@ -98,7 +96,7 @@ const failureOf = (error: unknown): ForecastFailure =>
     ? { reason: error.message, passing: true }
     : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
 
-/** JSON of the prediction, and the row for scoring it later. */
+/** `row`: journal row for scoring the prediction later. */
 export function forecastOf(
   { order, tenant, userId }: Pick<Asked, 'tenant' | 'userId'> & { readonly order: ForecastOptions },
   found: FoundLearner,
@@ -111,10 +109,10 @@ export function forecastOf(
   return { result: resultJson(subject, forecast, order), row };
 }
 
-/** Serves no caller, so it adds no row for scoring. */
+/** No caller sees this forecast, so no row records it. */
 function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTenant: Tenant, now: number) {
   const goal = decodeGoal(found.goalRecord);
-  // Before the baseline there are too few answers to raise an alert.
+  // Without a baseline there are too few answers for an alert.
   if (goal === null || found.learner.baselineTotal === null) return null;
   const { current, goal: outlook } = forecastLearner(subjectOf(found, ofTenant, now), { ...order, goal });
   const { predictedTotal, probability, onTrack } = outlook;
@@ -183,7 +181,6 @@ export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promi
   return unknownSkills.length > 0 ? { unknownSkills } : { data: planJson(found, tenant, parts.now(), task) };
 }
 
-/** Skills that neither the tenant set nor any of its learners answered. */
 async function unknownAmong(
   client: RedisClient,
   { model }: Tenant,
@@ -198,8 +195,8 @@ async function unknownAmong(
 }
 
 /**
- * Forecasts the requested days, by default 30. The target is due after the requested days, otherwise at the goal's date (at most
- * a year ahead) or after 30 days.
+ * Without `task.days`, forecasts 30 days, and the target is due at the goal's date (at most a year ahead) or
+ * after 30 days.
  */
 function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
   const { level, answersPerDay, skillIds, targetScore, userId } = task;

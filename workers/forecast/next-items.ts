@@ -15,10 +15,9 @@ import { readWithItems } from '../../src/store/learners/learner-reads.js';
 import { hashItem, readItems } from '../../src/store/models/item-store.js';
 import { type ForecastParts, readTenant, subjectOf } from './forecasting.js';
 
-/** For a learner without answers: the population's values. */
 const nobody = { learner: newLearner, skills: [], goalRecord: null, items: new Map<string, never>() };
 
-/** Two round trips: the learner and the tenant, then the items, which depend on the tenant's model. */
+/** Two round trips: the tenant's model determines which items to read. */
 export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Promise<NextItemsReply> {
   const { tenant: name, userId } = task;
   const asked: readonly AskedItem[] = JSON.parse(task.items);

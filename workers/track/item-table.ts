@@ -7,21 +7,19 @@ import { keepRecent } from '../../src/store/redis/recent.js';
 export type ItemTable = ReturnType<typeof createItemTable>;
 
 const maxCached = 100_000;
-/** Limit of items with unsent answers. Answers of further items are dropped. */
+/** Answers of further items are dropped. */
 const maxPending = 50_000;
 
 type Pending = { readonly tenant: string; readonly version: number; delta: ItemDelta };
 
 /**
- * Cached items and their new answers, sent in batches. A thread that dies loses a second of answers: difficulty is a
- * statistic, and attempt rows contain the figures that were used.
+ * Caches items and collects their new answers until `flush`. A thread that dies loses a second of answers.
  */
 export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30_000) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
   let pending = new Map<string, Pending>();
 
   return {
-    /** Reads missing and old items, so that `find` has them. */
     load: async (tenant: string, version: number, itemIds: readonly string[]): Promise<void> => {
       const oldest = Date.now() - freshMs;
       const wanted = itemIds.filter((id) => (cached.get(keyOf(tenant, version, id))?.readAt ?? 0) < oldest);
@@ -40,7 +38,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
       if (noted !== undefined) noted.delta = plus(noted.delta, added);
       else if (pending.size < maxPending) pending.set(key, { tenant, version, delta: added });
     },
-    /** Sends the collected answers. @throws ApiError UNAVAILABLE: they are lost */
+    /** @throws ApiError UNAVAILABLE: unsent answers are lost */
     flush: async (): Promise<void> => {
       const groups = groupedBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
       pending = new Map();
@@ -53,7 +51,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
   };
 }
 
-/** Unambiguous, because a tenant has no colon. */
+/** Unique: a tenant contains no colon. */
 const keyOf = (tenant: string, version: number, itemId: string): string => `${version}:${tenant}:${itemId}`;
 
 const plus = (a: ItemDelta, b: ItemDelta): ItemDelta => ({

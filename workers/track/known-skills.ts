@@ -16,24 +16,20 @@ export interface SkillRoom {
 
 /** Limit of remembered entries. Registering a skill again is harmless. */
 const maxRemembered = 100_000;
-/** Entries expire, so that a deleted skill is registered again when it is answered. */
+/** Entries expire, so that an answer registers a deleted skill again. */
 const rememberedMs = 60_000;
 
 const none: ReadonlySet<string> = new Set();
 
 export class KnownSkills {
-  /** Skills that enough learners answered, which need no registration. */
+  /** Answered by enough learners to need no registration. */
   private readonly common = new Set<string>();
-  /** Number of skills per tenant, when this thread last asked. */
   private readonly sizes = new Map<string, number>();
   private since = performance.now();
 
   constructor(private readonly limits: SkillLimits) {}
 
-  /**
-   * Registers skills before their answers are committed. A crash may leave a skill without an answer, but no answer without its
-   * skill.
-   */
+  /** Call before the commit. After a crash a skill may have no answer, but every answer has its skill. */
   async note(client: RedisClient, begun: readonly NewSkill[]): Promise<void> {
     this.forgetOld();
     const open = begun.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
@@ -45,10 +41,7 @@ export class KnownSkills {
     await Promise.all(notes);
   }
 
-  /**
-   * Room for new skills by learner; missing means enough. Answers in flight may exceed a tenant's limit.
-   * @param loaded in the order of `works`
-   */
+  /** Learners without an entry have enough room. Concurrent batches may exceed a tenant's limit. */
   async rooms(
     client: RedisClient,
     works: readonly LearnerWork[],
@@ -58,21 +51,20 @@ export class KnownSkills {
     const beginners = works.flatMap((work, i) => {
       const { learner, skills } = loaded[i] as LoadedLearner;
       const begins = work.skillIds.filter((_, skill) => !skills[skill]);
-      // A learner has at most as many skills as answers.
       const isSure = (learner?.attempts ?? 0) + work.events.length <= perLearner;
       return begins.length === 0 ? [] : [{ work, begins, isSure }];
     });
     const rooms = new Map<LearnerWork, SkillRoom>();
     for (const [tenant, own] of groupedBy(beginners, ({ work }) => work.tenant)) {
       const begun = own.reduce((sum, { begins }) => sum + begins.length, 0);
-      // The usual case. A promise per learner would add 2 % to the cost of an answer.
+      // Usual case: a promise per learner would cost 2 % of an answer.
       if (own.every(({ isSure }) => isSure) && this.hasRoom(tenant, begun)) continue;
       const skills = await Promise.all(
         own.map(async ({ work, isSure }) =>
           isSure ? Number.POSITIVE_INFINITY : perLearner - (await countSkills(client, work)),
         ),
       );
-      // Skills of learners without room do not use up the tenant's room.
+      // Learners without room do not use up the tenant's room.
       const open = distinct(own.flatMap(({ begins }, i) => ((skills[i] as number) > 0 ? begins : [])));
       const refused = await this.refused(client, tenant, open);
       own.forEach(({ work }, i) => {
@@ -82,7 +74,6 @@ export class KnownSkills {
     return rooms;
   }
 
-  /** Skills that are new to the tenant and exceed its limit. */
   private async refused(client: RedisClient, tenant: string, skillIds: readonly string[]) {
     if (this.hasRoom(tenant, skillIds.length)) return none;
     const open = skillIds.filter((skillId) => !this.isCommon(tenant, skillId));

@@ -1,4 +1,4 @@
-/** Notifications of a learner's answers: events of skills, and a check of the goal. */
+/** Webhook events and goal checks that an answer causes. */
 import { sharedStart } from '../../src/concurrency.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { isWanted, type WebhookEvent, webhookEvent } from '../../src/contracts/webhook-events.js';
@@ -12,7 +12,6 @@ import { wantedEvents } from '../../src/store/redis/event-stream.js';
 import { keepRecent } from '../../src/store/redis/recent.js';
 import type { LearnerWork } from './read-events.js';
 
-/** Events of an answer's effect on its skill. @param wanted event types of the tenant's endpoints */
 export const eventsOf = (
   event: TrackEvent,
   before: SkillState,
@@ -23,7 +22,7 @@ export const eventsOf = (
     isWanted(wanted, type) ? [skillEvent(type, event, after)] : [],
   );
 
-/** Time of the goal check after these answers, in Unix milliseconds; null if no endpoint wants alerts. */
+/** Unix milliseconds; null without a goal or a subscription to its alerts. */
 export const goalCheckOf = ({ events }: LearnerWork, hasGoal: boolean, wanted: string): number | null =>
   hasGoal && wantsGoals(wanted) ? (events.at(-1)?.event.receivedAt ?? 0) + checkAfterMs : null;
 
@@ -41,8 +40,7 @@ function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillS
 }
 
 /**
- * Event types of a tenant's endpoints, on a Cluster; the last known ones while its node is unavailable. @throws ApiError
- * UNAVAILABLE
+ * For a Cluster: returns the last known types while their node is unavailable. @throws ApiError UNAVAILABLE
  */
 export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) {
   const known = new Map<string, string>();

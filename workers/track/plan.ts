@@ -42,50 +42,49 @@ import { figuresOf, resultOf, rowFigures } from './results.js';
 
 export interface AllSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** Number of skills that the tenant set, or that enough learners answered. */
+  /** Skills that are configured or that enough learners answered. */
   readonly knownSkills: number;
 }
 
 export interface PlanContext {
   readonly model: TenantModel;
-  /** Event types of the tenant's endpoints (`isWanted`); '' sends no events, as in an import. */
+  /** For `isWanted`; '' sends no events, as in an import. */
   readonly wanted: string;
   readonly findItem: (itemId: string) => ItemModel | null;
   /** Set if `needsAllSkills` is true. */
   readonly all: AllSkills | undefined;
-  /** Undefined means enough room. */
+  /** Undefined: enough room. */
   readonly room: SkillRoom | undefined;
 }
 
-/** Whether these answers may set the baseline or start a day. Both need all of the learner's skills. */
+/** Whether these answers may set the baseline or start a day. */
 export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;
-  // Not `closesDay`: the batch may start the learner's first counted day and then close it.
+  // Not `closesDay`: a batch may start the learner's first counted day and close it.
   return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
 }
 
-/** A new learner with a random version, so that a state from before an erasure never matches. */
+/** A random version never matches a state from before an erasure. */
 export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 export type LearnerPlan = ReturnType<typeof planLearner>;
 
-/** Applies a learner's answers in order. Reads and writes nothing. */
+/** Applies a learner's events in order, without I/O. */
 export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext) {
   const draft = new Draft(work, loaded, context);
   return {
     work,
     modelVersion: context.model.version,
     outcomes: work.events.map((planned) => draft.outcomeOf(planned)),
-    /** What to write; null if no event was counted. */
+    /** Null if no event was counted. */
     commit: draft.rows.length === 0 ? null : draft.commit(),
     newSkills: draft.newSkills,
-    /** Added to the items' counters after the commit. */
     itemAnswers: draft.itemAnswers,
   };
 }
 
-/** The learner's states while a batch is applied. Lists are in the order of the work's lists. */
+/** Lists have the order of the lists in `learnerEvents`. */
 class Draft {
   readonly rows: string[] = [];
   readonly newSkills: NewSkill[] = [];
@@ -97,7 +96,7 @@ class Draft {
   private readonly arrivalDays: number[] = [];
   private learner: LearnerState;
   private importLine = 0;
-  /** All skills, computed once: each answer of a batch may close a day. */
+  /** Computed once: each answer of a batch may close a day. */
   private practised: Map<string, PractisedSkill> | null = null;
 
   constructor(
@@ -170,7 +169,7 @@ class Draft {
     return resultOf(figures, skillId);
   }
 
-  /** Mean mastery at the end of the learner's last day, if the answer starts a new day. */
+  /** Null if the answer starts no new day. */
   private closedMastery(event: TrackEvent): number | null {
     if (!closesDay(this.learner, event)) return null;
     const close = (this.learner.activity.day + 1) * dayMs;
@@ -178,7 +177,6 @@ class Draft {
     return meanMastery(this.practised, close);
   }
 
-  /** All skills, including earlier answers of the batch. */
   private skillsNow(): ReadonlyMap<string, SkillState> {
     const skills = new Map(this.context.all?.skills);
     for (const [skillId, skill] of changedOf(this.work.skillIds, [], this.skills)) skills.set(skillId, skill);
@@ -217,14 +215,14 @@ const idsExhausted = 'The learner has more event ids than can be remembered for 
 
 const secondOf = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 
-/** A repeated id returns the first result; an id of a different event is rejected. */
+/** The first result, or `reused` if the id belongs to a different event. */
 function repeat(event: TrackEvent, record: Buffer): EventOutcome {
   const first = decodeFirstAnswer(record);
   if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
   return { outcome: 'replayed', data: resultOf(first, event.skillId) };
 }
 
-/** An answer for the item's counters. `expected` ignores the item's difficulty. */
+/** `expected`: probability of a right answer without the item's difficulty. */
 const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions): ItemDelta => ({
   itemId,
   answers: 1,

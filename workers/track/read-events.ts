@@ -1,4 +1,4 @@
-/** Reads and validates the bodies of a task, selects the events of this lane, and groups them by learner. */
+/** Parses and validates the bodies of a task, selects the events of this lane, and groups them by learner. */
 import { isUtf8 } from 'node:buffer';
 import { checked, problemsOf } from '../../src/contracts/checked.js';
 import {
@@ -24,7 +24,7 @@ import { hashItem } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { ReplyBuilder } from './results.js';
 
-/** Four times the number of fields in the API, to allow for ignored fields. */
+/** Four times the number of API fields: extra fields are ignored. */
 const maxBatchValues = 50 * maxBatchEvents;
 
 export interface PlacedEvent {
@@ -32,14 +32,14 @@ export interface PlacedEvent {
   readonly event: TrackEvent;
 }
 
-/** An event with the indexes of its skill and item in the work's lists; -1: no item. */
+/** Indexes into the lists of `LearnerEvents`; -1: no item. */
 export interface PlannedEvent extends PlacedEvent {
   readonly skill: number;
   readonly item: number;
   readonly id: Buffer | null;
 }
 
-/** The answers of a learner in a step, and their skills, event ids and items, in order of first use. */
+/** A learner's events in one commit. Lists are in order of first use. */
 export interface LearnerWork extends LearnerQuery {
   readonly skillIds: string[];
   readonly eventIds: Buffer[];
@@ -51,10 +51,10 @@ export interface LearnerWork extends LearnerQuery {
 type ReadEvent = TrackEvent | ApiError;
 
 /**
- * Opens a place in the reply for each event and sets the outcome of those not counted here. A generator, because the errors
- * of a batch take up to 40 ms and the largest body 10 ms.
+ * Reserves an outcome for each event, and sets those that this lane does not count. A generator: the errors
+ * of a batch take up to 40 ms.
  * @param events receives the events to count
- * @returns the number of events per body, or `unreadable`
+ * @returns events per body, or `unreadable`
  */
 export function* readEvents(
   task: TrackTask,
@@ -110,7 +110,6 @@ function orError<Value>(read: () => Value): Value | ApiError {
 
 type Origin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotencyKey: string | null };
 
-/** @param i index of the body @param isText whether its bytes are valid UTF-8 @throws ApiError INVALID_REQUEST */
 function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): Iterable<ReadEvent> {
   const { form } = task;
   const isLines = form === 'lines';
@@ -127,7 +126,7 @@ function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): I
     ? text.split('\n').filter((line) => line.trim() !== '')
     : checked(eventBatchCheck, parseText(text), 'batch').events;
   if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, isLines);
-  // Not in the schema: describing the errors of half a million events takes seconds.
+  // Not in the schema, which would describe half a million errors for seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
   throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
 }
@@ -149,7 +148,7 @@ function readLine(line: string, i: number): unknown {
   }
 }
 
-/** @throws ApiError INVALID_REQUEST with a problem per field */
+/** @throws ApiError INVALID_REQUEST */
 function toTrackEvent(
   { tenant, idempotencyKey, receivedAt }: Origin,
   body: unknown,
@@ -178,7 +177,7 @@ function toTrackEvent(
   };
 }
 
-/** The header is valid, but a batch appends the event's index to it. @throws ApiError INVALID_REQUEST */
+/** The API validates the header, but a batch appends an index. */
 function checkedKey(idempotencyKey: string | null, path: string): string | null {
   const problem = idempotencyKey === null ? null : learningIdProblem(idempotencyKey);
   if (problem === null) return idempotencyKey;
@@ -226,7 +225,6 @@ function addEvent(work: LearnerWork, place: number, event: TrackEvent): void {
   work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
 }
 
-/** Index of the text, appended if it is new. A learner's lists are short. */
 function placeOf(texts: string[], text: string): number {
   const place = texts.indexOf(text);
   return place < 0 ? texts.push(text) - 1 : place;

@@ -1,4 +1,4 @@
-/** The result of an answer, its figures for ClickHouse, and the outcomes of a task. */
+/** Builds results, attempt figures and the reply to a task. */
 import type { AttemptFigures } from '../../src/contracts/attempt-row.js';
 import {
   dataSeparator,
@@ -27,7 +27,7 @@ export function figuresOf({ skill, masteryBefore }: AnswerEffect, advice: Advice
   };
 }
 
-/** JSON of the learning event result (`LearningEventResult`). Numbers need no escapes. */
+/** JSON of `LearningEventResult`. Numbers need no escapes. */
 export function resultOf(answer: ResultFigures, skillId: string): string {
   const { masteryBefore, masteryAfter, advice } = answer;
   const mastery = `{"mastery_before":${masteryBefore},"mastery_after":${masteryAfter}`;
@@ -42,7 +42,7 @@ function recommendationOf(advice: Advice | null, skillId: string): string {
   return `"recommendation":${text},"recommendation_code":"${advice.code}"`;
 }
 
-/** The row's figures, field by field: a spread took 7 µs more per answer. */
+/** Field by field: a spread took 7 µs more. */
 export const rowFigures = (
   { skill, masteryBefore, isRapid }: AnswerEffect,
   { norm }: Conditions,
@@ -72,7 +72,6 @@ export function createReply() {
     texts[place] = data;
   };
   return {
-    /** Adds an outcome. @returns its index */
     open: (): number => letters.push(outcomeLetters.failed) - 1,
     set,
     invalid: (place: number, { message, details = [] }: ApiError): void =>

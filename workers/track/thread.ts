@@ -1,4 +1,3 @@
-/** Shared by worker threads: the connection to Redis, and errors as plain values. */
 import type { WorkerSettings } from '../../src/contracts/tasks.js';
 import { ApiError } from '../../src/errors.js';
 import {
@@ -9,7 +8,7 @@ import {
   whileRedisServes,
 } from '../../src/store/redis/client.js';
 
-/** Connects a thread to Redis. The returned function waits until Redis accepts commands. @throws ApiError UNAVAILABLE */
+/** The returned function waits until Redis accepts commands. @throws ApiError UNAVAILABLE */
 export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
   const client = connectRedis(redisUrl, waitReplicas);
   return async (): Promise<RedisClient> => {
@@ -18,14 +17,13 @@ export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 're
   };
 }
 
-/** Runs work over a temporary connection: a fit uses Redis only twice. */
 export async function withRedis<Reply>(redisUrl: string, work: (client: RedisClient) => Promise<Reply>) {
   const client = connectRedis(redisUrl);
   const ready = whileRedisServes(whenReady(client, connectTimeoutMs));
   return refusalAsValue(ready.then(() => work(client))).finally(() => client.disconnect());
 }
 
-/** Turns an ApiError into a plain value, because an error loses its class at the thread boundary. */
+/** Returns an ApiError as a plain value: errors lose their class at the thread boundary. */
 export const refusalAsValue = <Reply>(work: Promise<Reply>): Promise<Reply | { unavailable: string }> =>
   work.catch((error: unknown) => {
     if (error instanceof ApiError) return { unavailable: error.message };

@@ -1,4 +1,7 @@
-/** Counts a batch: load, trace in order, commit each learner atomically; retry after concurrent writes. */
+/**
+ * Counts a batch: loads learners, applies their events in order, and commits. Retries after concurrent
+ * writes.
+ */
 import type { TrackOutcome, TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
@@ -28,27 +31,27 @@ type LoadedTenant = Pick<PlanContext, 'model' | 'wanted'>;
 interface TrackTools {
   /** @throws ApiError UNAVAILABLE */
   readonly redis: () => Promise<RedisClient>;
-  /** For this task only. */
+  /** Reserved for this task. */
   readonly hot: HotConnections;
   readonly isAlone: () => boolean;
   readonly settings: WorkerSettings;
   readonly knownSkills: KnownSkills;
   readonly models: ServedModels;
-  /** Used if the types are not read with the learners. @throws ApiError UNAVAILABLE */
+  /** Used if the types are not loaded with the learners. @throws ApiError UNAVAILABLE */
   readonly askWanted: (tenant: string) => Promise<string>;
   readonly items: ItemTable;
   readonly outboxBound: () => number;
 }
 
-/** Maximum attempts to commit a learner when concurrent writes keep invalidating the WATCH. */
+/** Per learner, while concurrent writes invalidate the WATCH. */
 const maxTries = 40;
 
-/** Maximum events per transaction, which blocks Redis. 512 saved nothing: an answer took a tenth more. */
+/** Redis blocks during a transaction. With 512 events an answer cost 10 % more. */
 const maxTogether = 128;
-/** For a batch while single answers run between steps (ADR 30). It costs a seventh more. */
+/** Leaves time for single answers between commits (ADR 30), at 14 % higher cost. */
 const maxBeside = 32;
 
-/** Counts the answers of a task. If the task is rejected as a whole, each event gets the error. */
+/** If the task fails as a whole, every event gets the error. */
 export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<TrackReply> {
   const [start, steps] = [unixMs(), task.isTimed ? [] : null];
   const reply = createReply();
@@ -64,7 +67,7 @@ export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<Tr
 }
 
 function stepOf({ isAlone }: TrackTools, { form, importId }: TrackTask, events: number): number {
-  // An import's task is one step: the feeder depends on it (services/import/feeder.ts).
+  // The import's feeder relies on one commit per task (services/import/feeder.ts).
   if (importId !== null) return events;
   return form === 'event' || isAlone() ? maxTogether : maxBeside;
 }
@@ -86,8 +89,7 @@ class Batch {
     const works = groupByLearner(events, this.tools.settings.partitions);
     try {
       const client = await this.tools.redis();
-      // On a Cluster, a transaction covers one partition. Each group may fail alone, because its node may be
-      // unavailable.
+      // On a Cluster, a transaction covers one partition and fails alone if its node is unavailable.
       const groups = isCluster(client) ? [...byPartition(works).values()] : [works];
       await Promise.all(groups.map((group) => this.trackLearners(client, group, 0)));
     } catch (error) {
@@ -95,7 +97,7 @@ class Batch {
     }
   }
 
-  /** If Redis fails, we cannot know whether the transaction was committed. @throws any other error */
+  /** After a Redis error the transaction may be committed or not. @throws any other error */
   private refuse(works: readonly LearnerWork[], error: unknown): void {
     if (!(error instanceof ApiError)) throw error;
     this.settleAll(works, 'unavailable', error.message);
@@ -106,8 +108,8 @@ class Batch {
   }
 
   /**
-   * Counts answers in one step. After a conflict each half is retried alone, so that a busy learner delays few others and is
-   * finally read and written within a millisecond. @param tries previous attempts
+   * After a conflict, retries each half: a learner with constant writes delays few others and is finally
+   * alone.
    */
   private async trackLearners(
     client: RedisClient,
@@ -128,7 +130,7 @@ class Batch {
       if (half.length > 0) await this.trackLearners(client, half, tries + 1);
   }
 
-  /** @returns learners whose transaction was aborted and must be retried. @throws UnwatchedError, ApiError */
+  /** @returns learners with a conflict @throws WatchLostError, ApiError */
   private async tryLearners(client: RedisClient, works: readonly LearnerWork[]): Promise<LearnerWork[]> {
     const { hot, outboxBound, knownSkills } = this.tools;
     const connection = await hot.of((works[0] as LearnerWork).partition);
@@ -143,7 +145,6 @@ class Batch {
     const again: LearnerWork[] = [];
     let committed = 0;
     for (const plan of plans) {
-      // Without a counted event there is nothing to commit.
       const status = plan.commit === null ? 'committed' : (statuses[committed++] as CommitStatus);
       if (status === 'committed') this.settle(plan);
       else if (status === 'conflict') again.push(plan.work);
@@ -160,7 +161,7 @@ class Batch {
     });
   }
 
-  /** An unreadable learner fails alone: nothing is written yet, so all learners are planned again one by one. */
+  /** Nothing is written yet: if one learner is unreadable, plans each separately. */
   private async planEach(
     client: RedisClient,
     session: WatchedLearners,
@@ -185,7 +186,7 @@ class Batch {
   ): Promise<LearnerPlan[]> {
     const { items, knownSkills } = this.tools;
     const loading = timed(this.steps, 'load', () => session.load(works));
-    // On a Cluster, another node has the tenants' data: it is read in parallel with the learners.
+    // On a Cluster, another node has the tenants' data, which is read in parallel.
     const read = session.readsTenants ? loading : Promise.resolve(null);
     const [{ learners: loaded }, tenants] = await Promise.all([loading, this.loadTenants(works, read)]);
     const all = await allSkills(
@@ -199,7 +200,7 @@ class Batch {
       if (tenant instanceof ApiError) this.refuse([work], tenant);
       else
         plans.push(
-          // Without a spread, which took as long as the rest of a plan.
+          // A spread doubled the time of a plan.
           planLearner(work, loaded[i] as LoadedLearner, {
             model: tenant.model,
             wanted: tenant.wanted,
@@ -212,7 +213,7 @@ class Batch {
     return plans;
   }
 
-  /** Models with their items, and wanted events, by tenant. A tenant's failure must not reject others. */
+  /** One tenant's failure does not affect others. */
   private async loadTenants(works: readonly LearnerWork[], read: Promise<LoadedBatch | null>) {
     const loading = [...groupedBy(works, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
       const itemIds = distinct(own.flatMap(({ itemTexts }) => itemTexts));
@@ -227,14 +228,14 @@ class Batch {
     return new Map(await Promise.all(loading));
   }
 
-  /** An import sends no events. */
+  /** An import sends no webhook events. */
   private async wantedOf(tenant: string, read: Promise<LoadedBatch | null>): Promise<string> {
     if (this.importId !== null) return '';
     const batch = await read;
     return batch?.wanted?.get(tenant) ?? this.tools.askWanted(tenant);
   }
 
-  /** Loads the items in parallel with the mark of the model. */
+  /** Loads the items of the last known version in parallel with the model. */
   private async loadModel(
     tenant: string,
     itemIds: readonly string[],
@@ -250,7 +251,6 @@ class Batch {
   }
 }
 
-/** For the few learners who need them: one read for all, and one count per tenant. */
 async function allSkills(
   client: RedisClient,
   works: readonly LearnerWork[],
