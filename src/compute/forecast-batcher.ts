@@ -3,10 +3,10 @@ import type { ForecastFailure, ForecastOrder, ForecastReply, ForecastTask } from
 import { ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
 
-/** JSON of a prediction; null for a learner without answers; an Error after a defect in one forecast. */
+/** JSON; null for a learner without answers; an Error for a defect. */
 export type ForecastResult = string | null | Error;
 
-/** Throws if the caller no longer waits. Queued work is then dropped. */
+/** Throws if the caller disconnected. */
 export type StillWanted = () => void;
 
 export interface ForecastBatcherOptions {
@@ -15,7 +15,7 @@ export interface ForecastBatcherOptions {
   /** A larger order is a separate task. */
   readonly maxLearners: number;
   readonly maxWaiting: number;
-  /** @throws ApiError UNAVAILABLE for all orders of the task */
+  /** @throws ApiError UNAVAILABLE */
   readonly run: (task: ForecastTask) => Promise<{ readonly results: Results }>;
 }
 
@@ -31,7 +31,7 @@ type Results = Extract<ForecastReply, { readonly results: unknown }>['results'];
 export function createForecastBatcher(options: ForecastBatcherOptions) {
   const queue = createFairQueue<Waiting>();
   const slots = createSlots(options.tasks, options.tasksOfTenant);
-  // Created once: building a stack for each rejection costs more than accepting.
+  // Created once: a stack per rejection is expensive.
   const refusal = unavailable('Too many forecasts wait; try again later');
   let stopped = false;
   let gathering = false;
@@ -61,7 +61,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
         if (stopped) return reject(closing());
         if (queue.of(tenant).items.length >= options.maxWaiting) return reject(refusal);
         queue.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
-        // Deferred, so that requests from the same turn of the event loop share a task.
+        // Deferred, so that requests of one event loop turn share a task.
         if (!gathering) setImmediate(sendAll);
         gathering = true;
       }),
@@ -75,7 +75,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
 
 const closing = () => unavailable('The service is stopping; try again later');
 
-/** A tenant with more orders than fit gets separate tasks, because others would wait for all of them. */
+/** A tenant with a backlog gets separate tasks, so that other tenants do not wait for all its orders. */
 function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
   const isCrowd = (tenant: string): boolean => queue.of(tenant).items.length >= maxLearners;
   const alone = isCrowd(first.tenant);
@@ -105,7 +105,7 @@ function settle(task: readonly Waiting[], results: Results): void {
   for (const { order, resolve, reject } of task) {
     const own = results.slice(from, from + order.userIds.length).map(resultOf);
     from += order.userIds.length;
-    // A defect concerns one learner; temporary failures concern the tenant, so the whole order.
+    // A temporary failure concerns the whole order.
     const passing = own.find((result) => result instanceof ApiError);
     if (passing === undefined) resolve(own);
     else reject(passing);

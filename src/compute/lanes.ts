@@ -1,4 +1,4 @@
-/** Queues of the threads that count answers. A learner has one lane, so its answers stay in order. */
+/** Queues of the track threads. A learner has one lane, so its answers stay in order. */
 import {
   allSlots,
   type EventOutcome,
@@ -20,11 +20,10 @@ import {
 
 interface LanesOptions {
   readonly lanes: number;
-  /** 0 to slotCount - 1. The lane is the slot modulo the number of lanes. */
+  /** The lane is the slot modulo the number of lanes. */
   readonly slotOf: (tenant: string, userId: string) => number;
-  /** Runs one task in a lane's thread; settles in bounded time. */
+  /** Settles in bounded time. */
   readonly run: (task: TrackTask, lane: number) => Promise<TrackReply>;
-  /** Gets errors with reasons that callers may not see. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: LaneLimits;
   readonly now?: () => number;
@@ -34,11 +33,11 @@ interface LanesOptions {
 type Amount = { readonly items: number; readonly weight: number };
 
 export interface LaneLimits {
-  /** Per task. One request is always accepted, of any size. */
+  /** Per task. A larger request runs alone. */
   readonly maxTask: Amount;
   /** Per lane; half per tenant. */
   readonly maxQueued: Amount;
-  /** Once its first request waits longer, a tenant may only queue up to `minQueued`. */
+  /** Once its first request waits longer, `minQueueSize` limits the tenant. */
   readonly maxQueueWaitMs: number;
   readonly minQueued: Amount;
 }
@@ -51,22 +50,21 @@ const standardLimits: LaneLimits = {
   minQueued: { items: 1000, weight: 16 * 1024 * 1024 },
 };
 
-/** Minimum weight of a batch: a short one may have a thousand errors, which take long to describe. */
+/** A short batch may have a thousand errors, which are costly to describe. */
 const minBatchWeight = 64 * 1024;
 
 type Settle = (outcomes: Outcomes) => void;
 
 export interface Entry extends Queued, SentPart {
   readonly since: number;
-  /** Called once, perhaps synchronously. Must not throw. */
+  /** Called once, perhaps synchronously. Never throws. */
   settle: Settle;
-  /** Set if the request is split over lanes. */
   readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };
 }
 
 class Lane {
   readonly queue = createFairQueue<Entry>();
-  /** At most a task of batches and one of single answers, never two with requests of one tenant (ADR 30). */
+  /** At most one task of batches and one of single answers, with no tenant in both (ADR 30). */
   readonly inFlight = new Set<readonly Entry[]>();
   isScheduled = false;
 
@@ -91,7 +89,6 @@ class Lane {
     return this.inFlight.size === 1 && isOtherKind && !task.some((other) => other.tenant === tenant);
   }
 
-  /** Empty if no request can be dispatched now. */
   takeTask(): Entry[] {
     const { maxTask } = this.limits;
     let first: Entry | undefined;
@@ -117,7 +114,6 @@ export function createLanes(options: LanesOptions) {
   let wanted = options.lanes;
   let lanes = makeLanes(wanted, limits);
   let isStopped = false;
-  // Created once: building a stack for each rejection costs more than accepting.
   const refusal = unavailable('Too many answers wait to be counted; try again later');
 
   function submit(sent: SentEvents, importId: string | null, settle: Settle): void {
@@ -142,7 +138,7 @@ export function createLanes(options: LanesOptions) {
     lane.queue.add(entry);
     if (lane.isScheduled || !lane.mayGo(entry)) return;
     lane.isScheduled = true;
-    // Deferred, so that requests from the same turn of the event loop share the task.
+    // Requests of one event loop turn share a task.
     setImmediate(() => {
       lane.isScheduled = false;
       send(lane);
@@ -171,7 +167,7 @@ export function createLanes(options: LanesOptions) {
 
   const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.takeAll(() => true));
 
-  /** Changes the number of lanes when no task is in flight. Queued requests are routed again in order. */
+  /** Waits until no task is in flight. Routes queued requests again in order. */
   function regroup(): void {
     if (lanes.length === wanted || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
     const queued = takeQueued().sort((a, b) => a.since - b.since);
@@ -181,9 +177,9 @@ export function createLanes(options: LanesOptions) {
 
   return {
     /**
-     * Counts a request's events in order; `counted`: mastery, event id and row are committed together. @param
-     * importId hash of the imported file, null for live answers @throws ApiError INVALID_REQUEST, INTERNAL,
-     * UNAVAILABLE if the lane is full
+     * `counted`: mastery, event id and row are committed together.
+     * @param importId null: live answers
+     * @throws ApiError INVALID_REQUEST, INTERNAL, or UNAVAILABLE if the lane is full
      */
     track: (sent: SentEvents, importId: string | null): Promise<readonly EventOutcome[]> =>
       new Promise((resolve, reject) =>
@@ -191,7 +187,7 @@ export function createLanes(options: LanesOptions) {
           outcomes instanceof Error ? reject(outcomes) : resolve(outcomes),
         ),
       ),
-    /** `track` for a single live event, without a promise, which would cost more than the dispatch. */
+    /** Without a promise, which would cost more than the dispatch. */
     trackOne: (sent: SentEvents, settle: (outcome: EventOutcome | Error) => void): void =>
       submit(sent, null, (outcomes) =>
         settle(outcomes instanceof Error ? outcomes : (outcomes[0] as EventOutcome)),
@@ -201,20 +197,20 @@ export function createLanes(options: LanesOptions) {
         for (const entries of [...inFlight, queue.items()])
           for (const entry of entries) if (isSingle(entry.sent)) yield entry;
     },
-    /** The rejection if all lanes are full for the tenant. Checked early, it costs half as much. */
+    /** An early check halves the cost of a rejection. */
     full: (tenant: string): ApiError | null => {
       const time = now();
       return lanes.every((lane) => lane.isFull(tenant, time)) ? refusal : null;
     },
     waiting: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
-    /** @param count at most `slotCount`; applies when no task is in flight */
+    /** @param count at most `slotCount` */
     setLanes: (count: number): void => {
       wanted = count;
       regroup();
-      // If the number is unchanged, held requests would otherwise wait for the next request.
+      // Requests may wait for a change that is reverted now.
       for (const lane of lanes) send(lane);
     },
-    /** Rejects queued and new requests; tasks in flight still settle. */
+    /** Tasks in flight complete. */
     stop: (): void => {
       isStopped = true;
       for (const { settle } of takeQueued()) settle(stopping());
@@ -232,7 +228,7 @@ const reaches = ({ items, weight }: Amount, limit: Amount, share: number): boole
 
 const isSingle = ({ form }: SentEvents): boolean => form === 'event';
 
-/** An import's request is a separate task, as the feeder requires. */
+/** The import's feeder requires a separate task per request. */
 const shareTask = (first: Entry, entry: Entry): boolean =>
   entry.importId === null &&
   first.importId === null &&
@@ -254,7 +250,7 @@ function slotsOf(lane: number, lanes: number): number {
   return slots;
 }
 
-/** Common to the parts of a request. A part can be split again. */
+/** A part can be split again. */
 function partOf(entry: Entry, parts: number): Pick<Entry, 'whole' | 'settle'> {
   const whole = entry.whole ?? { open: 1, outcomes: [], settle: entry.settle };
   whole.open += parts - 1;

@@ -21,7 +21,7 @@ import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
 import { onDemand, ServingThreads, startSharedThread, TaskAborted } from './threads.js';
 
-/** A tenant has at most half of the tasks, so that its classes do not delay others. */
+/** A tenant gets at most half of the tasks. */
 const forecastLimits = { maxLearners: 8, tasks: 6, tasksOfTenant: 3, maxWaiting: 1000 };
 const planLimits: LimiterOptions = {
   maxRunning: 4,
@@ -37,7 +37,7 @@ const tasksOfLane = 2;
 
 export type Compute = ReturnType<typeof startCompute>;
 
-/** Starts the worker threads, one lane each (ADR 32). @param laneCount 0: by load */
+/** One lane per worker thread (ADR 32). @param laneCount 0: by load */
 export function startCompute(
   workerData: WorkerSettings,
   partitionOf: (tenant: string, userId: string) => number,
@@ -48,10 +48,10 @@ export function startCompute(
   const tracking = Array.from({ length: threads }, () =>
     startSharedThread('track', tasksOfLane, { workerData }, logger),
   );
-  // The thread takes all admitted tasks: it reads some while it computes others, and long ones take turns.
+  // The thread reads data for some tasks while it computes others.
   const allForecasts = forecastLimits.tasks + planLimits.maxRunning;
   const forecasting = startSharedThread('forecast', allForecasts, { workerData }, logger);
-  // The limiter of retractions admits fewer. Piscina's default queue has no limit.
+  // Piscina's default queue has no limit.
   const retracting = new ServingThreads('retract', { ...onDemand, workerData, maxQueue: 4 }, logger);
   const lanes = createLanes({
     lanes: laneCount || 1,
@@ -76,16 +76,15 @@ export function startCompute(
     trackOne: lanes.trackOne,
     full: lanes.full,
     waiting: lanes.waiting,
-    /** Replays and commits a learner without one answer. @throws ApiError UNAVAILABLE */
+    /** @throws ApiError UNAVAILABLE */
     retract: (task: RetractionTask) =>
       retracting.ask<RetractionReply>(task, 'The replay took too long; try again later'),
     threads: () => [...tracking, forecasting].reduce((sum, { workers }) => sum + workers.length, 0),
-    /** @throws ApiError UNAVAILABLE, and what `stillWanted` throws */
+    /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
     forecast: forecasts.forecast,
-    /** JSON; null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
+    /** Null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
     whatIf: async (task: Omit<WhatIfTask, 'kind'>, stillWanted: StillWanted) =>
       planned(await plan<WhatIfReply>({ kind: 'what-if', ...task }, stillWanted)),
-    /** JSON, also for a learner without answers. @throws as `forecast` */
     nextItems: async (task: Omit<NextItemsTask, 'kind'>, stillWanted: StillWanted): Promise<string> =>
       (await plan<NextItemsReply>({ kind: 'next-items', ...task }, stillWanted)).data,
     close: async () => {
@@ -98,8 +97,8 @@ export function startCompute(
 }
 
 /**
- * An aborted batch may have been committed, so the client should retry with the same event ids. @throws
- * ApiError UNAVAILABLE, INTERNAL
+ * An aborted batch may be committed: clients retry with the same event ids. @throws ApiError UNAVAILABLE,
+ * INTERNAL
  */
 async function track(threads: ServingThreads, task: TrackTask, logger: Logger): Promise<TrackReply> {
   try {
@@ -120,7 +119,6 @@ function planned(reply: Exclude<WhatIfReply, { readonly unavailable: string }>):
 
 const lookMs = 1000;
 
-/** Adjusts the number of lanes to the busy share of their threads since the last look; 0 during startup. */
 function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.Timeout {
   const laneCount = createLaneLoad(tracking.length);
   let before: (EventLoopUtilization | undefined)[] = [];
@@ -129,7 +127,7 @@ function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.T
     const after = tracking.map(({ workers }) => workers[0]?.performance.eventLoopUtilization());
     const busy = after.map((now, i) => {
       const last = before[i];
-      // With one argument it would return the utilization of this thread.
+      // With one argument it returns the utilization of this thread.
       return now && last ? performance.eventLoopUtilization(now, last).utilization : 0;
     });
     before = after;
@@ -138,14 +136,11 @@ function followLoad(tracking: readonly ServingThreads[], lanes: Lanes): NodeJS.T
   }, lookMs).unref();
 }
 
-/** Minimum busy share of a saturated thread. */
 const saturated = 0.9;
-/** A lane is removed if the others could do its work at this busy share. */
+/** A lane is removed if the others would stay below this share. */
 const easy = 0.6;
-/** Consecutive looks before a lane is removed. */
 const quietLooks = 10;
 
-/** @returns lanes for the busy shares of the threads; call it at even intervals */
 export function createLaneLoad(maxLanes: number): (busy: readonly number[]) => number {
   let quiet = 0;
   return (busy) => {

@@ -4,15 +4,15 @@ import { idsIn, type SentEvents } from './track-task.js';
 
 /** How long an event waits for an earlier one with the same id. */
 const waitMs = 5000;
-/** Bodies of open events are parsed only while at least one event has been open for this long. */
+/** Bodies are parsed only while an event is open for this long. */
 const slowMs = 1000;
 const lookMs = 250;
 
 export type OpenEvent = Pick<Entry, 'sent' | 'since' | 'settle'>;
 
 /**
- * Rejects a single event with CONFLICT if an earlier one with its id stays open for seconds, in a stuck
- * batch. The rejected event is still counted or replayed. @param open unsettled events, in order per learner
+ * Rejects a single event with CONFLICT if an earlier one with its id is stuck in a batch. The event may still
+ * be counted.
  */
 export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => performance.now()): void {
   const names = new WeakMap<SentEvents, string | null>();
@@ -37,7 +37,7 @@ export function watchRepeats(open: () => Iterable<OpenEvent>, now = () => perfor
   setInterval(look, lookMs).unref();
 }
 
-/** Tenant, learner and event id; null without an id. Ids contain no NUL, so the key is unique. */
+/** Ids contain no NUL. */
 function nameOf(sent: SentEvents): string | null {
   const { userId, eventId } = idsIn(sent);
   return eventId === null ? null : `${sent.tenant}\0${userId}\0${eventId}`;

@@ -14,7 +14,7 @@ import { served, startRunThreads } from './threads.js';
 export interface FitPoolOptions {
   /** Default: one per core. */
   readonly threads?: number | undefined;
-  /** Whether this process serves requests: leaves a core to it and lowers the threads' priority. */
+  /** Leaves one core to requests and lowers the threads' priority. */
   readonly beside: boolean;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
@@ -30,7 +30,7 @@ export type FitThreads = ReturnType<typeof createFitPool>;
 
 export function createFitPool({ threads, beside, redisUrl, clickhouseUrl }: FitPoolOptions) {
   const pool = startRunThreads('fit', threads ?? (beside ? Math.max(1, cores - 1) : cores), {
-    // A fit has a limited number of stages open, which limits the queue.
+    // A fit limits its open stages.
     maxQueue: Number.POSITIVE_INFINITY,
     niceIncrement: beside ? niceIncrement : 0,
   });
@@ -39,9 +39,9 @@ export function createFitPool({ threads, beside, redisUrl, clickhouseUrl }: FitP
     ...pool,
     run: <Name extends StageName>(name: Name, ...args: StageArguments[Name]): Promise<StageResults[Name]> =>
       pool.run({ kind: 'stage', name, args }),
-    /** Keeps the bytes of a tenant's answers out of this thread. */
+    /** The bytes never enter this thread. */
     read: (tenant: string) => ask<AnswersReply>({ kind: 'read', clickhouseUrl, tenant, maxAnswers }),
-    /** The version's figures by item hash; zeros for items it did not see. */
+    /** By item hash; zeros for items that the version did not see. */
     items: async (tenant: string, version: number, itemHashes: Uint8Array) =>
       served(await ask<ItemsReply>({ kind: 'items', redisUrl, tenant, version, itemHashes })),
     /** @returns false if another version was published first */
@@ -50,7 +50,6 @@ export function createFitPool({ threads, beside, redisUrl, clickhouseUrl }: FitP
   };
 }
 
-/** The reader keeps few pages in flight. */
 const maxQueue = 16;
 
 export type RebuildThreads = ReturnType<typeof createRebuildPool>;
@@ -69,7 +68,7 @@ export function createRebuildPool(redisUrl: string, waitReplicas: number) {
     /** @throws ApiError UNAVAILABLE */
     restore: (rows: LearnerRows, partitions: number, idsFrom: number) =>
       ask<RestoreReply>({ kind: 'restore', rows, partitions, idsFrom }),
-    /** Compares stored learners with their rows. @throws ApiError UNAVAILABLE */
+    /** @throws ApiError UNAVAILABLE */
     compare: (task: Omit<CompareTask, 'kind'>) => ask<CompareReply>({ kind: 'compare', ...task }),
   };
 }

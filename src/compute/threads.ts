@@ -17,18 +17,18 @@ const startPool = (
     ...options,
   });
 
-/** Longer tasks never end. A webhook has the same time plus its thread's start. */
+/** Longer tasks never end. A delivery also starts its thread. */
 const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
-/** Piscina's balancer gives a thread no second task if tasks can be aborted, as in `ServingThreads`. */
+/** Piscina's balancer runs one task per thread if tasks can be aborted. */
 const anyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
 
-/** A task, or another one in its thread, took too long, and the thread was ended. */
+/** The task, or another one in its thread, timed out. */
 export class TaskAborted extends Error {}
 
 type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
 
-/** @throws ApiError UNAVAILABLE; an ApiError itself cannot cross the thread boundary */
+/** @throws ApiError UNAVAILABLE */
 export function served<Reply extends object>(reply: Reply): Served<Reply> {
   if ('unavailable' in reply) throw unavailable(String(reply.unavailable));
   return reply as Served<Reply>;
@@ -37,7 +37,7 @@ export function served<Reply extends object>(reply: Reply): Served<Reply> {
 /** Every task settles in bounded time. */
 export class ServingThreads {
   private readonly pool: Piscina;
-  /** A task that fails during another one's abort lost its thread. */
+  /** A task that fails after another one's abort lost its thread. */
   private aborted = 0;
 
   constructor(
@@ -45,7 +45,7 @@ export class ServingThreads {
     options: PoolOptions,
     logger: Logger,
   ) {
-    // Without a listener, a thread that cannot start (no descriptors, no memory) ends the process.
+    // Without a listener, a thread that cannot start ends the process.
     this.pool = startPool(name, options).on('error', (error) =>
       logger.error({ err: error }, 'a worker thread cannot be started'),
     );
@@ -55,9 +55,9 @@ export class ServingThreads {
     return this.pool.threads;
   }
 
-  /** @throws TaskAborted, and what the task throws */
+  /** @throws TaskAbortedError, and errors of the task */
   async run<Reply>(task: unknown, transferList: ArrayBuffer[] = []): Promise<Reply> {
-    // Not an AbortSignal: V8 keeps each until a full garbage collection, which it then runs often.
+    // V8 frees an AbortSignal only in a full garbage collection, which then runs often.
     const signal = new EventEmitter();
     const before = this.aborted;
     const timer = setTimeout(() => {
@@ -74,7 +74,7 @@ export class ServingThreads {
     }
   }
 
-  /** For callers that may retry. @throws ApiError UNAVAILABLE with `tooLong` if aborted */
+  /** @throws ApiError UNAVAILABLE */
   async ask<Reply extends object>(task: unknown, tooLong: string): Promise<Served<Reply>> {
     const reply = await this.run<Reply>(task).catch((error: unknown) => {
       throw error instanceof TaskAborted ? unavailable(tooLong, error) : error;
@@ -86,13 +86,12 @@ export class ServingThreads {
     return this.pool.close();
   }
 
-  /** For tasks that will be repeated. Running tasks reject. */
+  /** Running tasks reject. */
   destroy(): Promise<void> {
     return this.pool.destroy();
   }
 }
 
-/** Started for work and ended when idle, to save memory. */
 export const onDemand = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000 };
 
 export const startSharedThread = (
@@ -105,29 +104,27 @@ export const startSharedThread = (
   return new ServingThreads(name, { minThreads: 1, maxThreads: 1, ...shared, ...options }, logger);
 };
 
-/** Sends webhooks. @param together maximum number of tasks in flight */
 export function createSendingThread(together: number, logger: Logger) {
   const thread = startSharedThread('deliver', together, onDemand, logger);
   return {
-    /** @returns replies in order; a receiver's failure is a reply @throws TaskAborted, and defects */
+    /** @returns replies in order @throws TaskAbortedError */
     send: (task: DeliveryTask) => thread.run<DeliveryReply[]>(task),
-    /** Does not wait for receivers: interrupted messages are sent again later. */
+    /** Interrupted messages are sent again later. */
     close: () => thread.destroy(),
   };
 }
 
-/** All stay until the end, because starting takes longer than many tasks. */
+/** Starting a thread takes longer than many tasks. */
 export function startRunThreads(name: 'fit' | 'rebuild', threads: number, options: PoolOptions) {
   const pool = startPool(name, { minThreads: threads, maxThreads: threads, ...options });
   let failure: unknown;
-  // Otherwise a thread that cannot start would end the process, and callers would wait forever.
+  // Otherwise a thread that cannot start would end the process.
   pool.on('error', (error) => {
     failure = error;
     void pool.destroy();
   });
   return {
     threads,
-    /** @throws what the task throws, or why the threads cannot start */
     run: async <Reply>(task: object): Promise<Reply> => {
       if (failure !== undefined) throw failure;
       return pool.run(task).catch((error: unknown) => {

@@ -11,7 +11,7 @@ import {
 import { ApiError, invalid, type Problem } from '../errors.js';
 import { ending, type Span } from '../spans.js';
 
-/** The raw bytes of a request's events: the worker parses and checks them. */
+/** Raw bytes, which the worker parses and validates. */
 export interface SentEvents {
   readonly form: EventsForm;
   readonly tenant: string;
@@ -26,14 +26,12 @@ export interface SentEvents {
 /** One per event, or an Error for the whole request. */
 export type Outcomes = readonly EventOutcome[] | Error;
 
-/** A request, or its part in some slots (`TrackTask`). */
+/** A request, or its part in some slots. */
 export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
   readonly sent: SentEvents;
 }
 
-/**
- * Runs a task in a span below its first sampled request, so that one trace is complete. The span links to all sampled requests.
- */
+/** The span's parent is the first sampled request, so that one trace is complete. The others are linked. */
 export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
   const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
   const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);
@@ -45,7 +43,7 @@ export async function inSpan(requests: readonly SentPart[], run: (task: TrackTas
   return reply;
 }
 
-/** @param entries of one form, import and slots */
+/** @param parts have the same form, import and slots */
 function taskOf(entries: readonly SentPart[], isTimed: boolean): TrackTask {
   const { sent, importId, slots } = entries[0] as SentPart;
   const requests = entries.map((entry) => entry.sent);
@@ -100,12 +98,12 @@ export function outcomesOf(
   return all;
 }
 
-/** Joins a request's parts: each event has the outcome of its learner's lane. */
+/** Each event gets the outcome from its learner's lane. */
 export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
   const counted = parts.filter((part): part is readonly EventOutcome[] => !(part instanceof Error));
   const failed = parts.filter((part) => part instanceof Error);
   const refusal = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
-  // All lanes report an unreadable body or are full alike; anything else is a defect.
+  // The request fails as a whole if all parts failed, or after a defect.
   if (refusal !== undefined && (counted.length === 0 || !(refusal instanceof ApiError))) return refusal;
   const missing: EventOutcome = { outcome: 'unavailable', data: refusal?.message ?? '' };
   const isHere = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
@@ -119,7 +117,7 @@ export function invalidEvent(data: string): ApiError {
   return details.length === 0 ? invalid(message) : invalid(message, details);
 }
 
-/** Of an event, or the first of an import; null if missing or not a string. */
+/** Of an event, or of an import's first event; null if missing or not a string. */
 export function idsIn({ body, idempotencyKey }: SentEvents) {
   let parsed = null;
   try {
