@@ -1,16 +1,16 @@
 /**
- * Loads entries with `import()`: Piscina would try `require` first, and Node 20 aborts the process if a thread ends during
- * that ("IsGraphAsync must be used on an instantiated module").
+ * Entries are loaded with `import()`: Piscina tries `require` first, and Node 20 aborts the process if a thread ends
+ * during that ("IsGraphAsync must be used on an instantiated module").
  */
 const names = ['track', 'forecast', 'rebuild', 'retract', 'deliver', 'fit'];
 
-/** Starts loading immediately, before the first task. */
+/** Starts to load before the first task. */
 function entry(name: string) {
   const loading = import(`./${name}.js`);
   return async (task: unknown): Promise<unknown> => (await loading).default(task);
 }
 
-// Piscina reads the property with the entry's name, once.
+// Piscina reads the entry's property only once.
 export = Object.defineProperties(
   {},
   Object.fromEntries(names.map((name) => [name, { get: () => entry(name) }])),

@@ -207,7 +207,7 @@ export function createLanes(options: LanesOptions) {
     setLanes: (count: number): void => {
       wanted = count;
       regroup();
-      // Requests may wait for a change that is reverted now.
+      // Dispatches requests that waited for a change which is reverted now.
       for (const lane of lanes) send(lane);
     },
     /** Tasks in flight complete. */

@@ -21,7 +21,6 @@ import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
 import { onDemand, ServingThreads, startSharedThread, TaskAborted } from './threads.js';
 
-/** A tenant gets at most half of the tasks. */
 const forecastLimits = { maxLearners: 8, tasks: 6, tasksOfTenant: 3, maxWaiting: 1000 };
 const planLimits: LimiterOptions = {
   maxRunning: 4,

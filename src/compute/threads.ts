@@ -17,7 +17,7 @@ const startPool = (
     ...options,
   });
 
-/** Longer tasks never end. A delivery also starts its thread. */
+/** Longer tasks never end. */
 const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
 /** Piscina's balancer runs one task per thread if tasks can be aborted. */

@@ -1,3 +1,4 @@
+/** Builds the task of a batch from requests, and splits its reply by request. */
 import {
   dataSeparator,
   type EventOutcome,

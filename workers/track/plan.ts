@@ -169,7 +169,7 @@ class Draft {
     return resultOf(figures, skillId);
   }
 
-  /** Null if the answer starts no new day. */
+  /** For the learner's last day; null if the answer starts no new day. */
   private closedMastery(event: TrackEvent): number | null {
     if (!closesDay(this.learner, event)) return null;
     const close = (this.learner.activity.day + 1) * dayMs;

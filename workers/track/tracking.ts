@@ -43,7 +43,7 @@ interface TrackTools {
   readonly outboxBound: () => number;
 }
 
-/** Per learner, while concurrent writes invalidate the WATCH. */
+/** Attempts per learner while concurrent writes invalidate the WATCH. */
 const maxTries = 40;
 
 /** Redis blocks during a transaction. With 512 events an answer cost 10 % more. */
