@@ -1,19 +1,19 @@
 /**
- * A learner's event ids, in a hash of buckets by the first byte of an id's hash (ADR 31). An entry is that hash and the first
- * result, oldest first. Another field, the ledger, determines how long ids are remembered.
+ * A learner's event ids and first results, in hash buckets, oldest first (ADR 31). Another field, the ledger,
+ * determines how long ids are retained.
  */
 import type { TrackEvent } from '../../contracts/tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
 import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
 
-/** With 20,000 ids a learner and a billion answers a day, the chance of a false hit in a year is below 1e-6. */
+/** False hits in a year: below 1e-6, with 20,000 ids per learner and a billion answers a day. */
 export const idBytes = 8;
 
 export const hashEventId = hashText;
 
 const fingerprintBytes = 6;
 
-/** Covers every field that an event sent again must repeat, as sent. */
+/** Covers every field that a repeated event must repeat. */
 export function fingerprintOf(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
   const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;
@@ -44,7 +44,6 @@ const plateauFlag = 1;
 const noCode = 0xff;
 const noFigure = 0xffff;
 
-/** Starts with the second of arrival. @param receivedAt Unix milliseconds */
 export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(answerBytes);
@@ -80,19 +79,18 @@ export function decodeFirstAnswer(record: Buffer): ResultFigures & { readonly fi
 }
 
 export const idWindowSeconds = 86_400;
-/** At least this many ids are remembered if a learner takes more within the window, */
+/** The newest ids, which are retained for the whole window. */
 const newestIds = 1000;
-/** and every id for at least this long. */
+/** Every id is retained for at least this long. */
 export const minIdWindowSeconds = 600;
-/** Maximum ids within the shorter window. */
+/** Maximum ids within the minimum window. */
 export const mostIds = 20_000;
-/** Interval of ids at which the ledger records the time. */
 const idsPerMark = 250;
 const marksKept = newestIds / idsPerMark + 1;
 
 export type IdLedger = ReturnType<typeof openLedger>;
 
-/** All times are Unix seconds. @param stored null: no ids yet */
+/** Times are Unix seconds. */
 export function openLedger(stored: Buffer | null) {
   let count = stored === null ? 0 : stored.readUInt32LE(0);
   const marks: number[] = [];
@@ -103,20 +101,19 @@ export function openLedger(stored: Buffer | null) {
 
   function note(second: number): void {
     marks.push(second);
-    // The first mark stays outside the shorter window: ids are counted from there.
+    // The first mark stays outside the minimum window: ids are counted from there.
     const ended = second - minIdWindowSeconds;
     while (marks.length > marksKept && (marks[1] as number) <= ended) marks.shift();
   }
 
   return {
-    /** Counts an id. @returns its second, which never decreases */
+    /** @returns the id's second, which never decreases */
     take: (second: number): number => {
       const at = Math.max(second, marks.at(-1) ?? 0);
       count += 1;
       if (count % idsPerMark === 0) note(at);
       return at;
     },
-    /** Whether an id taken at one second is remembered at another. */
     remembers: (takenAt: number, second: number): boolean =>
       takenAt > second - minIdWindowSeconds ||
       (takenAt > second - idWindowSeconds && takenAt >= (marks.at(-marksKept) ?? 0)),
@@ -125,7 +122,6 @@ export function openLedger(stored: Buffer | null) {
       const before = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
       return count - (before < 0 ? takenAtMark(0) - idsPerMark : takenAtMark(before)) >= mostIds;
     },
-    /** 4 bytes of count, then 4 bytes of each mark, oldest first. */
     encoded: (): Buffer => {
       const bytes = Buffer.allocUnsafe(4 + 4 * marks.length);
       bytes.writeUInt32LE(count, 0);
@@ -141,7 +137,7 @@ export const entryBytes = idBytes + answerBytes;
 export const ledgerField = 'n';
 const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
 
-/** Fields that may contain the ids, the ledger's first. */
+/** The ledger's field comes first. */
 export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
   ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
 
@@ -156,7 +152,7 @@ export function storedIds(fields: readonly string[], values: readonly (Buffer | 
   return { ledger: values[0] ?? null, buckets };
 }
 
-/** Whether any of the ids is stored, remembered or expired. */
+/** Also finds expired ids. */
 export const hasAny = ({ buckets }: StoredIds, ids: readonly Buffer[]): boolean =>
   ids.some((id) => placeIn(buckets.get(bucketField(id)) ?? none, id) >= 0);
 
@@ -176,7 +172,7 @@ export function openIds(stored: StoredIds) {
     !ledger.remembers(bucket.readUInt32LE(at + idBytes), second);
 
   return {
-    /** Record of the first answer; null if not remembered. */
+    /** Null if not retained. */
     find: (id: Buffer, second: number): Buffer | null => {
       const bucket = bucketOf(bucketField(id));
       const at = placeIn(bucket, id);
@@ -198,7 +194,7 @@ export function openIds(stored: StoredIds) {
   };
 }
 
-/** Position of the id's last entry, which may follow an expired one; -1 if missing. */
+/** -1 if missing. Earlier entries of the id may be expired. */
 function placeIn(bucket: Buffer, id: Buffer): number {
   const [low, high] = [id.readInt32LE(0), id.readInt32LE(4)];
   for (let at = bucket.length - entryBytes; at >= 0; at -= entryBytes) {

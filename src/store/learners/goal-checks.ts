@@ -1,4 +1,4 @@
-/** Checks of goals. A run claims due checks for a limited time. If its process dies, a later run takes them. */
+/** A run claims due checks for a limited time. If it dies, a later run claims them. */
 import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
@@ -10,11 +10,11 @@ import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import type { Placed } from './learner-commands.js';
 
-/** Delay of the check after an answer. Answers in between share the check. */
+/** Answers in the meantime share the check. */
 export const checkAfterMs = 60_000;
 /** Longer than a run takes. */
 const claimMs = 30_000;
-/** Per partition and run: about 30 ms of forecasts. */
+/** About 30 ms of forecasts per run. */
 const maxClaims = 100;
 
 export const wantsGoals = (wanted: string): boolean =>
@@ -29,11 +29,11 @@ export interface GoalCheck extends Placed {
 export interface SettledCheck {
   readonly alerts: GoalAlerts | null;
   readonly events: readonly WebhookEvent[];
-  /** Unix milliseconds of the next check, unless an answer causes an earlier one; null: only answers do. */
+  /** Unix milliseconds; null: only an answer causes the next check. */
   readonly nextAt: number | null;
 }
 
-/** Unix milliseconds; null for a goal without a date, or with a past one. */
+/** Unix milliseconds; null without a future target date. */
 export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
   targetDate === null || isOver(targetDate, now) ? null : now + dayMs;
 
@@ -53,7 +53,6 @@ export type GoalChecks = ReturnType<typeof createGoalChecks>;
 
 export const createGoalChecks = (client: RedisClient) => ({
   wanted: (tenants: readonly string[]) => wantedEvents(client, tenants),
-  /** The longest due first. */
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
     const claimed = await claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
@@ -62,7 +61,7 @@ export const createGoalChecks = (client: RedisClient) => ({
       return { partition, tenant, userId, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
-  /** Does nothing if the claim ended: by another run, another goal or an erasure. */
+  /** Does nothing if the claim ended. */
   settle: (check: GoalCheck, { alerts, events, nextAt }: SettledCheck): Promise<unknown> =>
     settleCheck(
       ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
@@ -71,7 +70,7 @@ export const createGoalChecks = (client: RedisClient) => ({
     ),
 });
 
-/** `most`, `until`: number and end of the claims. Result: pairs of a name and its alerts or ''. */
+/** `most`, `until`: number and end of claims. Result: pairs of name and alerts or ''. */
 const claimChecks = defineScript(1)<[prefix: string, now: number, most: number, until: number], string[]>(`
 local checks, claimed, found = KEYS[1] .. ':goal:checks', {}, {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', checks, '-inf', ARGV[1], 'LIMIT', 0, 10 * ARGV[2])) do

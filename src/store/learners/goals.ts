@@ -1,4 +1,4 @@
-/** Goals as JSON in their learners' hashes: reading a learner includes the goal. */
+/** Goals as JSON in learners' hashes. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
 import { goalRow } from '../../contracts/journal.js';
@@ -15,7 +15,7 @@ import { defineScript } from '../redis/script.js';
 import { dailyCheck, wantsGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 
-/** Without a target score: a removed goal. */
+/** A null target score means a removed goal. */
 const StoredFields = Type.Object({
   v: Type.Literal(1),
   updatedAt: Type.Integer({ minimum: 0 }),
@@ -25,14 +25,14 @@ const StoredFields = Type.Object({
 type StoredFields = Type.Static<typeof StoredFields>;
 const parse = storedJson(StoredFields, 'the stored goal');
 
-/** Null without a goal. @throws Error for another version */
+/** @throws Error for another version */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
   if (value === undefined || value === null) return null;
   const { targetScore, targetDate, updatedAt } = parse(value);
   return targetScore === null ? null : { targetScore, targetDate, updatedAt };
 }
 
-/** The script builds the same text from the part after `updatedAt`. */
+/** `writeGoal` builds the same text in Lua. */
 export const encodeGoal = (goal: Omit<StoredFields, 'v'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
 
@@ -49,16 +49,16 @@ export interface GoalWrite {
   readonly now: number;
 }
 
-/** `mismatch`: another tag, or no goal; `absent`: no goal to remove. */
+/** `mismatch`: another tag, or no goal. `absent`: no goal to remove. */
 export type GoalWritten =
   | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
   | { readonly status: 'mismatch' | 'absent' };
 
 /**
- * Writes a learner's goal and the journal's row. A removed goal leaves its time, so that each change has a later one. `tags`
- * that it may replace: each between spaces, `*` for any, '' for no condition. `rest`, `row`: value and row after `updatedAt`.
- * `isWanted`: alerts of the goal. `checkAt`: Unix milliseconds of the next check, or ''. Result: status (`lost`: Redis came
- * back empty; `full`: the journal) and the new value.
+ * A removed goal leaves its time, so that every change has a later one.
+ * `tags`: replaceable versions between spaces; `*`: any; '': no condition. `rest`, `row`: value and row after
+ * `updatedAt`. `checkAt`: Unix milliseconds, or ''. Result: status (`lost`: Redis is empty; `full`: the
+ * journal) and value.
  */
 const writeGoal = defineScript(1)<
   [

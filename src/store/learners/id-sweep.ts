@@ -8,18 +8,17 @@ import { scanKeys } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 
-/** If a process dies during its turn, ids are removed 33 hours after they arrived. */
+/** If a process dies during its turn, ids stay up to 33 hours. */
 const sweepHours = 4;
-/** Maximum difference between clocks of processes. */
 const clockDifferenceSeconds = 3600;
-/** Learners per script call: half a millisecond of Redis at 50 ids each. */
+/** Half a millisecond of Redis at 50 ids each. */
 const together = 25;
-/** Between two pages, so that other commands run. */
+/** Lets other commands run. */
 const pauseMs = 5;
 
 /**
- * Removes ids up to the second `cutoff`. Writes the rest again: a grown hash does not return to its compact form. @returns
- * number of removed ids
+ * Rewrites the remaining ids: a grown hash does not return to its compact form. @returns number of removed
+ * ids
  */
 export const forgetIds = defineScript(null)<[keys: number, ...args: (string | number)[]], number>(`
 local cutoff, forgotten = tonumber(ARGV[1]), 0
@@ -55,7 +54,7 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
   for await (const [, found] of scanKeys(client, 'st:{p*}:e:*')) {
     // The pattern may match inside a learner's name.
     const keys = found.filter((key) => /^st:\{p\d+\}:e:/.test(key));
-    // A script may touch one slot of a Cluster.
+    // A script accesses only one slot of a Cluster.
     for (const own of groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
       for (const group of inParts(own, together))
         forgotten += await forgetIds(client, group.length, ...group, cutoff);
@@ -64,6 +63,5 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
   return forgotten;
 }
 
-/** One process sweeps every few hours. */
 export const takeSweepTurn = (client: RedisClient): Promise<boolean> =>
   takeTurn(client, idSweepKey, sweepHours * 3600);

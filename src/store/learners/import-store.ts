@@ -3,9 +3,9 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { importMarksKey } from '../redis/keys.js';
 
 export interface ImportRecord {
-  /** Names the marks of counted lines; new for each run. */
+  /** Names the marks of counted lines. */
   readonly id: string;
-  /** Number of times that the content was imported from its first line. */
+  /** Number of imports of this content. */
   readonly run: number;
   /** Lines up to this one are counted or rejected. */
   readonly line: number;
@@ -14,17 +14,17 @@ export interface ImportRecord {
   readonly finishedAt: number | null;
 }
 
-/** Hash of `ImportRecord` in snake case, `finished_at` empty until the end. The braces put the lock on the same node. */
+/** Fields in snake case; `finished_at` is empty until the end. Braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
 const importsKey = 'st:imports';
 export const importLockKey = (content: string): string => `${importKey(content)}:lock`;
 
-/** Marks outlive the import: a stopped process that lost its lock uses them to skip what it has in flight. */
+/** A stopped process uses the marks to skip lines in flight. */
 const marksGraceSeconds = 600;
 
 export type ImportStore = ReturnType<typeof createImportStore>;
 
-/** @param content hash of the file and of options that change its meaning */
+/** @param contentHash of the file and of options that change its meaning */
 export function createImportStore(client: RedisClient, partitions: number, content: string) {
   const key = importKey(content);
   const set = (fields: object) => whileRedisServes(client.hset(key, fields));
@@ -36,18 +36,17 @@ export function createImportStore(client: RedisClient, partitions: number, conte
       const numbers = { run: Number(run), line: Number(line), startedAt: Number(startedAt) };
       return { id, ...numbers, finishedAt: finishedAt ? Number(finishedAt) : null };
     },
-    /** @param previous run of this content, null: none */
     start: async (previous: ImportRecord | null): Promise<ImportRecord> => {
       const run = (previous?.run ?? 0) + 1;
       const [id, startedAt] = [`${content.slice(0, 32)}.${run}`, Date.now()];
-      // First: an erasure finds the marks of every import that has any.
+      // First, so that an erasure finds all marks.
       await whileRedisServes(client.hset(importsKey, id, content));
       await set({ id, run, line: 0, started_at: startedAt, finished_at: '' });
       return { id, run, line: 0, startedAt, finishedAt: null };
     },
     savePosition: (line: number) => set({ line }),
     finish: async (id: string, line: number, now: number): Promise<void> => {
-      // After a kill between these steps, the next run counts nothing and finishes.
+      // If the process dies before the end, the next run finishes.
       await set({ line });
       const marks = indices(partitions).map((partition) => importMarksKey(partition, id));
       await whileRedisServes(Promise.all(marks.map((mark) => client.expire(mark, marksGraceSeconds))));

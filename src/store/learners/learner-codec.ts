@@ -9,11 +9,11 @@ const learnerBytes = 310;
 const courseAt = 198;
 const courseEnd = courseAt + 8 * courseModel.skills;
 const trendAt = courseEnd + 40;
-/** Half answers per section and day, newest day first, after the number of the last day. */
+/** Half answers per section and day, newest day first. */
 const activityAt = 124;
 const activityCounts = sections.length * activityModel.days;
 
-/** Field by field: a table of fields takes four times as long. */
+/** A table of fields takes four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
   const { abilities, activity, momentum, trace, trend, items } = learner;
   const stored = emptyRecord(learnerBytes);
@@ -96,7 +96,7 @@ function readCourse(record: DataView): Course {
   };
 }
 
-/** Properties in the order of `newLearner`: objects with one order share a shape, which keeps code on them fast. */
+/** Property order of `newLearner`: one object shape is faster. */
 export function decodeLearner(stored: Buffer): LearnerState {
   const record = checkedView(stored, learnerBytes);
   return {
@@ -144,7 +144,7 @@ function readHalves(record: DataView): Uint16Array {
   return halves;
 }
 
-/** Fields of the learner hash: own record, goal (goals.ts), each skill. */
+/** Fields of the learner hash. */
 export const learnerField = 'L';
 export const goalField = 'G';
 export const skillField = (skillId: string): string => `s${skillId}`;

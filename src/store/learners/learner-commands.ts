@@ -1,4 +1,4 @@
-/** Commands that load and commit learners, and their replies. On the path of every answer. */
+/** Redis commands that load and commit learners, and their replies. */
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
@@ -40,26 +40,26 @@ export interface LearnerQuery extends Placed {
 
 export interface LoadedLearner {
   readonly learner: LearnerState | null;
-  /** The goal may be removed. */
+  /** Also true for a removed goal. */
   readonly hasGoal: boolean;
   readonly skills: readonly (SkillState | null)[];
   readonly ids: StoredIds;
-  /** May be of a generation that is no longer remembered. */
+  /** Of the current or the previous generation. */
   readonly items: readonly (RememberedItem | null)[];
-  /** Last counted line of the running import, from 1. */
+  /** Last counted line, from 1. */
   readonly importLine: number;
 }
 
 /** Written atomically. */
 export interface LearnerCommit extends Placed {
-  /** Its version is one above the loaded one, or random for a new history. */
+  /** Version: one above the loaded one, or random for a new learner. */
   readonly learner: LearnerState;
   readonly skills: readonly (readonly [string, SkillState])[];
   readonly rows: readonly string[];
-  /** UTC day of arrival of each row, days since 1970. */
+  /** UTC days of arrival since 1970, by row. */
   readonly arrivalDays: readonly number[];
   readonly ids: IdFields;
-  /** Current generation before the commit; 0 for a new learner. */
+  /** Before the commit; 0 for a new learner. */
   readonly itemGeneration: number;
   readonly items: readonly (readonly [id: Buffer, item: RememberedItem])[];
   readonly importLine: number;
@@ -68,7 +68,6 @@ export interface LearnerCommit extends Placed {
   readonly goalCheckAt: number | null;
 }
 
-/** @param idFields that may contain the query's event ids */
 export function writeQuery(
   request: CommandBytes,
   { partition, tenant, userId, skillIds, itemIds }: LearnerQuery,
@@ -91,7 +90,7 @@ export function writeQuery(
   }
 }
 
-/** Replies to `writeQuery`. @throws Error for records of another version */
+/** @throws Error for records of another version */
 export function readLearner(
   replies: Replies,
   { itemIds }: LearnerQuery,
@@ -104,7 +103,7 @@ export function readLearner(
   const [even, odd] = itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
   const learner = own ? decodeLearner(own) : null;
   const generation = learner?.items.generation ?? 0;
-  // The parity of the current generation selects its hash. The other hash contains the previous one.
+  // The parity of a generation selects its hash.
   const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
   return {
     learner,
@@ -129,7 +128,7 @@ export function writeCommits(
   for (const commit of commits) writeCommit(request, commit, importId);
   for (const [partition, own] of byPartition(commits)) {
     const rows = own.flatMap((commit) => commit.rows);
-    // One entry for all rows: an entry costs Redis a microsecond.
+    // One entry for all rows: each entry costs Redis a microsecond.
     for (const text of entriesOf(rows)) request.whole('XADD', outboxKey(partition), '*', 'r', text);
     request.whole('INCRBY', outboxRowsKey(partition), `${rows.length}`);
     for (const [field, count] of acceptedCounts(own))
@@ -143,7 +142,7 @@ function writeNotices(
   { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,
 ) {
   for (const event of events) writeEvent(request, partition, event);
-  // Never later than the current check.
+  // Never later than the scheduled check.
   if (goalCheckAt !== null)
     request.whole('ZADD', goalChecksKey(partition), 'LT', `${goalCheckAt}`, learnerName(tenant, userId));
 }
@@ -178,14 +177,14 @@ function writeCommit(request: CommandBytes, commit: LearnerCommit, importId: str
     }
   }
   writeItems(request, commit);
-  // Needs no WATCH: only this import writes the mark, together with the watched learner.
+  // No WATCH: only this import writes the mark.
   if (importId !== null) request.whole('HSET', importMarksKey(partition, importId), key, `${importLine}`);
 }
 
 function writeItems(request: CommandBytes, commit: LearnerCommit): void {
   const { partition, tenant, userId, itemGeneration, learner, items } = commit;
   const { generation } = learner.items;
-  // New generations replace those that are no longer remembered.
+  // A new generation replaces the expired one with its parity.
   for (let begun = Math.max(itemGeneration, generation - 2) + 1; begun <= generation; begun++)
     request.whole('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
   for (const parity of [0, 1]) {

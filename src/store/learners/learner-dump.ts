@@ -9,7 +9,7 @@ export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
 
 export type LearnerDump = ReturnType<typeof dumpOf>;
 
-/** The learner hash without its goal, and both hashes of items, as a commit of the states leaves them. */
+/** Hash fields after a commit of the states, without the goal. */
 export const dumpOf = ({ learner, skills, items: [even, odd] }: ReplayedStates) => ({
   records: [
     [Buffer.from(learnerField), encodeLearner(learner)],

@@ -1,3 +1,4 @@
+/** Reads learners' states from Redis. */
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
   type ItemWindow,
@@ -30,8 +31,8 @@ import { type Placed, placeOf } from './learner-commands.js';
 import { decodeSkill } from './skill-codec.js';
 
 /**
- * Reads whole hashes as MessagePack, which is far cheaper to parse than a reply per field. Stops after the hash that reaches
- * the given number of fields and values. Result: a list of fields and values for each hash read.
+ * MessagePack is far cheaper to parse than a reply per field. Stops after the hash that reaches the given
+ * number of fields and values.
  */
 const readHashes = defineScript(
   null,
@@ -59,18 +60,18 @@ export interface FoundLearner {
 }
 
 export interface PackedLearner {
-  /** Null for a learner without an answer. @throws Error for records of another version */
+  /** Null for a learner without answers. @throws Error for records of another version */
   unpack(): FoundLearner | null;
   readonly bytes: number;
 }
 
-/** In the order of `places`, each learner as of one moment. */
+/** Each learner is read atomically. */
 export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
   perCall(client, places, (group) => readGroup(client, group.map(keyOf)));
 
 const keyOf = ({ partition, tenant, userId }: Placed): string => learnerKey(partition, tenant, userId);
 
-/** A key of another type fails the script: then reads each key alone. */
+/** A key of another type fails the script: then reads keys separately. */
 async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
   const found: PackedLearner[] = [];
   try {
@@ -133,12 +134,10 @@ export async function countSkills(client: RedisClient, place: Placed): Promise<n
   return fields - learner - goal;
 }
 
-/** Waits for a slice of the thread before unpacking a large learner. */
 export async function turnOf({ bytes }: PackedLearner): Promise<void> {
   if (bytes > longBytes) await sliceTurn();
 }
 
-/** Null for a learner without an answer. @throws Error for records of another version */
 export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
   const [packed] = (await readPacked(client, [place])) as [PackedLearner];
   await turnOf(packed);
@@ -150,7 +149,6 @@ interface LearnerWithItems extends FoundLearner {
   readonly items: ReadonlyMap<string, RememberedItem>;
 }
 
-/** With at most 256 remembered items. All in one command, as of one moment. */
 export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
   const { partition, tenant, userId } = place;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
@@ -162,7 +160,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
   return found && { ...found, items: unpackItems(reader, found.learner.items) };
 }
 
-/** One hash contains the current generation, the other the previous one. */
+/** One hash has the current generation, the other the previous one. */
 function unpackItems(reader: PackReader, { generation }: ItemWindow) {
   const items = new Map<string, RememberedItem>();
   for (const parity of [0, 1]) {
@@ -183,16 +181,15 @@ export async function readLearner(client: RedisClient, place: Placed) {
 
 export type LearnerReads = ReturnType<typeof createLearnerReads>;
 
-/** Its functions throw ApiError UNAVAILABLE. */
+/** Throws ApiError UNAVAILABLE. */
 export const createLearnerReads = (client: RedisClient, partitions: number) => ({
-  /** Null without a counted answer. */
   read: (tenant: string, userId: string) => readLearner(client, placeOf(tenant, userId, partitions)),
   packed: (tenant: string, userIds: readonly string[]) =>
     readPacked(
       client,
       userIds.map((userId) => placeOf(tenant, userId, partitions)),
     ),
-  /** Like `read`, without the skills: a learner can have thousands. */
+  /** Without the skills: a learner can have thousands. */
   own: async (tenant: string, userId: string): Promise<LearnerState | null> => {
     const key = keyOf(placeOf(tenant, userId, partitions));
     const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
@@ -209,17 +206,16 @@ export type LearnerRecords = ReturnType<typeof createLearnerRecords>;
 
 export function createLearnerRecords(client: RedisClient, partitions: number) {
   return {
-    /** Null for a learner without answers and goal. */
+    /** Null without answers and goal. */
     state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const place = placeOf(tenant, userId, partitions);
       const found = await readWithItems(client, place);
       if (found !== null) return { learner: found.learner, records: recordsOf(found) };
       const key = learnerKey(place.partition, tenant, userId);
       const goal = await whileRedisServes(client.hget(key, goalField));
-      // ClickHouse has deleted goals.
+      // Also for a removed goal: ClickHouse still has its changes.
       return goal === null ? null : { learner: newLearner, records: goalOf(goal) };
     },
-    /** Records of event ids that are still remembered. */
     remembered: async (tenant: string, userId: string, eventIds: readonly string[]) => {
       const hashes = eventIds.map(hashEventId);
       const ids = await readIds(client, placeOf(tenant, userId, partitions), hashes);
@@ -231,7 +227,6 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
         return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
       });
     },
-    /** Goal changes and forecasts that are not in ClickHouse yet. */
     waiting: (tenant: string, userId: string) => waitingRecords(client, tenant, userId, partitions),
   };
 }
@@ -241,7 +236,6 @@ function goalOf(record: string | null): ExportRecord[] {
   return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: timeOf(goal.updatedAt) }];
 }
 
-/** Only hashes of item ids are stored. */
 function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): ExportRecord[] {
   const { activity, trace, ...rest } = learner;
   const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => {

@@ -5,7 +5,7 @@ import { decodeSkill, encodeSkill } from './skill-codec.js';
 
 const snapshotVersion = 1;
 
-/** JSON with base64 records. ClickHouse keeps it when it drops the rows that led to the states. */
+/** JSON with base64 records. In ClickHouse it replaces dropped rows. */
 export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: ReplayedStates): string =>
   JSON.stringify({
     v: snapshotVersion,

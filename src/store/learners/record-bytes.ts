@@ -1,7 +1,4 @@
-/**
- * Binary records of a learner's states, little-endian. A record with another format byte or length is rejected: a guess would
- * silently change a learner's mastery.
- */
+/** Little-endian records. Another format or length is an error: a guess would silently change masteries. */
 import { viewOf } from '../redis/binary.js';
 
 export const format = 1;

@@ -2,7 +2,7 @@ import type { SkillState } from '../../domain/tracing/states.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
 
-/** At most 124: Redis stores it in a block of 128 bytes. */
+/** At most 124: Redis stores the record in a block of 128 bytes. */
 const skillBytes = 123;
 
 export function encodeSkill(skill: SkillState): Buffer {

@@ -1,4 +1,4 @@
-/** Learners from ClickHouse: snapshots, and the rows that follow them. */
+/** Learners from ClickHouse: snapshots, and the rows after them. */
 import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { type ReplayedAnswer, type ReplayedStates, startReplay } from '../../domain/history/replay.js';
@@ -13,7 +13,7 @@ export interface StoredLearner {
   answers: number;
 }
 
-/** @param rows TSV lines sorted by learner: rows and snapshots. @throws Error for an unreadable line */
+/** @param rows TSV lines sorted by learner @throws Error for an unreadable line */
 export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
   const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
   let learner: StoredLearner | null = null;
@@ -37,7 +37,7 @@ export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
   if (learner !== null) yield learner;
 }
 
-/** @returns states after the last row; `broken`: number of missing and duplicate rows */
+/** `broken`: number of missing and duplicate rows. */
 export function replayLearner(
   { from, rows }: Pick<StoredLearner, 'from' | 'rows'>,
   onAnswer: (row: AttemptRow, answer: ReplayedAnswer) => void = () => undefined,

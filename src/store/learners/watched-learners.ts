@@ -1,4 +1,4 @@
-/** Optimistic commits of learners: reads are watched, and all writes are one transaction (ADR 33). */
+/** Watches learners while they are computed, and writes all in one transaction (ADR 33). */
 import { ApiError } from '../../errors.js';
 import { distinct } from '../../lists.js';
 import { whileRedisServes } from '../redis/client.js';
@@ -33,26 +33,23 @@ export interface WatchOptions {
 
 export interface LoadedBatch {
   readonly learners: readonly LoadedLearner[];
-  /** Marks of the tenants' catalogues; null if not read. */
+  /** By tenant; null if not loaded. */
   readonly marks: ReadonlyMap<string, string> | null;
-  /** Event types that the tenants' endpoints want, for `isWanted`; null if not read. */
   readonly wanted: ReadonlyMap<string, string> | null;
 }
 
 /** The watch ended before anything was written. */
 export class UnwatchedError extends Error {}
 
-/** Newest attempt by socket: its reads end earlier watches. */
+/** By socket. A newer session ends the watches of earlier ones. */
 const newest = new WeakMap<object, WatchedLearners>();
 
-/** Typical bytes per learner. */
 const loadBytes = 384;
 const commitBytes = 1536;
 
-/** `room`: rows that the outbox accepts. */
 type PartitionFacts = { room: number; readonly isRestored: boolean };
 
-/** One attempt at a batch. One at a time per connection: the next transaction ends the watch. */
+/** One attempt to commit a batch. A connection has one session at a time. */
 export class WatchedLearners {
   private readonly socket: object;
   private readonly partitions = new Map<number, PartitionFacts>();
@@ -66,12 +63,12 @@ export class WatchedLearners {
     newest.set(this.socket, this);
   }
 
-  /** Whether catalogue marks and wanted events are read with the learners. On a Cluster, another node has them. */
+  /** On a Cluster, another node has catalogue marks and subscribed types. */
   get readsTenants(): boolean {
     return this.hot.reachesAll;
   }
 
-  /** Reads and watches learners in one round trip. @throws ApiError UNAVAILABLE, UnwatchedError: retry */
+  /** @throws ApiError UNAVAILABLE @throws WatchLostError: retry */
   async load(queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
     if (!this.isWatching()) throw new UnwatchedError('The connection is another one by now');
     const { importId } = this.options;
@@ -99,10 +96,7 @@ export class WatchedLearners {
     return { learners, marks, wanted };
   }
 
-  /**
-   * Writes the loaded learners that are not rejected. @throws ApiError UNAVAILABLE: they may be written
-   * @throws UnwatchedError: none is written, retry
-   */
+  /** @throws ApiError UNAVAILABLE: maybe written @throws WatchLostError: not written, retry */
   async commit(commits: readonly LearnerCommit[]): Promise<CommitStatus[]> {
     const statuses = commits.map((commit) => this.refusalOf(commit) ?? 'committed');
     const accepted = commits.filter((_, i) => statuses[i] === 'committed');
@@ -110,18 +104,18 @@ export class WatchedLearners {
     return statuses.map((status) => (status === 'committed' ? 'conflict' : status));
   }
 
-  /** A new connection has no watches, and a newer attempt ended the watches of this one. */
+  /** A reconnect or a newer session ends the watches. */
   private isWatching(): boolean {
     return this.hot.current() === this.socket && newest.get(this.socket) === this;
   }
 
-  /** Ids and items are written with their learner. A marker proves that its partition is complete. */
+  /** A learner's key covers its ids and items. A marker proves that its partition is complete. */
   private writeWatch(
     request: CommandBytes,
     queries: readonly LearnerQuery[],
     partitions: readonly number[],
   ): void {
-    // Ends watches of an earlier attempt that wrote nothing.
+    // Ends watches of an earlier session.
     if (this.isFirstLoad) request.whole('UNWATCH');
     this.isFirstLoad = false;
     request.command(1 + queries.length + partitions.length, 'WATCH');
@@ -129,7 +123,6 @@ export class WatchedLearners {
     for (const partition of partitions) request.text(markerKey(partition));
   }
 
-  /** @param found markers, then row counts of the outboxes */
   private noteFacts(partitions: readonly number[], found: readonly (Buffer | null)[]): void {
     partitions.forEach((partition, i) => {
       const rows = Number(found[partitions.length + i]?.toString() ?? 0);
@@ -167,7 +160,7 @@ export class WatchedLearners {
 const textsBy = (names: readonly string[], found: readonly (Buffer | null)[]): Map<string, string> =>
   new Map(names.map((name, i) => [name, found[i]?.toString() ?? '']));
 
-/** @throws UnwatchedError if nothing was executed and another Redis must be asked */
+/** @throws WatchLostError if Redis executed nothing and another server has the learners */
 async function exchange<Result>(
   hot: HotConnection,
   request: CommandBytes,
@@ -189,7 +182,7 @@ const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLe
 const writeWait = (request: CommandBytes, replicas: number): void =>
   request.whole('WAIT', `${replicas}`, `${waitMs}`);
 
-/** Waits until replicas have others' writes. Writes as well: since Redis 7.2, WAIT covers only own writes. */
+/** Since Redis 7.2, WAIT covers only writes of its connection: this one writes too. */
 async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[]): Promise<void> {
   const request = createCommandBytes(loadBytes);
   request.whole('SET', waitKey((first as LearnerQuery).partition), '');
@@ -202,7 +195,7 @@ async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[])
   confirm(hot, reached, wanted);
 }
 
-/** If the master was replaced, WAIT did not count replicas of the new one. */
+/** After a failover, WAIT did not count replicas of the new master. */
 function confirm(hot: HotConnection, reached: number, wanted: number): void {
   if (reached < wanted || !hot.isMaster()) throw notSafe();
 }

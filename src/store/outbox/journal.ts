@@ -1,7 +1,4 @@
-/**
- * The journal: streams of facts for ClickHouse. Scripts that change goals, catalogues and webhooks append to it in the same
- * step.
- */
+/** Streams of facts for ClickHouse. Scripts append to them atomically with each change. */
 import { indices, sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, parkedKey, sharedJournals } from '../redis/keys.js';
@@ -17,15 +14,13 @@ export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 /** Per stream: a fraction of a millisecond of Redis. */
 const pageRows = 500;
 
-/** @param redis its commands may wait for a reconnect or fail */
 export function createJournal(redis: RedisClient, partitions: number) {
   const all = indices(partitions);
   const sources = [...sharedJournals, ...all.map(journalKey), ...all.map(forecastsKey)];
 
   /**
-   * The oldest entries of every source, in order; removes nothing.
+   * The oldest entries of every source.
    * @param maxBytes soft: reading stops after the source that reaches it
-   * @returns also whether more entries wait
    */
   async function next(maxBytes: number) {
     const lengths = await streamLengths(redis, sources);
@@ -43,13 +38,13 @@ export function createJournal(redis: RedisClient, partitions: number) {
 
   return {
     next,
-    /** Entry by entry, not up to the last id: after a failover, Redis may assign lower ids. */
+    /** Not up to the last id: after a failover, Redis may assign lower ids. */
     remove: (entries: readonly JournalEntry[]): Promise<unknown> =>
       removeEntries(
         redis,
         entries.map(({ source, id }) => ({ source, entry: id })),
       ),
-    /** @returns the dead-letter stream; null if it is full: the entry stays */
+    /** @returns the dead-letter stream; null if it is full */
     park: async ({ source, id }: JournalEntry, reason: string): Promise<string | null> =>
       (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null,
     facts: async () => {
@@ -72,9 +67,7 @@ return rows - kept
 `);
 
 /**
- * Appends served forecasts without making the caller wait. Never rejects: rows without room, or that Redis rejects, are lost
- * and counted.
- * @param partition of the learner, or of any learner of a class
+ * Never rejects: rows that Redis does not accept are lost and counted.
  * @param onLost the error is null if there was no room
  */
 export async function noteForecasts(
@@ -98,6 +91,5 @@ const readEntry = (source: string, [id, fields]: StreamEntry) => ({
   id: id.toString('latin1'),
   /** One of `journalKinds`, unless another version wrote it. */
   kind: fieldOf(fields, 'k')?.toString() ?? '',
-  /** TSV without a line feed (contracts/journal.ts). */
   row: fieldOf(fields, 'r') ?? Buffer.alloc(0),
 });

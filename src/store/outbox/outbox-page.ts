@@ -1,11 +1,11 @@
-/** One page of an outbox stream as TSV lines for ClickHouse. Rows are copied, not parsed. */
+/** Converts outbox entries to TSV lines. Rows are copied, not parsed. */
 import { firstRowOf } from '../../contracts/outbox-ids.js';
 import { sumOf } from '../../lists.js';
 import { fieldOf } from '../redis/reads.js';
 
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
-/** A rewrite (contracts/corrections.ts). */
+/** See contracts/corrections.ts. */
 export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
 
 export interface RowsEntry {
@@ -31,10 +31,10 @@ function linesOf(rows: Buffer): Buffer[] {
   return lines;
 }
 
-/** Maximum bytes before a row: partition, milliseconds and number, each with a tab. */
+/** Partition, milliseconds and number, each with a tab. */
 const maxPrefix = 5 + 13 + 16 + 3;
 
-/** @param skip rows to leave out, each as `partition\tms\tseq`. @returns lines with outbox columns */
+/** @param skippedRows each as `partition\tms\tseq` */
 export function encodePage(
   partition: number,
   entries: readonly RowsEntry[],

@@ -1,6 +1,6 @@
 /**
- * The outbox: a stream per partition with an entry for each commit (watched-learners.ts). A counter stores the number of rows,
- * because the length of a stream counts entries.
+ * A stream per partition with an entry per commit. A counter stores the number of rows, because XLEN counts
+ * entries.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
@@ -15,7 +15,7 @@ import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
 import { parkEntry, parkedFacts, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
 
-/** TSV lines: outbox columns, then the encoded row (contracts/attempt-row.ts). */
+/** TSV lines: outbox columns, then the encoded row. */
 export interface OutboxBatch {
   ranges: OutboxRange[];
   rows: number;
@@ -33,7 +33,7 @@ export interface BatchLimits {
 }
 
 export interface OutboxEpoch {
-  /** Changes when a Redis server is restarted or replaced, which may lose acknowledged writes. */
+  /** Changes if a Redis server is restarted or replaced, which may lose acknowledged writes. */
   id: string;
   /** Redis' clock, Unix milliseconds. */
   ms: number;
@@ -48,14 +48,13 @@ if redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1]) > 0 then redis.call('DECR
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 `);
 
-/** A fraction of a millisecond of Redis and about a millisecond of this event loop, which both serve answers. */
+/** About a millisecond of this event loop, which also serves requests. */
 const pageEntries = 100;
 
-/** @param redis its commands may wait for a reconnect or fail */
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const all = indices(partitions);
 
-  /** `due`: pending erasures. */
+  /** `length`: rows. `due`: pending erasures. */
   async function backlog(wanted: readonly number[]) {
     const [rows, lengths] = await Promise.all([
       waitingRows(redis, wanted),
@@ -70,23 +69,20 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     );
   }
 
-  /** The oldest rows, in fair shares of the partitions; removes nothing. */
+  /** The oldest rows, in fair shares of the partitions. */
   async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
     const waiting = await waitingRows(redis, wanted);
     const batch = emptyBatch();
     const order = shortestFirst(wanted, waiting);
     for (const [i, partition] of order.entries()) {
-      // Short ones completely: longer ones get the rest.
+      // Shorter outboxes leave a part of their share to longer ones.
       const rows = Math.ceil((limits.maxRows - batch.rows) / (order.length - i));
       await readRange(redis, batch, { partition, from: '-', to: '+', rows }, limits.maxBytes);
     }
     return batch;
   }
 
-  /**
-   * Remaining rows of fixed ranges, byte for byte as `next` returned them.
-   * @param skip rows to leave out, each as `partition\tms\tseq`
-   */
+  /** The same bytes as `peek` returned. */
   async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
     const batch = emptyBatch();
     for (const range of ranges) {
@@ -95,7 +91,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return batch;
   }
 
-  /** Removes every entry up to the end of each range. Idempotent. */
+  /** Idempotent. */
   async function trim(ranges: readonly OutboxRange[]): Promise<void> {
     await Promise.all(
       ranges.map(({ partition, to, rows }) =>
@@ -104,7 +100,6 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     );
   }
 
-  /** Figures for health and metrics, the same in every process. */
   async function facts() {
     const [waiting, parked, { ms }] = await Promise.all([
       backlog(all),
@@ -115,7 +110,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return {
       outboxLength: sumOf(waiting.map(({ length }) => length)),
       erasuresDue: sumOf(waiting.map(({ due }) => due)),
-      /** Age of the oldest entry by Redis' clock; 0 if the outbox is empty. */
+      /** 0 if the outbox is empty. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       ...parked,
     };
@@ -149,8 +144,8 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .map(({ partition }) => partition);
 
 /**
- * Appends entries to the batch, page by page, up to the first rewrite and about `rows` rows. With REDIS_WAIT_REPLICAS replicas
- * have them: ClickHouse must not store answers that a failover loses.
+ * Stops at a correction, or after about `rows` rows. With REDIS_WAIT_REPLICAS, replicas have these rows:
+ * ClickHouse stores no answers that a failover loses.
  */
 const readRange = (
   redis: Redis | Cluster,
@@ -171,7 +166,7 @@ const readRange = (
       add(batch, partition, entries, page);
       for (const { id, lines } of taken) if (lines.length === 0) batch.unreadable.push({ partition, id });
       if (taken.length < found.length || found.length < count) return;
-      // Lets other events run: the next page may arrive immediately.
+      // The next page may arrive immediately.
       await nextTurn();
       bytes += page.bytes.length;
       left -= sumOf(entries.map(({ lines }) => lines.length));
@@ -180,8 +175,8 @@ const readRange = (
   });
 
 /**
- * Entries up to the first rewrite with at most `maxRows` rows.
- * @param withFirst includes the first entry with rows even if it has more
+ * Stops at the first correction.
+ * @param includesFirst even if the first entry has more than `maxRows` rows
  */
 function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean): RowsEntry[] {
   const entries: RowsEntry[] = [];
@@ -214,13 +209,13 @@ function add(
   if (rows > 0) batch.chunks.push(bytes);
 }
 
-/** Smallest higher stream id, except at the end of a sequence (2^53 entries in one millisecond). */
+/** Wrong only after 2^53 entries in one millisecond. */
 function after(id: string): string {
   const { ms, seq } = parseId(id);
   return `${ms}-${seq + 1}`;
 }
 
-/** At least the number of entries. A count that is too high after a late trim is reset when the outbox is empty. */
+/** Too high after a late trim, until the outbox is empty. */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
@@ -229,7 +224,6 @@ async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }
 
-/** The id consists of the run_ids of all masters. */
 export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
   const seen = await Promise.all(servers.map(identityOf));
@@ -244,7 +238,7 @@ async function identityOf(server: Redis): Promise<OutboxEpoch> {
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
 }
 
-/** Last assigned id, even if its entry is gone; '' for a missing stream. */
+/** Last assigned id, even if its entry was removed; '' for a missing stream. */
 export const lastIdLua = `
 local function lastId(key)
   if redis.call('EXISTS', key) == 0 then return '' end
@@ -261,7 +255,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 return { lastId(KEYS[2]), now() }
 `);
 
-/** Partitions without a marker are new, or need a rebuild: skips them. */
+/** Partitions without a marker are new or need a rebuild. */
 export async function lastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
   const asked = indices(partitions).map((partition) => lastRow(client, partition));
   return (await Promise.all(asked)).filter((row) => row !== null);

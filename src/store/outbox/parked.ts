@@ -1,4 +1,4 @@
-/** Dead-letter rows: scripts move rows that ClickHouse rejects, and unreadable entries, to a separate stream. */
+/** Dead-letter rows: rows that ClickHouse rejects, and unreadable entries, move to a separate stream. */
 import { createHash } from 'node:crypto';
 import { sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
@@ -15,18 +15,17 @@ export interface StoredEntry {
 
 export interface RefusedRow {
   id: string;
-  /** Without outbox columns. */
   row: Buffer;
   reason: string;
 }
 
 export async function parkedFacts(redis: RedisClient, streams: readonly string[]) {
   const lengths = await streamLengths(redis, streams.map(parkedKey));
-  /** `fullyParked`: streams without room. Further rejected rows and the rows behind them wait. */
+  /** `fullyParked`: full streams, where rejected rows block later rows. */
   return { parked: sumOf(lengths), fullyParked: lengths.filter((length) => length >= parkedBound).length };
 }
 
-/** @returns false if there is no room */
+/** @returns false if the stream is full */
 export const parkEntry = async (
   redis: RedisClient,
   stream: string,
@@ -35,8 +34,7 @@ export const parkEntry = async (
 ): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), parkedBound, id, reason)) === 1;
 
 /**
- * Removes an entry whose other rows are stored, and parks each rejected row as an entry.
- * @returns false if there is no room: the entry stays
+ * Removes an entry after its other rows were stored. @returns false if the stream is full: the entry stays
  */
 export async function parkRows(
   redis: RedisClient,
@@ -53,7 +51,7 @@ export async function parkRows(
   return done === 1;
 }
 
-/** Does nothing if the entry was removed. @returns 0 if there is no room */
+/** Does nothing if the entry was removed. @returns 0 if the stream is full */
 const moveEntry = defineScript(2)<
   [stream: string, parked: string, bound: number, id: string, reason: string],
   0 | 1
@@ -68,8 +66,8 @@ return 1
 `);
 
 /**
- * Does nothing if the entry was removed or has other rows: after a failover, Redis may assign its id again. `refused`: id,
- * reason and text of each row. @returns 0 if there is no room
+ * Does nothing if the entry was removed or has other rows: after a failover, Redis may assign its id again.
+ * @returns 0 if the stream is full
  */
 const moveRows = defineScript(2)<
   [

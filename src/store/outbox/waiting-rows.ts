@@ -1,4 +1,4 @@
-/** A learner's rows that are not in ClickHouse yet: in the outbox, the journal and their dead-letter streams. */
+/** A learner's rows that are not in ClickHouse yet, including dead-letter rows. */
 import { type AttemptRow, decodeAttemptRow, rowColumns, rowPrefix } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
@@ -16,9 +16,9 @@ export type WaitingAttempts = ReturnType<typeof createWaitingAttempts>;
 
 export const createWaitingAttempts = (client: RedisClient, partitions: number) => ({
   /**
-   * Pages, each newest first: rows in the outbox, then parked ones. A correction leaves several rows with one number for a
-   * while: the first returned one counts, before a stored one. Read ClickHouse after this: an answer leaves Redis only when it
-   * is stored. `row` is null for an unreadable line.
+   * Outbox rows, then parked rows, newest first. After a correction several rows may have one number: the
+   * first one counts, also before ClickHouse. Read ClickHouse later: rows leave Redis only after they are
+   * stored.
    */
   of: async function* (tenant: string, userId: string) {
     const source = outboxKey(partitionOf(tenant, userId, partitions));
@@ -26,7 +26,6 @@ export const createWaitingAttempts = (client: RedisClient, partitions: number) =
       for await (const lines of rowsOf(client, key, rowPrefix(tenant, userId), 0))
         yield lines.map((line) => ({ place, line, row: decoded(line) }));
   },
-  /** Learners of the tenant with a row of this event id. */
   learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
     const found: string[] = [];
     for (const source of indices(partitions).map(outboxKey))
@@ -49,7 +48,7 @@ function decoded(line: string): AttemptRow | null {
 const recordTypes = { goal: 'goal_change', forecast: 'served_forecast', taken_back: 'taken_back' } as const;
 type Kind = keyof typeof recordTypes & JournalKind;
 
-/** A learner's goals, forecasts and retractions, by page. */
+/** Goals, forecasts and retractions. */
 export async function* waitingRecords(
   client: RedisClient,
   tenant: string,
@@ -76,8 +75,8 @@ export async function* waitingRecords(
 const pageEntries = 500;
 
 /**
- * One learner's rows in a stream, newest first, without rows appended during the read.
- * @param prefix of the learner's rows, after `leading` fields
+ * Newest first, without rows appended during the read.
+ * @param prefix of the learner's rows, after `leadingFields` fields
  */
 async function* rowsOf(
   client: RedisClient,
@@ -92,7 +91,7 @@ async function* rowsOf(
   }
 }
 
-/** @returns id of the page's oldest entry ('' at the start of the stream), then the learner's rows */
+/** @returns id of the page's oldest entry ('' at the start), then the learner's rows */
 const findRows = defineScript(1)<
   [key: string, from: string, entries: number, prefix: string, leading: number],
   [oldest: string, ...rows: string[]]
