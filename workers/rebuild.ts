@@ -68,7 +68,7 @@ async function compare({ rows, partitions, waiting, known }: CompareTask): Promi
   return { ...countsOf(learners), differing, behind };
 }
 
-/** Pending rows may repeat stored rows. Some learners have only pending rows. */
+/** Pending rows may repeat stored rows. */
 function* withWaiting(
   learners: Iterable<StoredLearner>,
   waiting: readonly string[],

@@ -57,7 +57,7 @@ type Settle = (outcomes: Outcomes) => void;
 
 export interface Entry extends Queued, SentPart {
   readonly since: number;
-  /** Called once, perhaps synchronously. Never throws. */
+  /** Called once, perhaps synchronously. It may not throw. */
   settle: Settle;
   readonly whole?: { open: number; readonly outcomes: Outcomes[]; readonly settle: Settle };
 }
@@ -197,13 +197,13 @@ export function createLanes(options: LanesOptions) {
         for (const entries of [...inFlight, queue.items()])
           for (const entry of entries) if (isSingle(entry.sent)) yield entry;
     },
-    /** An early check halves the cost of a rejection. */
+    /** Null if a lane accepts requests of the tenant. An early check halves the cost of a rejection. */
     full: (tenant: string): ApiError | null => {
       const time = now();
       return lanes.every((lane) => lane.isFull(tenant, time)) ? refusal : null;
     },
     waiting: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
-    /** @param count at most `slotCount` */
+    /** @param count at most `slotCount`; applies when no task is in flight */
     setLanes: (count: number): void => {
       wanted = count;
       regroup();

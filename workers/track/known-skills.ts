@@ -51,6 +51,7 @@ export class KnownSkills {
     const beginners = works.flatMap((work, i) => {
       const { learner, skills } = loaded[i] as LoadedLearner;
       const begins = work.skillIds.filter((_, skill) => !skills[skill]);
+      // A learner has at most as many skills as answers.
       const isSure = (learner?.attempts ?? 0) + work.events.length <= perLearner;
       return begins.length === 0 ? [] : [{ work, begins, isSure }];
     });

@@ -57,7 +57,7 @@ export interface PlanContext {
   readonly room: SkillRoom | undefined;
 }
 
-/** Whether these answers may set the baseline or start a day. */
+/** Whether these answers may set the baseline or start a day: both need all skills. */
 export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;

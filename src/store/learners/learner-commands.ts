@@ -90,7 +90,7 @@ export function writeQuery(
   }
 }
 
-/** @throws Error for records of another version */
+/** Reads the replies to `writeQuery`. @throws Error for records of another version */
 export function readLearner(
   replies: Replies,
   { itemIds }: LearnerQuery,

@@ -181,7 +181,7 @@ export async function readLearner(client: RedisClient, place: Placed) {
 
 export type LearnerReads = ReturnType<typeof createLearnerReads>;
 
-/** Throws ApiError UNAVAILABLE. */
+/** Its functions throw ApiError UNAVAILABLE. */
 export const createLearnerReads = (client: RedisClient, partitions: number) => ({
   read: (tenant: string, userId: string) => readLearner(client, placeOf(tenant, userId, partitions)),
   packed: (tenant: string, userIds: readonly string[]) =>

@@ -68,7 +68,7 @@ export class WatchedLearners {
     return this.hot.reachesAll;
   }
 
-  /** @throws ApiError UNAVAILABLE @throws WatchLostError: retry */
+  /** Watches learners and loads them, in one round trip. @throws ApiError UNAVAILABLE, WatchLostError: retry */
   async load(queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
     if (!this.isWatching()) throw new UnwatchedError('The connection is another one by now');
     const { importId } = this.options;
@@ -96,7 +96,7 @@ export class WatchedLearners {
     return { learners, marks, wanted };
   }
 
-  /** @throws ApiError UNAVAILABLE: maybe written @throws WatchLostError: not written, retry */
+  /** @throws ApiError UNAVAILABLE: the learners may be written @throws WatchLostError: not written, retry */
   async commit(commits: readonly LearnerCommit[]): Promise<CommitStatus[]> {
     const statuses = commits.map((commit) => this.refusalOf(commit) ?? 'committed');
     const accepted = commits.filter((_, i) => statuses[i] === 'committed');

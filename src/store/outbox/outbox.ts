@@ -82,7 +82,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return batch;
   }
 
-  /** The same bytes as `peek` returned. */
+  /** Remaining rows of fixed ranges, with the same bytes as `peek` returned. */
   async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
     const batch = emptyBatch();
     for (const range of ranges) {
@@ -144,8 +144,8 @@ const shortestFirst = (partitions: readonly number[], waiting: readonly number[]
     .map(({ partition }) => partition);
 
 /**
- * Stops at a correction, or after about `rows` rows. With REDIS_WAIT_REPLICAS, replicas have these rows:
- * ClickHouse stores no answers that a failover loses.
+ * Stops at a correction, or after about `rows` rows. With REDIS_WAIT_REPLICAS, reads only rows that replicas
+ * have: ClickHouse stores no answers that a failover loses.
  */
 const readRange = (
   redis: Redis | Cluster,
@@ -209,13 +209,12 @@ function add(
   if (rows > 0) batch.chunks.push(bytes);
 }
 
-/** Wrong only after 2^53 entries in one millisecond. */
 function after(id: string): string {
   const { ms, seq } = parseId(id);
   return `${ms}-${seq + 1}`;
 }
 
-/** Too high after a late trim, until the outbox is empty. */
+/** After a late trim the count is too high until the outbox is empty. */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),
@@ -255,7 +254,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return false end
 return { lastId(KEYS[2]), now() }
 `);
 
-/** Partitions without a marker are new or need a rebuild. */
+/** Skips partitions without a marker: they are new or need a rebuild. */
 export async function lastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
   const asked = indices(partitions).map((partition) => lastRow(client, partition));
   return (await Promise.all(asked)).filter((row) => row !== null);

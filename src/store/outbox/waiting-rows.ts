@@ -48,7 +48,6 @@ function decoded(line: string): AttemptRow | null {
 const recordTypes = { goal: 'goal_change', forecast: 'served_forecast', taken_back: 'taken_back' } as const;
 type Kind = keyof typeof recordTypes & JournalKind;
 
-/** Goals, forecasts and retractions. */
 export async function* waitingRecords(
   client: RedisClient,
   tenant: string,
