@@ -12,7 +12,6 @@ import type { StageArguments, StageName, StageResults } from '../domain/fit/stag
 import { served, startRunThreads } from './threads.js';
 
 export interface FitPoolOptions {
-  /** Default: one per core. */
   readonly threads?: number | undefined;
   /** Leaves one core to requests and lowers the threads' priority. */
   readonly beside: boolean;

@@ -24,7 +24,6 @@ export interface SentEvents {
   readonly span?: Span | null | undefined;
 }
 
-/** One per event, or an Error for the whole request. */
 export type Outcomes = readonly EventOutcome[] | Error;
 
 /** A request, or its part in some slots. */

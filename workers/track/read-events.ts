@@ -53,7 +53,6 @@ type ReadEvent = TrackEvent | ApiError;
 /**
  * Reserves an outcome for each event, and sets those that this lane does not count. A generator: the errors
  * of a batch take up to 40 ms.
- * @param events receives the events to count
  * @returns events per body, or `unreadable`
  */
 export function* readEvents(

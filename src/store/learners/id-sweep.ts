@@ -13,7 +13,6 @@ const sweepHours = 4;
 const clockDifferenceSeconds = 3600;
 /** Half a millisecond of Redis at 50 ids each. */
 const together = 25;
-/** Lets other commands run. */
 const pauseMs = 5;
 
 /**

@@ -14,7 +14,7 @@ export interface ImportRecord {
   readonly finishedAt: number | null;
 }
 
-/** Fields in snake case; `finished_at` is empty until the end. Braces put the lock on the same node. */
+/** `finished_at` is empty until the end. Braces put the lock on the same node. */
 const importKey = (content: string): string => `st:import:{${content}}`;
 const importsKey = 'st:imports';
 export const importLockKey = (content: string): string => `${importKey(content)}:lock`;

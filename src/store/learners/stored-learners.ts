@@ -1,4 +1,4 @@
-/** Learners from ClickHouse: snapshots, and the rows after them. */
+/** Learners from ClickHouse: snapshots and later rows. */
 import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/attempt-row.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { type ReplayedAnswer, type ReplayedStates, startReplay } from '../../domain/history/replay.js';

@@ -214,7 +214,6 @@ function after(id: string): string {
   return `${ms}-${seq + 1}`;
 }
 
-/** After a late trim the count is too high until the outbox is empty. */
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     streamLengths(redis, partitions.map(outboxKey)),

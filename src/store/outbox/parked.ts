@@ -1,4 +1,4 @@
-/** Dead-letter rows: rows that ClickHouse rejects, and unreadable entries, move to a separate stream. */
+/** Dead-letter rows: rejected rows and unreadable entries move to a separate stream. */
 import { createHash } from 'node:crypto';
 import { sumOf } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
