@@ -3,10 +3,22 @@ import Type, { type TSchema } from 'typebox';
 import { LearningEvent, LearningEventResult } from '../contracts/events.js';
 import { TargetScore } from '../contracts/goals.js';
 import { Id } from '../contracts/ids.js';
-import * as bodies from '../contracts/responses/bodies.js';
+import { Attempt, BatchResult } from '../contracts/responses/attempts.js';
+import { Erasure } from '../contracts/responses/erasures.js';
 import { examples } from '../contracts/responses/examples.js';
+import { Goal } from '../contracts/responses/learners.js';
+import {
+  Explanation,
+  LearnerSkill,
+  Mastery,
+  SkillMastery,
+  Velocity,
+} from '../contracts/responses/mastery.js';
 import * as words from '../contracts/responses/operations.js';
+import { GoalTracking, Practice, Prediction, WhatIf } from '../contracts/responses/predictions.js';
 import { commonErrors, errorAnswerOf, routeAnswers } from '../contracts/responses/routes.js';
+import { ErrorObject } from '../contracts/responses/shared-schemas.js';
+import { Parameters, Skill } from '../contracts/responses/skills.js';
 import * as webhooks from '../contracts/responses/webhooks.js';
 import { type WebhookType, webhookTypes } from '../contracts/webhook-events.js';
 import { Activity, Actor, Statement } from '../contracts/xapi/statement.js';
@@ -16,8 +28,6 @@ import { version } from '../version.js';
 import type { Route } from './route.js';
 import { json } from './rules.js';
 
-const { ErrorObject, Skill, LearnerSkill, Parameters, Explanation, Attempt, Goal, GoalTracking } = bodies;
-const { Prediction, Practice, BatchResult, SkillMastery, Mastery, Velocity, WhatIf, Erasure } = bodies;
 const named = {
   ...{ Id, LearningEvent, LearningEventResult, TargetScore, ErrorObject, Skill, LearnerSkill, Parameters },
   ...{ Explanation, Attempt, Goal, GoalTracking, Prediction, Practice, BatchResult, SkillMastery, Mastery },

@@ -5,9 +5,15 @@ import { GoalBody } from '../../src/contracts/goals.js';
 import { Id } from '../../src/contracts/ids.js';
 import { KeyChange, NewKey, Tenant } from '../../src/contracts/keys.js';
 import * as access from '../../src/contracts/responses/access.js';
-import * as bodies from '../../src/contracts/responses/bodies.js';
+import * as attempts from '../../src/contracts/responses/attempts.js';
+import * as erasures from '../../src/contracts/responses/erasures.js';
+import * as learners from '../../src/contracts/responses/learners.js';
+import * as mastery from '../../src/contracts/responses/mastery.js';
 import * as models from '../../src/contracts/responses/models.js';
+import * as predictions from '../../src/contracts/responses/predictions.js';
 import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import * as shared from '../../src/contracts/responses/shared-schemas.js';
+import * as skills from '../../src/contracts/responses/skills.js';
 import * as statistics from '../../src/contracts/responses/statistics.js';
 import * as webhooks from '../../src/contracts/responses/webhooks.js';
 import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
@@ -91,57 +97,57 @@ const sent: Readonly<Record<string, TSchema>> = {
 };
 
 /** Optional schemas are copies: the description identifies the type. */
-const texts = { Id, Time: bodies.Time, Day: bodies.Day, Tenant };
+const texts = { Id, Time: shared.Time, Day: shared.Day, Tenant };
 const textNames = new Map(
   Object.entries<JsonSchema>(texts).map(([name, { description }]) => [description, name]),
 );
 
 const received: Readonly<Record<string, TSchema>> = {
   ...texts,
-  ErrorObject: bodies.ErrorObject,
+  ErrorObject: shared.ErrorObject,
   AnswerResult: LearningEventResult,
-  BatchResult: bodies.BatchResult,
-  Interval: bodies.SectionInterval,
-  ConfidenceIntervals: bodies.Intervals,
-  GoalTracking: bodies.GoalTracking,
-  Scores: bodies.Scores,
-  Practice: bodies.Practice,
-  Prediction: bodies.Prediction,
-  ClassPredictions: bodies.ClassPredictions,
-  WhatIf: bodies.WhatIf,
-  NextItems: bodies.NextItems,
-  LearnerSkill: bodies.LearnerSkill,
-  Mastery: bodies.Mastery,
-  ClassMastery: bodies.ClassMastery,
-  Parameters: bodies.Parameters,
-  SkillMastery: bodies.SkillMastery,
-  Velocity: bodies.Velocity,
-  Goal: bodies.Goal,
-  DeletedGoal: bodies.DeletedGoal,
-  ListedSkill: bodies.ListedSkill,
-  Skill: bodies.Skill,
-  SkillPage: bodies.SkillPage,
-  DeletedSkill: bodies.DeletedSkill,
-  ListedLearner: bodies.ListedLearner,
-  LearnerPage: bodies.LearnerPage,
+  BatchResult: attempts.BatchResult,
+  Interval: predictions.SectionInterval,
+  ConfidenceIntervals: predictions.Intervals,
+  GoalTracking: predictions.GoalTracking,
+  Scores: predictions.Scores,
+  Practice: predictions.Practice,
+  Prediction: predictions.Prediction,
+  ClassPredictions: predictions.ClassPredictions,
+  WhatIf: predictions.WhatIf,
+  NextItems: predictions.NextItems,
+  LearnerSkill: mastery.LearnerSkill,
+  Mastery: mastery.Mastery,
+  ClassMastery: mastery.ClassMastery,
+  Parameters: skills.Parameters,
+  SkillMastery: mastery.SkillMastery,
+  Velocity: mastery.Velocity,
+  Goal: learners.Goal,
+  DeletedGoal: learners.DeletedGoal,
+  ListedSkill: skills.ListedSkill,
+  Skill: skills.Skill,
+  SkillPage: skills.SkillPage,
+  DeletedSkill: skills.DeletedSkill,
+  ListedLearner: learners.ListedLearner,
+  LearnerPage: learners.LearnerPage,
   SkillStatisticsPage: statistics.SkillStatisticsPage,
   SkillStatistics: statistics.SkillStatistics,
   SkillItem: statistics.SkillItem,
   SkillItemPage: statistics.SkillItemPage,
-  Attempt: bodies.Attempt,
-  AttemptPage: bodies.AttemptPage,
-  SkillAnswer: bodies.SkillAnswer,
-  SkillAnswerPage: bodies.SkillAnswers,
-  TakenBack: bodies.TakenBack,
-  BegunErasure: bodies.BegunErasure,
-  ListedErasure: access.ListedErasure,
-  Erasure: bodies.Erasure,
+  Attempt: attempts.Attempt,
+  AttemptPage: attempts.AttemptPage,
+  SkillAnswer: attempts.SkillAnswer,
+  SkillAnswerPage: attempts.SkillAnswers,
+  TakenBack: attempts.TakenBack,
+  BegunErasure: erasures.BegunErasure,
+  ListedErasure: erasures.ListedErasure,
+  Erasure: erasures.Erasure,
   EventTypes,
   OwnKey: access.OwnKey,
   Key: access.Key,
   CreatedKey: access.CreatedKey,
   KeyPage: access.KeyPage,
-  ErasurePage: access.ErasurePage,
+  ErasurePage: erasures.ErasurePage,
   ParkedPage: access.ParkedPage,
   Redriven: access.Redriven,
   LastAudit: access.LastAudit,

@@ -1,7 +1,7 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { nullable } from '../checked.js';
 import { Scopes, Tenant } from '../keys.js';
-import { Amount, Count, Day, Erasure, each, page, Time } from './bodies.js';
+import { Amount, Count, Day, each, page, Time } from './shared-schemas.js';
 
 const key = {
   key_id: Type.String({ description: 'The first 12 characters of its SHA-256' }),
@@ -20,10 +20,6 @@ export const CreatedKey = Type.Object({
   ...stored,
   key: Type.String({ pattern: '^sk-', description: 'Shown here and nowhere else' }),
 });
-
-export const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
-export type ListedErasure = Static<typeof ListedErasure>;
-export const ErasurePage = page('erasures', ListedErasure);
 
 const ParkedRow = Type.Object({
   ...each(Type.String(), 'stream', 'id', 'reason'),

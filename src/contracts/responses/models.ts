@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Count, each, lag, page, Share, Time } from './bodies.js';
+import { Amount, Count, each, lag, page, Share, Time } from './shared-schemas.js';
 
 const Bin = Type.Object({
   ...each(Share, 'from', 'to', 'p_correct', 'accuracy', 'low', 'high'),

@@ -5,9 +5,14 @@ import { LearningEventResult } from '../events.js';
 import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';
-import * as data from './bodies.js';
-import { Amount, Count, each } from './bodies.js';
+import * as attempts from './attempts.js';
+import * as erasures from './erasures.js';
+import * as learners from './learners.js';
+import * as mastery from './mastery.js';
 import * as models from './models.js';
+import * as predictions from './predictions.js';
+import { Amount, Count, ErrorObject, each } from './shared-schemas.js';
+import * as skills from './skills.js';
 import * as statistics from './statistics.js';
 import * as webhooks from './webhooks.js';
 
@@ -56,7 +61,7 @@ const successAnswer = (schema: TSchema) =>
 export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {}) =>
   Type.Object({
     success: Type.Literal(false),
-    error: Type.Object({ ...data.ErrorObject.properties, code: Type.Enum([...codes]) }),
+    error: Type.Object({ ...ErrorObject.properties, code: Type.Enum([...codes]) }),
     ...more,
   });
 
@@ -75,43 +80,43 @@ const counting = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const;
 const answers = {
   'POST /api/v1/track-answer': ok(LearningEventResult, 'CONFLICT', ...counting),
   'POST /api/v1/track-answers': plain({
-    200: successAnswer(data.BatchResult),
-    207: successAnswer(data.BatchResult),
+    200: successAnswer(attempts.BatchResult),
+    207: successAnswer(attempts.BatchResult),
   }),
-  'GET /api/v1/predictions/:user_id': ok(data.Prediction, 'USER_NOT_FOUND'),
-  'POST /api/v1/predictions': ok(data.ClassPredictions),
-  'POST /api/v1/predictions/:user_id/what-if': ok(data.WhatIf, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
-  'POST /api/v1/next-items/:user_id': ok(data.NextItems),
-  'GET /api/v1/mastery/:user_id': ok(data.Mastery, 'USER_NOT_FOUND'),
-  'POST /api/v1/mastery': ok(data.ClassMastery, 'LIMIT_EXCEEDED'),
-  'GET /api/v1/mastery/:user_id/:skill_id': ok(data.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'GET /api/v1/predictions/:user_id': ok(predictions.Prediction, 'USER_NOT_FOUND'),
+  'POST /api/v1/predictions': ok(predictions.ClassPredictions),
+  'POST /api/v1/predictions/:user_id/what-if': ok(predictions.WhatIf, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'POST /api/v1/next-items/:user_id': ok(predictions.NextItems),
+  'GET /api/v1/mastery/:user_id': ok(mastery.Mastery, 'USER_NOT_FOUND'),
+  'POST /api/v1/mastery': ok(mastery.ClassMastery, 'LIMIT_EXCEEDED'),
+  'GET /api/v1/mastery/:user_id/:skill_id': ok(mastery.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/mastery/:user_id/:skill_id/history': ok(
-    data.SkillAnswers,
+    attempts.SkillAnswers,
     'USER_NOT_FOUND',
     'SKILL_NOT_FOUND',
   ),
-  'GET /api/v1/velocity/:user_id': ok(data.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
-  'GET /api/v1/goals/:user_id': ok(data.Goal, 'GOAL_NOT_FOUND'),
-  'PUT /api/v1/goals/:user_id': ok(data.Goal, 'PRECONDITION_FAILED'),
-  'DELETE /api/v1/goals/:user_id': ok(data.DeletedGoal, 'GOAL_NOT_FOUND', 'PRECONDITION_FAILED'),
-  'GET /api/v1/skills': ok(data.SkillPage),
-  'GET /api/v1/skills/:skill_id': ok(data.Skill, 'SKILL_NOT_FOUND'),
-  'PUT /api/v1/skills/:skill_id': ok(data.Skill, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
+  'GET /api/v1/velocity/:user_id': ok(mastery.Velocity, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
+  'GET /api/v1/goals/:user_id': ok(learners.Goal, 'GOAL_NOT_FOUND'),
+  'PUT /api/v1/goals/:user_id': ok(learners.Goal, 'PRECONDITION_FAILED'),
+  'DELETE /api/v1/goals/:user_id': ok(learners.DeletedGoal, 'GOAL_NOT_FOUND', 'PRECONDITION_FAILED'),
+  'GET /api/v1/skills': ok(skills.SkillPage),
+  'GET /api/v1/skills/:skill_id': ok(skills.Skill, 'SKILL_NOT_FOUND'),
+  'PUT /api/v1/skills/:skill_id': ok(skills.Skill, 'PRECONDITION_FAILED', 'LIMIT_EXCEEDED'),
   'DELETE /api/v1/skills/:skill_id': ok(
-    ...([data.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
+    ...([skills.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
-  'GET /api/v1/learners': ok(data.LearnerPage),
+  'GET /api/v1/learners': ok(learners.LearnerPage),
   'GET /api/v1/skills/:skill_id/statistics': ok(statistics.SkillStatistics, 'SKILL_NOT_FOUND'),
   'GET /api/v1/skills/:skill_id/items': ok(statistics.SkillItemPage, 'SKILL_NOT_FOUND'),
   'GET /api/v1/skill-statistics': ok(statistics.SkillStatisticsPage),
-  'GET /api/v1/learners/:user_id/attempts': ok(data.AttemptPage, 'USER_NOT_FOUND'),
+  'GET /api/v1/learners/:user_id/attempts': ok(attempts.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
-    ...([data.TakenBack, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
+    ...([attempts.TakenBack, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
   ),
-  'GET /api/v1/learners/:user_id/export': plain({ 200: data.ExportLines }, 'USER_NOT_FOUND'),
-  'DELETE /api/v1/learners/:user_id': accepted(data.BegunErasure, 'USER_NOT_FOUND'),
-  'GET /api/v1/erasures': ok(access.ErasurePage),
-  'GET /api/v1/erasures/:erasure_id': ok(data.Erasure, 'NOT_FOUND'),
+  'GET /api/v1/learners/:user_id/export': plain({ 200: learners.ExportLines }, 'USER_NOT_FOUND'),
+  'DELETE /api/v1/learners/:user_id': accepted(erasures.BegunErasure, 'USER_NOT_FOUND'),
+  'GET /api/v1/erasures': ok(erasures.ErasurePage),
+  'GET /api/v1/erasures/:erasure_id': ok(erasures.Erasure, 'NOT_FOUND'),
   'GET /api/v1/model/versions': ok(models.ModelVersionPage),
   'GET /api/v1/model/versions/:version': ok(models.ModelVersion, 'NOT_FOUND'),
   'GET /api/v1/model/reliability': ok(models.Reliability),

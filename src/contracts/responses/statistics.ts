@@ -2,7 +2,7 @@
 import Type, { type Static } from 'typebox';
 import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Change, Count, Day, each, lag, page, Share } from './bodies.js';
+import { Amount, Change, Count, Day, each, lag, page, Share } from './shared-schemas.js';
 
 const figures = { ...each(Count, 'learners', 'answers'), accuracy: Share };
 /** Plateaus on the learner's last day with answers. */

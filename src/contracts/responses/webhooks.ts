@@ -4,7 +4,8 @@ import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
 import { type WebhookType, webhookTypes } from '../webhook-events.js';
 import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks.js';
-import { Count, Day, each, page, Share, Time, TotalScore } from './bodies.js';
+import { TotalScore } from './predictions.js';
+import { Count, Day, each, page, Share, Time } from './shared-schemas.js';
 
 const webhookId = { webhook_id: Type.String() };
 

@@ -1,7 +1,7 @@
 import type { Call } from '../../contracts/call.js';
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
-import type { ListedErasure } from '../../contracts/responses/access.js';
+import type { ListedErasure } from '../../contracts/responses/erasures.js';
 import { ApiError, orUnavailable, unavailable } from '../../errors.js';
 import { inParts } from '../../lists.js';
 import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures.js';

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
-import type { ListedLearner } from '../../contracts/responses/bodies.js';
+import type { ListedLearner } from '../../contracts/responses/learners.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList } from '../../warehouse/reads/learner-list.js';
 import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './pages.js';

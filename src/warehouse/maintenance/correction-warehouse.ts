@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
-import type { ListedErasure } from '../../contracts/responses/access.js';
+import type { ListedErasure } from '../../contracts/responses/erasures.js';
 import { distinct } from '../../lists.js';
 import { callersTime, runStatement, selectRows, sqlTime, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, quote } from '../clickhouse/ddl.js';

@@ -1,4 +1,4 @@
-import type { ListedLearner } from '../../contracts/responses/bodies.js';
+import type { ListedLearner } from '../../contracts/responses/learners.js';
 import type { TenantRead } from './tenant-read.js';
 
 /**

@@ -1,0 +1,38 @@
+import Type, { type Static } from 'typebox';
+import { nullable } from '../checked.js';
+import { Count, each, page, Time } from './shared-schemas.js';
+
+export const BegunErasure = Type.Object({
+  erasure_id: Type.String(),
+  status_url: Type.String({ description: 'Path of GET /api/v1/erasures/{erasure_id}' }),
+});
+
+const Place = Type.Object({
+  place: Type.String({ description: 'Table in ClickHouse' }),
+  before: Count,
+  after: nullable(Count),
+});
+
+export const Erasure = Type.Object({
+  erasure_id: Type.String(),
+  status: Type.Enum(['pending', 'running', 'done'], {
+    description:
+      'pending: answers of before wait for ClickHouse; running: they are deleted, the rest is to be proven',
+  }),
+  requested_at: Time,
+  done_at: nullable(Time),
+  removed: Type.Object(each(Count, 'records', 'items'), {
+    description: 'What the request itself took out of Redis: fields of the learner, remembered items',
+  }),
+  places: Type.Array(Place, { description: 'Rows, of daily sums the answers that they count' }),
+  proof: nullable(
+    Type.Object({
+      query: Type.String({ description: 'Its parameters are those below and user_id, which is not kept' }),
+      parameters: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
+    }),
+  ),
+});
+
+export const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
+export type ListedErasure = Static<typeof ListedErasure>;
+export const ErasurePage = page('erasures', ListedErasure);

@@ -1,0 +1,23 @@
+import Type, { type Static } from 'typebox';
+import { nullable } from '../checked.js';
+import { TargetScore } from '../goals.js';
+import { Id } from '../ids.js';
+import { Count, Day, each, lag, page, Time } from './shared-schemas.js';
+
+export const ListedLearner = Type.Object({
+  user_id: Id,
+  ...each(Count, 'total_attempts', 'correct_attempts', 'skills'),
+  last_day: Day,
+});
+
+export type ListedLearner = Static<typeof ListedLearner>;
+export const LearnerPage = page('learners', ListedLearner, lag);
+const goal = { user_id: Id, updated_at: Time };
+export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
+export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });
+
+export const ExportLines = Type.String({
+  contentMediaType: 'application/x-ndjson',
+  description:
+    'A JSON object with a type on each line; the last one has the type end where the export is complete',
+});

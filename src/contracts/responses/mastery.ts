@@ -1,0 +1,98 @@
+import Type from 'typebox';
+import { nullable } from '../checked.js';
+import { Id } from '../ids.js';
+import {
+  Amount,
+  Change,
+  Count,
+  Day,
+  Difficulty,
+  each,
+  lag,
+  ofClass,
+  page,
+  Share,
+  Text,
+  Time,
+} from './shared-schemas.js';
+import { Parameters, skillName } from './skills.js';
+
+const skill = {
+  ...skillName,
+  ...each(Share, 'expected_accuracy', 'expected_low', 'expected_high'),
+  ...each(Share, 'mastery', 'mastery_at_last_attempt'),
+  ...each(Type.Boolean(), 'mastered', 'plateau_detected'),
+  ...each(Count, 'total_attempts', 'correct_attempts'),
+  efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
+  efficiency_reason: nullable(Type.Enum(['too_few_times', 'rapid_answers'])),
+  correct_per_minute: nullable(Amount),
+  confidence_bias: nullable(Change),
+  last_attempt_at: Time,
+};
+
+export const LearnerSkill = Type.Object(skill);
+export const Mastery = page('skills', LearnerSkill, { user_id: Id });
+
+export const ClassMastery = ofClass(
+  Type.Object({
+    ...each(Count, 'total_attempts', 'correct_attempts', 'mastered'),
+    last_attempt_at: nullable(Time),
+    plateaus: Type.Array(Id),
+    ...each(
+      Type.Record(Type.String(), Share, { description: 'By skill_id' }),
+      'expected_accuracy',
+      'mastery',
+    ),
+  }),
+);
+
+const Step = Type.Object({
+  occurred_at: Time,
+  learner_seq: Type.Integer({ minimum: 1 }),
+  is_correct: Type.Boolean(),
+  question_difficulty: Difficulty,
+  mastery_before_forgetting: nullable(Share),
+  ...each(nullable(Change), 'forgetting', 'evidence', 'learning'),
+  ...each(Share, 'mastery_before', 'mastery_after', 'p_correct'),
+  parameters_version: Count,
+});
+
+const Next = Type.Object({ mastery: Share, change: Change });
+
+export const Explanation = Type.Object({
+  parameters: Parameters,
+  steps: nullable(Type.Array(Step)),
+  pending_attempts: nullable(Type.Integer()),
+  ...lag,
+  note: Text,
+  forgetting_since_last_attempt: Change,
+  next: Type.Object({ if_correct: Next, if_wrong: Next }),
+  p_correct: Share,
+  log_odds: Type.Number(),
+  recent_change: Text,
+  terms: Type.Array(Type.Object({ name: Type.String(), logits: Type.Number(), text: Type.String() })),
+});
+
+export const SkillMastery = Type.Object({
+  user_id: Id,
+  ...skill,
+  explanation: Type.Optional(Explanation),
+});
+
+const Rate = nullable(Type.Number());
+const SeriesDay = Type.Object({ date: Day, mastery: nullable(Share), ...each(Count, 'attempts', 'correct') });
+
+export const Velocity = Type.Object({
+  user_id: Id,
+  skill_id: nullable(Id),
+  days: Type.Integer({ minimum: 7, maximum: 365 }),
+  ...each(Rate, 'velocity_per_attempt', 'velocity_per_day', 'velocity_per_day_low', 'velocity_per_day_high'),
+  ...each(Rate, 'velocity_per_week', 'velocity_7d', 'acceleration'),
+  momentum: nullable(Change),
+  momentum_label: nullable(Type.Enum(['building', 'steady', 'fading'])),
+  plateaus: Type.Array(Id),
+  ...each(nullable(Amount), 'answers_per_day', 'source_lag_seconds'),
+  active_days: nullable(Count),
+  ...each(nullable(Share), 'accuracy_7d', 'accuracy_28d'),
+  series: nullable(Type.Array(SeriesDay)),
+});

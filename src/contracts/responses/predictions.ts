@@ -1,0 +1,103 @@
+import Type, { type TSchema } from 'typebox';
+import { reasonCodes } from '../../domain/advice/next-items.js';
+import { activityModel, goalModel, nextItemsModel } from '../../domain/base/params.js';
+import { nullable } from '../checked.js';
+import { TargetScore } from '../goals.js';
+import { Id } from '../ids.js';
+import { Amount, Count, Day, each, ofClass, Share } from './shared-schemas.js';
+
+const SectionScore = Type.Integer({ minimum: 200, maximum: 800, multipleOf: 10 });
+export const TotalScore = Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 });
+
+/** Named after the days of the horizon. */
+const predicted = {
+  patternProperties: {
+    '^predicted_(math|rw)_in_\\d{1,3}_days$': SectionScore,
+    '^predicted_total_in_\\d{1,3}_days$': TotalScore,
+  },
+};
+
+const bySection = (value: TSchema) => Type.Object(each(value, 'math', 'rw'));
+const interval = (value: TSchema) => Type.Object(each(value, 'low', 'high'));
+
+export const GoalTracking = Type.Object({
+  target_score: TargetScore,
+  target_date: nullable(Day),
+  is_set: Type.Boolean({ description: 'Set or asked for; false: a default that nobody chose' }),
+  days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalModel.horizonDays })),
+  progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
+  on_track: Type.Boolean(),
+  goal_probability: Share,
+});
+
+export const SectionInterval = interval(SectionScore);
+
+export const Intervals = Type.Object({
+  ...each(SectionInterval, 'math', 'rw'),
+  total: interval(TotalScore),
+});
+
+const scores = {
+  ...each(SectionScore, 'current_math', 'current_rw'),
+  current_total: TotalScore,
+  confidence_intervals: Intervals,
+  confidence_level: Type.Number({ minimum: 0.5, maximum: 0.99 }),
+  goal_tracking: GoalTracking,
+};
+
+export const Scores = Type.Object(scores);
+const Horizon = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays });
+const ActiveDays = Type.Number({ minimum: 0, maximum: activityModel.days });
+export const Practice = Type.Object({ answers_per_day: Amount, active_days_14: ActiveDays });
+
+export const Prediction = Type.Object(
+  {
+    ...scores,
+    ...each(SectionScore, 'predicted_math_in_30_days', 'predicted_rw_in_30_days'),
+    predicted_total_in_30_days: TotalScore,
+    expected_accuracy: Type.Object({ ...each(Share, 'share', 'low', 'high'), answers: Amount }),
+    recommendations: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 5 }),
+    recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(Id) })),
+    recommendations_reason: nullable(Type.String({ maxLength: 200 })),
+    forecast_days: Horizon,
+    data_points: bySection(Amount),
+    assumed_practice: bySection(Practice),
+    reliability: bySection(Share),
+  },
+  predicted,
+);
+
+export const ClassPredictions = ofClass(Prediction);
+
+export const WhatIf = Type.Object(
+  {
+    ...scores,
+    user_id: Id,
+    plan: Type.Object({ answers_per_day: Amount, skills: nullable(Type.Array(Id)), days: Horizon }),
+    without_plan: Type.Object({}, predicted),
+    needed_answers_per_day: nullable(Amount),
+    needed_within_days: nullable(Count),
+  },
+  predicted,
+);
+
+export const NextItems = Type.Object({
+  user_id: Id,
+  target: Type.Number({ minimum: nextItemsModel.target.low, maximum: nextItemsModel.target.high }),
+  items: Type.Array(
+    Type.Object({
+      index: Type.Integer({ minimum: 0, description: 'Of the item in the request' }),
+      item_id: nullable(Id),
+      skill_id: Id,
+      ...each(Share, 'p_correct', 'mastery'),
+      expected_gain: Type.Number({
+        minimum: 0,
+        description:
+          'Points of its section by an hour on the skill, as if there were enough of it for an hour',
+      }),
+      reason_code: Type.Enum(reasonCodes),
+      reason: Type.String({ maxLength: 200 }),
+    }),
+    { maxItems: nextItemsModel.maxItems, description: 'Best first' },
+  ),
+});
