@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
 export type Scope = (typeof allScopes)[number];
 export type NeededScope = Scope | readonly Scope[];
-/** Without `operator`, which reaches beyond the tenant and must be requested. */
+/** `operator` is excluded: it reaches beyond the tenant and must be requested. */
 export const defaultScopes: readonly Scope[] = ['read', 'write', 'admin'];
 
 /** Requests per minute. */
@@ -24,11 +24,11 @@ export interface Grant {
   readonly development: boolean;
 }
 
-/** Revoked keys stay stored: a missing key would look lost. */
+/** Revoked keys stay stored, because a missing key would look like data loss. */
 export interface StoredKey extends Grant {
   /** RFC 3339. */
   readonly createdAt: string;
-  /** RFC 3339; null: valid. */
+  /** RFC 3339; null: not revoked. */
   readonly revokedAt: string | null;
 }
 

@@ -1,8 +1,8 @@
 export interface AnalystLimits {
-  /** Until the last row of its result. */
+  /** Until the last result row is sent. */
   readonly seconds: number;
   readonly memoryBytes: number;
-  /** Rows read in all tables; 0: no limit. */
+  /** Read in all tables; 0: no limit. */
   readonly rows: number;
 }
 

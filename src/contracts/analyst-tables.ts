@@ -1,8 +1,7 @@
 /**
- * Tables and views that the read-only account may read: the tables of docs/schema.md, their sources, and all tables with rows of
- * learners, so that this account can prove an erasure. Left out: `api_keys` and `deployments` (quotas, scopes, encrypted hashes),
- * `erasures` (receipts belong to the tenant), `webhooks` (a URL may contain a password), `xapi_mappings` (settings of a tenant),
- * `schema_migrations`.
+ * Readable by the read-only account: the tables of docs/schema.md, their sources, and all tables with learner
+ * rows, so that it can prove an erasure. Excluded: tables with keys, receipts, webhooks (a URL may contain a
+ * password) and settings.
  */
 export const analystTables: readonly string[] =
   `archived_learner_skill archived_months attempts cohort_skill_weekly daily_skill

@@ -1,6 +1,6 @@
 /**
- * One attempt from the commit in Redis to the table `attempts`. The committing worker encodes the row once, as TabSeparated for
- * ClickHouse. The drain only moves bytes, and prepends the partition and the two outbox columns.
+ * One attempt, from the commit in Redis to the table `attempts`. The worker encodes a row once, as
+ * TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
  */
 import type { Conditions } from '../domain/answer/conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
@@ -28,18 +28,17 @@ export interface AttemptFigures {
   /** Empty: no recommendation. */
   readonly recommendationCode: string;
   readonly modelVersion: number;
-  /** After the answer; null: too few answers. */
+  /** Null: too few answers. */
   readonly baselineTotal: number | null;
   /** 48-bit hash of the event as sent; 0: no event id. */
   readonly eventFingerprint: number;
-  /** Version of the committed learner record, shared by all answers of the commit. */
+  /** Of the learner record; the same for all answers of a commit. */
   readonly learnerVersion: number;
 }
 
-/** In the order of the stored row, before the encoded columns. */
 export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
 
-/** In the order and groups of `encodeAttemptRow`. */
+/** In the order of `encodeAttemptRow`. */
 export const rowColumns = [
   ...(['tenant', 'user_id', 'skill_id', 'item_id', 'event_id'] as const),
   ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
@@ -55,8 +54,8 @@ export const rowColumns = [
 ] as const;
 
 /**
- * TSV without the outbox columns and the line feed. An absent id is empty, an absent number `\N`; times are Unix seconds with
- * milliseconds.
+ * @returns TSV without `outboxColumns` and line feed. A missing id is empty, a missing number is `\N`. Times
+ * are Unix seconds with three decimals.
  */
 export function encodeAttemptRow(
   event: AttemptEvent,
@@ -80,24 +79,23 @@ export function encodeAttemptRow(
 const bit = (flag: boolean): number => (flag ? 1 : 0);
 const orNull = (value: number | null): number | string => value ?? '\\N';
 
-/** Ids have no control characters (contracts/ids.ts), so only backslashes need escaping. */
+/** Ids have no control characters, so only backslashes need escaping. */
 const encodeText = (text: string | null): string =>
   text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
 
-/** Always ten digits: ClickHouse does not read shorter numbers as Unix seconds. */
+/** Ten digits: ClickHouse does not read shorter numbers as Unix seconds. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
 
-/** Prefix of all rows of a learner, and of no other row. */
+/** Matches all rows of a learner and no others. */
 export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
-/** A row read from an outbox, or from ClickHouse (TabSeparated, times as Unix seconds). */
 export type AttemptRow = Readonly<{ event: AttemptEvent; figures: AttemptFigures; conditions: Conditions }>;
 
 type Column = (typeof rowColumns)[number];
 
 const at = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<Column, number>;
 
-/** @param line without the outbox columns and the line feed. @throws Error for an invalid row */
+/** @param line without `outboxColumns` and line feed. @throws Error for an invalid row */
 export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
   if (fields.length !== rowColumns.length)

@@ -11,7 +11,7 @@ export interface Check<Value> {
 
 type ListSchema = { readonly maxItems?: number; readonly anyOf?: readonly ListSchema[] };
 
-/** Checked first: describing thousands of items takes a second. */
+/** Checked first: listing the errors of thousands of items takes a second. */
 function overlongLists(schema: TSchema, value: unknown): Problem[] {
   const { properties = {} } = schema as { readonly properties?: Readonly<Record<string, ListSchema>> };
   if (typeof value !== 'object' || value === null) return [];
@@ -44,7 +44,10 @@ interface SchemaError {
   readonly message: string;
 }
 
-/** The first problem of each field. A union with null reports several errors; only the error of the wanted type helps. */
+/**
+ * @returns the first problem of each field. For a union with null, only the error of the other type is
+ * useful.
+ */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
   const useful = errors.filter((error) => !isOfUnion(error)).flatMap((error) => toProblems(error, prefix));
   const byPath = new Map(useful.toReversed().map((problem) => [problem.path, problem]));
@@ -72,7 +75,6 @@ const patternMessage = (params: object): string =>
     ? 'must be 1 to 128 of A-Za-z0-9._~-'
     : 'must not contain control characters or lone surrogates';
 
-/** Null: unknown. */
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
 /** Null means the same as a missing field. */

@@ -1,8 +1,8 @@
 export interface DeliveryTask {
   readonly url: string;
-  /** Each signs, the newest first. */
+  /** Each signs every message; newest first. */
   readonly secrets: readonly string[];
-  /** Whether http and addresses that are not public are allowed. */
+  /** Also allow http and addresses that are not public. */
   readonly allowPrivate: boolean;
   readonly messages: readonly SentMessage[];
 }
@@ -12,7 +12,7 @@ export interface SentMessage {
   readonly body: string;
 }
 
-/** `status`: null without a response, for the given reason. */
+/** `status` is null without a response, for `reason`. */
 export interface DeliveryReply {
   readonly status: number | null;
   readonly reason: string | null;

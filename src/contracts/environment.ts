@@ -1,7 +1,6 @@
 import { type Static, type TSchemaOptions, Type } from 'typebox';
 import { defaultAnalystLimits } from './analyst-limits.js';
 
-/** In the order of the help. */
 const meanings = {
   HOST: 'address to listen on',
   PORT: 'port to listen on; a taken port is an error',
@@ -49,7 +48,6 @@ const meanings = {
 
 export type EnvironmentName = keyof typeof meanings;
 
-/** @param note on a special value */
 const integer = (name: EnvironmentName, minimum: number, maximum: number, fallback: number, note = '') => {
   const allowed = `an integer from ${minimum} to ${maximum}${note}`;
   return Type.Integer({ minimum, maximum, default: fallback, description: meanings[name], allowed });
@@ -74,7 +72,7 @@ const oneOf = <const Values extends string[]>(
   return Type.Enum(values, { default: fallback, description: meanings[name], allowed });
 };
 
-/** config.ts checks what patterns cannot: URLs, keys, files. */
+/** config.ts also checks URLs, keys and files. */
 export const environmentSchema = Type.Object({
   HOST: text('HOST', 'an IP address or a host name', {
     default: '127.0.0.1',

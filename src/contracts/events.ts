@@ -35,13 +35,12 @@ export const learningEventCheck = Compile(LearningEvent);
 
 export const maxBatchEvents = 1000;
 
-/** Each event is checked separately. */
 const EventBatch = Type.Object({
   events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
 });
 export const eventBatchCheck = Compile(EventBatch);
 
-/** For the description; a batch with invalid events is accepted in part. */
+/** For the OpenAPI document only: a batch with invalid events is accepted in part. */
 export const WellFormedBatch = Type.Object({
   events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
 });
@@ -68,7 +67,10 @@ export const LearningEventResult = Type.Object({
 
 const futureToleranceMs = 5 * 60_000;
 
-/** Unix milliseconds; null: invalid. A leap second becomes the second before; digits after milliseconds are cut. */
+/**
+ * @returns Unix milliseconds, or null if invalid. A leap second becomes the second before; digits after
+ * milliseconds are cut.
+ */
 export function parseTime(text: string): number | null {
   if (!strictShape.test(text) || !IsDateTime(text)) return null;
   const ms = Date.parse(
@@ -80,7 +82,7 @@ export function parseTime(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** The format check also accepts forms of the successor of RFC 3339. */
+/** `IsDateTime` also accepts forms of the successor of RFC 3339. */
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 export function occurredAtProblem(ms: number | null, now: number): string | null {

@@ -1,6 +1,6 @@
 import type { AttemptRow } from './attempt-row.js';
 
-/** A line of an export; names become snake_case. */
+/** Names become snake_case in the export. */
 export interface ExportRecord {
   readonly type: string;
   readonly [field: string]: unknown;

@@ -7,7 +7,7 @@ export type FitTask =
       readonly kind: 'read';
       readonly clickhouseUrl: string;
       readonly tenant: string;
-      /** Above this number, a sample of learners is read. */
+      /** More answers: a sample of learners is read. */
       readonly maxAnswers: number;
     }
   | {
@@ -24,7 +24,7 @@ export interface AnswersReply {
   readonly log: AnswerLog;
   /** By skill index. */
   readonly skillIds: readonly string[];
-  /** 8 bytes per item index; index 0: no item. Items are published by their hash. */
+  /** 8 bytes per item index; index 0: no item. */
   readonly itemHashes: Uint8Array;
   /** 0 to 2^32 - 1, from the learner's id: the same in every fit. */
   readonly learnerHash: Uint32Array;
@@ -35,17 +35,17 @@ export interface AnswersReply {
 export interface Publication {
   readonly tenant: string;
   readonly version: number;
-  /** Active version at the comparison. */
+  /** Active version that the fit was compared with. */
   readonly basedOn: number;
-  /** JSON of `encodeModel`, and of a `FitReport`. */
+  /** From `encodeModel`; `report` is JSON of a `FitReport`. */
   readonly model: string;
   readonly report: string;
-  /** With hashes as in `AnswersReply`; null: keep the active version's. */
+  /** Null: keep the active version's. */
   readonly items: (FittedItems & { readonly hashes: Uint8Array }) | null;
   /** Unix milliseconds. */
   readonly publishedAt: number;
 }
 
-/** `unavailable`: why Redis cannot be used. */
+/** `unavailable` is the reason. */
 export type ItemsReply = ItemFigures | { readonly unavailable: string };
 export type PublishReply = { readonly published: boolean } | { readonly unavailable: string };

@@ -31,7 +31,7 @@ function dateProblem(text: string, now: number): string | null {
   return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
 }
 
-/** Rejects dates such as 30 February, which would be parsed as another day. */
+/** Rejects 30 February, which would be parsed as another day. */
 function isDay(text: string): boolean {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
   return !Number.isNaN(ms) && dateText(ms) === text;

@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
-/** 1 to 128 code points without control characters. Compared byte for byte, never normalised. */
+/** Never normalised. */
 export const Id = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -17,5 +17,5 @@ const idCheck = Compile(Id);
 export const learningIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
 
-/** Keys and tenants need no escaping anywhere. */
+/** For keys and tenants: needs no escaping anywhere. */
 export const plainName = /^[A-Za-z0-9._~-]{1,128}$/;

@@ -1,21 +1,22 @@
-/** A process that does not know a job's version fails the attempt, and the job waits. */
+/** If a process does not know a job's version `v`, the attempt fails and the job waits. */
 
-/** The hash tag keeps a queue on one node of a Redis Cluster. */
+/** The hash tag puts a queue on one node of a Redis Cluster. */
 export const queuePrefix = '{bull-0}';
 
 export const drainQueueName = 'drain';
 
 /**
- * Partitions (modulo this number) that are drained together with one insert: ClickHouse prefers about one insert a second per
- * table, and a second group keeps a slow block from delaying all partitions. Hazard: a queued job keeps its ranges. With another
- * number, two jobs would drain one range under two tokens: change it only with the queue's name and an empty outbox.
+ * A partition's shard is its number modulo this. One insert drains a shard: ClickHouse prefers about one
+ * insert per second and table. A second shard prevents a slow block from delaying all partitions.
+ * Hazard: a queued job stores its ranges. With another number, two jobs would drain a range under two tokens.
+ * Change it only with the queue's name and an empty outbox.
  */
 export const drainShards = 2;
 
 /** At most one pending job per shard. */
 export const drainJobId = (shard: number): string => `drain-${shard}`;
 
-/** Entries of a partition's outbox, bounds included, as of when the range was fixed. */
+/** Outbox entries of a partition, bounds included. */
 export interface OutboxRange {
   partition: number;
   from: string;
@@ -23,28 +24,28 @@ export interface OutboxRange {
   rows: number;
 }
 
-/** Insert of a drain job, the same in every attempt. */
+/** Ranges of one insert, the same in every attempt. */
 export interface FixedBatch {
   ranges: OutboxRange[];
   rows: number;
   /** Unix milliseconds on Redis' clock. */
   fixedAt: number;
-  /** Ask ClickHouse which rows it has: the block's token is not enough. */
+  /** Ask ClickHouse which rows it has; the block's token is not enough. */
   verify: boolean;
-  /** ClickHouse rejected the only entry: its rows are stored one by one, each with a token. */
+  /** ClickHouse rejected the only entry: store its rows one by one, each with a token. */
   byRow?: boolean;
 }
 
 export interface DrainJobData {
   v: 1;
   shard: number;
-  /** Null until the first attempt has fixed the ranges. */
+  /** Null until the first attempt fixes the ranges. */
   batch: FixedBatch | null;
 }
 
 export const deliveryQueueName = 'deliver';
 
-/** At most one run per endpoint sends its messages. */
+/** One job per endpoint. */
 export const deliveryJobId = (webhookId: string): string => `deliver-${webhookId}`;
 
 export interface DeliveryJobData {

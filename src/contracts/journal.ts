@@ -1,6 +1,6 @@
 /**
- * Rows of the journal: facts that only Redis knows, on their way to ClickHouse. A row is encoded once, as TabSeparated. The
- * script that changes a goal or a skill prepends the revision and the time, which only Redis knows.
+ * Journal rows: facts for ClickHouse that only Redis has. A row is encoded once, as TabSeparated. The Redis
+ * script that changes a goal or a skill prepends the revision and the time.
  */
 import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
@@ -11,8 +11,8 @@ import type { OutboxId } from './outbox-ids.js';
 import type { WebhookRecord } from './webhooks.js';
 
 /**
- * Field `k` of a journal entry, for the row in field `r`. Rows wait across upgrades, and an older process may read rows of a
- * newer one: rows with other columns need another kind.
+ * Field `k` of a journal entry; field `r` is the row. Give rows with other columns a new kind: rows wait
+ * across upgrades, and an older process may read the rows of a newer one.
  */
 export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back', 'webhook'] as const;
 export type JournalKind = (typeof journalKinds)[number];
@@ -45,13 +45,13 @@ export const journalColumns = {
 } as const satisfies Record<JournalKind, readonly string[]>;
 
 export interface GoalChange extends LearnerPlace {
-  /** Null: the goal was deleted. */
+  /** Null: deleted. */
   readonly targetScore: number | null;
   /** YYYY-MM-DD in UTC. */
   readonly targetDate: string | null;
 }
 
-/** A goal's row after `updated_at` (Unix milliseconds and a tab). */
+/** Without `updated_at` (Unix milliseconds and a tab). */
 export const goalRow = ({ tenant, userId, targetScore, targetDate }: GoalChange): string =>
   row([tenant, userId, targetScore, targetDate]);
 
@@ -60,7 +60,7 @@ export interface SkillChange extends SkillSetting {
   readonly skillId: string;
 }
 
-/** A catalogue row after `revision` and `updated_at` (Unix milliseconds), each followed by a tab. */
+/** Without `revision` and `updated_at` (Unix milliseconds), each followed by a tab. */
 export const skillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
   row([
     ...[tenant, skillId, name, section ?? '', weight],
@@ -68,11 +68,11 @@ export const skillRow = ({ tenant, skillId, name, section, weight, parameters }:
   ]);
 
 /**
- * Expected share of right answers within a horizon. Its spread is on the scale asin(sqrt(share)), where it does not depend on
- * the share.
+ * Expected share of right answers within a horizon. `sd` is on the scale asin(sqrt(share)), where it does not
+ * depend on the share.
  */
 export interface ExpectedShare extends Pick<AccuracyForecast, 'expected' | 'sd'> {
-  /** How far its intervals of the `reachLevels` go to each side, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
+  /** Distances to the bounds of the `intervalLevels`, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
   readonly reach: readonly { readonly below: number; readonly above: number }[];
 }
 
@@ -83,7 +83,7 @@ export interface ServedForecast extends LearnerPlace {
   readonly madeAt: number;
   /** Horizon, 1 to 365. */
   readonly days: number;
-  /** Of the score intervals, 0.5 to 0.99. */
+  /** Confidence of the score intervals, 0.5 to 0.99. */
   readonly level: number;
   readonly learnerSeq: number;
   readonly current: Scores;
@@ -92,9 +92,9 @@ export interface ServedForecast extends LearnerPlace {
   /** Null: no goal. */
   readonly targetScore: number | null;
   readonly goalProbability: number | null;
-  /** Of the rules (params.ts). */
+  /** Version of params.ts. */
   readonly modelVersion: number;
-  /** Of the tenant's fitted model; 0: the defaults. */
+  /** 0: the defaults. */
   readonly tenantModelVersion: number;
   readonly accuracy: ExpectedShare;
 }
@@ -122,11 +122,11 @@ export interface TakenBackAnswer extends LearnerPlace {
   readonly learnerSeq: number;
   /** Unix milliseconds. */
   readonly receivedAt: number;
-  /** Remembered response of the event id, in base64; empty: forgotten. */
+  /** Response stored for the event id, in base64; empty: expired. */
   readonly firstAnswer: string;
 }
 
-/** Its row after `taken_back_at` (Unix milliseconds and a tab). */
+/** Without `taken_back_at` (Unix milliseconds and a tab). */
 export const takenBackRow = (answer: TakenBackAnswer): string => {
   const { tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer } = answer;
   return row([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
@@ -139,7 +139,7 @@ export const webhookRow = (endpoint: WebhookRecord): string => {
   return row([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
 };
 
-/** Learner and Unix milliseconds of a row; null for kinds without a learner. */
+/** @returns null for kinds without a learner; `at`: Unix milliseconds */
 export function journalRowOf(kind: string, line: string): (LearnerPlace & { readonly at: number }) | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
@@ -147,8 +147,8 @@ export function journalRowOf(kind: string, line: string): (LearnerPlace & { read
 }
 
 /**
- * Last Unix millisecond of rows that belong to an erased history. Redis dates goals and retractions, like erasures. A process
- * dates forecasts, and clocks differ.
+ * Last Unix millisecond of an erased history's rows. Redis dates goals, retractions and erasures. A process
+ * dates forecasts, so its clock may differ.
  */
 export function lastOfEnded(
   kind: string,
@@ -158,7 +158,7 @@ export function lastOfEnded(
   return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
 }
 
-/** Prefix of a learner's rows, after their time. */
+/** Follows the time in a learner's rows. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
 
 type Column = (typeof journalColumns)[JournalKind][number];

@@ -20,7 +20,7 @@ export function parseText(text: string): unknown {
   }
 }
 
-/** For bodies up to 1 MiB, in several slices. @throws ApiError INVALID_REQUEST */
+/** Waits for a slice first, because parsing 1 MiB takes long. @throws ApiError INVALID_REQUEST */
 export async function parseLarge(body: Uint8Array, maxValues: number): Promise<unknown> {
   await sliceTurn();
   checkShape(body, maxValues, false);
@@ -31,7 +31,7 @@ const smallBytes = 16 * 1024;
 const maxDepth = 32;
 
 const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c] as const;
-/** Differs between brackets and braces. */
+/** The bit in which brackets differ from braces. */
 const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
 
 /**

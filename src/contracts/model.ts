@@ -11,8 +11,8 @@ import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**
- * Increase it when the content changes, for example the features. A process that reads another format keeps its model. From the
- * first release on, a newer process must also read every older format.
+ * Increase it when the content changes, for example the features. A process that reads another format retains
+ * its current model. From the first release on, newer processes must also read older formats.
  */
 const format = 3;
 
@@ -88,7 +88,7 @@ const StoredModel = Type.Object({
   skills: Type.Array(StoredSkill),
 });
 
-/** ClickHouse has the whole report. */
+/** The stored report has more fields. */
 const Loss = Type.Union([Figure, Type.Null()]);
 const SkillReport = Type.Object({
   ...{ skillId: Type.String(), oldLogLoss: Loss, newLogLoss: Loss },
@@ -100,7 +100,7 @@ const modelCheck = Compile(StoredModel);
 const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
-/** One line per skill, so that it can be read in pieces. */
+/** One line per skill, so that decoding can yield in between. */
 export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
   const head = JSON.stringify({ format, ...model, skills: [] });
   const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
@@ -109,7 +109,7 @@ export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): st
 
 const emptyEnd = ']}';
 
-/** @throws as `decodingOf` */
+/** @throws Error for a damaged model or another format */
 export function decodeModel(text: string): TenantModel {
   const steps = decodingOf(text);
   for (;;) {
@@ -118,7 +118,7 @@ export function decodeModel(text: string): TenantModel {
   }
 }
 
-/** Yields between skills, because a large model takes long. @throws Error for a damaged model or another format */
+/** Yields between skills, because a large model takes long. @throws as `decodeModel` */
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g);
   const [head = ''] = lines.next().value ?? [];
@@ -151,7 +151,7 @@ export const decodeReport = (text: string): Static<typeof StoredReport> =>
 
 export interface ModelChange {
   readonly tenant: string;
-  /** From 1 within the tenant, without gaps. */
+  /** From 1, without gaps. */
   readonly change: number;
   readonly version: number;
   readonly basedOn: number;
@@ -160,9 +160,9 @@ export interface ModelChange {
   readonly publishedAt: number;
 }
 
-/** Empty texts: version 0, or an evicted one. */
+/** The texts are empty for version 0 and evicted versions. */
 export interface RecordedChange extends ModelChange {
-  /** JSON of `encodeModel`, and of a `FitReport`. */
+  /** From `encodeModel`; `report` is JSON of a `FitReport`. */
   readonly model: string;
   readonly report: string;
 }

@@ -1,13 +1,14 @@
 /**
- * A commit appends one entry for all rows of a batch in a partition. A row's id is the entry's id plus the row's position, in
- * ClickHouse (outbox_ms, outbox_seq). The text `ms-seq` looks like an entry id of Redis: only its second part differs.
+ * A commit appends one stream entry for all rows of a batch in a partition. A row id combines the entry's id
+ * with the row's position; ClickHouse stores it as (outbox_ms, outbox_seq). Hazard: its text `ms-seq` looks
+ * like an entry id, but `seq` differs.
  */
 import { inParts } from '../lists.js';
 
-/** Above the number of rows of any entry. */
+/** More than `maxEntryRows`. */
 const placesOfEntry = 65_536;
 
-/** Limit of rows in one entry: a fraction of a millisecond for each reader. */
+/** Reading one entry then takes a fraction of a millisecond. */
 const maxEntryRows = 512;
 
 export const entriesOf = (rows: readonly string[]): string[] =>
@@ -23,7 +24,7 @@ export interface LastRow {
   readonly partition: number;
   readonly ms: number;
   readonly seq: number;
-  /** Unix milliseconds on Redis' clock: later rows have this time or more in their ids. */
+  /** Unix milliseconds on Redis' clock; ids of later rows are not before it. */
   readonly askedAt: number;
 }
 
@@ -39,10 +40,10 @@ function rowIdOf(entryId: string, place: number): OutboxId {
   return { ms, seq: seq * placesOfEntry + place };
 }
 
-/** Rows of earlier entries are below. */
+/** Above the ids of all rows in earlier entries. */
 export const firstRowOf = (entryId: string): OutboxId => rowIdOf(entryId, 0);
 
-/** Rows of this entry and earlier ones are not above. */
+/** Not below the id of any row in this or an earlier entry. */
 export const lastRowOf = (entryId: string): OutboxId => rowIdOf(entryId, placesOfEntry - 1);
 
 export const entryIdOf = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / placesOfEntry)}`;

@@ -9,7 +9,7 @@ export type IfMatch = '*' | readonly string[] | null;
 
 const listItem = /^(W\/)?"([\x21\x23-\x7E\x80-\xFF]*)"$/;
 
-/** Strong comparison: weak tags never match, so they are left out. @throws ApiError INVALID_REQUEST */
+/** Strong comparison: weak tags never match, so they are omitted. @throws ApiError INVALID_REQUEST */
 export function parseIfMatch(header: string | null): IfMatch {
   if (header === null) return null;
   const text = header.trim();

@@ -1,4 +1,4 @@
-/** JSON of forecasts, written as text: building an object first takes several times as long. */
+/** JSON of forecasts, written as text: building objects first takes several times as much time. */
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../domain/base/common.js';
 import {
@@ -14,7 +14,6 @@ import type { Practice } from '../domain/tracing/daily.js';
 
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
 
-/** @param reason why there is no advice; null with advice */
 export function predictionJson(
   forecast: LearnerForecast,
   advice: readonly StudyAdvice[],

@@ -1,4 +1,4 @@
-/** Rebuild of Redis from ClickHouse: data, and messages of its threads. */
+/** Rebuild of Redis from ClickHouse: data and thread messages. */
 import type { SkillEntry } from '../domain/catalogue/catalogue.js';
 import type { GoalChange, SkillChange, TakenBackAnswer } from './journal.js';
 import type { LearnerPlace } from './learner-name.js';
@@ -12,7 +12,7 @@ export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' 
 
 export interface AnsweredSkill {
   readonly skillId: string;
-  /** At most `learnersOfKnownSkill` learners who answered it. */
+  /** Some of the learners who answered it. */
   readonly userIds: readonly string[];
 }
 
@@ -32,8 +32,8 @@ export interface DayOfAnswers {
 }
 
 /**
- * Rows of whole learners, by tenant and user, each followed by a line feed: the columns of contracts/attempt-row.ts, a tab, and
- * the snapshot that the learner's next rows continue, or nothing.
+ * All rows of some learners, by tenant and user. A line has `attemptColumns`, a tab, the snapshot that the
+ * learner's next rows continue (or nothing), and a line feed.
  */
 export type LearnerRows = Uint8Array;
 
@@ -44,15 +44,15 @@ interface Task {
 
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
-  /** Unix seconds: event ids of later answers are remembered. */
+  /** Unix seconds; event ids of later answers are restored. */
   readonly idsFrom: number;
 }
 
 export interface CompareTask extends Task {
   readonly kind: 'compare';
-  /** Rows in Redis, unordered; may repeat some of `rows`. */
+  /** Unordered; may repeat some of `rows`. */
   readonly waiting: readonly string[];
-  /** Learners in Redis: a learner without rows is a difference. */
+  /** A learner without rows is a difference. */
   readonly known: readonly LearnerPlace[];
 }
 
@@ -62,7 +62,7 @@ interface Reply {
 }
 
 export interface RestoreReply extends Reply {
-  /** Some learners with gaps or duplicates in their rows. */
+  /** Some learners whose rows have gaps or duplicates. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
 }

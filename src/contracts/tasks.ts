@@ -1,6 +1,6 @@
 /**
- * Messages between front end and workers. Answers travel as received bytes and outcomes as one text: objects would be cloned
- * field by field.
+ * Messages between the front end and worker threads. Answers are sent as received bytes and outcomes as one
+ * text, because objects would be cloned field by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
 import type { StepTimes } from '../spans.js';
@@ -10,53 +10,53 @@ import type { LearnerPlace } from './learner-name.js';
 export interface TrackEvent extends AttemptEvent {
   /** As sent, to distinguish a repeated event from another. */
   readonly occurredAtText: string | null;
-  /** Line of an imported file; null: a live answer. */
+  /** Null: not imported. */
   readonly importLine: number | null;
 }
 
-/** `import`: the checked `TrackEvent[]` of an import. */
+/** `import`: validated `TrackEvent[]`. */
 export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
 
 /** Bodies of several requests; each list has an entry per body. */
 export interface TrackTask {
   readonly form: EventsForm;
-  /** Each followed by a line feed. */
+  /** Each ends with a line feed. */
   readonly bodies: Uint8Array;
   readonly lengths: readonly number[];
   readonly tenants: readonly string[];
-  /** Used if the body has no event id. */
+  /** Used if a body has no event id. */
   readonly idempotencyKeys: readonly (string | null)[];
   /** Unix milliseconds. */
   readonly receivedAt: readonly number[];
-  /** Hash of the imported file; null: live answers. */
+  /** Null: not an import. */
   readonly importId: string | null;
-  /** One bit per counted slot: learners of a batch may be spread over several lanes. */
+  /** Bit mask of slots to count; other lanes count the batch's other learners. */
   readonly slots: number;
   readonly isTimed: boolean;
 }
 
-/** Slot of a learner: partition modulo this number. Lanes share the slots. */
+/** Slot of a learner: partition modulo this number. Each lane has some of the slots. */
 export const slotCount = 16;
 export const allSlots = 2 ** slotCount - 1;
 
 export const outcomeLetters = {
-  /** `data` is the JSON of a LearningEventResult. */
+  /** `data`: JSON of a LearningEventResult. */
   counted: 'c',
-  /** Repeated: `data` is the first result. */
+  /** Repeated; `data`: the first result. */
   replayed: 'r',
   /** Counted by an earlier run of the import. */
   skipped: 's',
-  /** The id belongs to another event of this learner. */
+  /** The event id belongs to another event of the learner. */
   reused: 'u',
-  /** A new skill beyond a limit; `data` is its id. */
+  /** A new skill beyond a limit; `data`: its id. */
   beyond: 'b',
-  /** `data` is JSON of `message` and `details`, a list of `Problem`. */
+  /** `data`: JSON of `message` and `details` (`Problem[]`). */
   invalid: 'i',
-  /** The learner is in none of the task's slots. */
+  /** The learner is in none of `slots`. */
   elsewhere: 'e',
-  /** Defect: the answer may be counted. `data` is the reason, for the log only. */
+  /** Defect: the answer may be counted. `data`: the reason, for the log only. */
   failed: 'f',
-  /** Probably not counted, retry later; `data` is the reason. */
+  /** Probably not counted, retry later; `data`: the reason. */
   unavailable: 'n',
 } as const;
 
@@ -65,12 +65,12 @@ export type TrackOutcome = keyof typeof outcomeLetters;
 export type EventOutcome = { readonly outcome: TrackOutcome; readonly data: string };
 
 export interface TrackReply {
-  /** Events per body; `unreadable`: an invalid body, which has one outcome. */
+  /** Events per body; `unreadableCount`: an invalid body, with one outcome. */
   readonly counts: readonly number[];
   readonly outcomes: string;
   /** Joined with `dataSeparator`. */
   readonly data: string;
-  /** Unix milliseconds in the thread, if timed. */
+  /** Unix milliseconds. */
   readonly times?: { readonly start: number; readonly end: number; readonly steps: readonly StepTimes[] };
 }
 
@@ -82,7 +82,7 @@ export const dataSeparator = '\u001e';
 export interface ForecastOptions {
   /** 1 to 365. */
   readonly days: number;
-  /** Of the intervals, 0.5 to 0.99. */
+  /** 0.5 to 0.99. */
   readonly level: number;
   readonly locale: Locale;
 }
@@ -90,19 +90,19 @@ export interface ForecastOptions {
 export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
-  /** Unix milliseconds; absent: now. No later answer may be counted yet. */
+  /** Unix milliseconds, after the last counted answer; absent: now. */
   readonly at?: number;
-  /** Return the learner's `GoalStanding` as JSON instead; null without a goal. */
+  /** Return JSON of the `GoalStanding` instead; null without a goal. */
   readonly standing?: true;
 }
 
-/** JSON of `ForecastOrder[]`, of several requests and tenants. */
+/** JSON of `ForecastOrder[]`. */
 export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
 
-/** By order and learner: JSON, null without answers, or the failure. */
+/** By order and learner: JSON, or null without answers. */
 export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
 
-/** `passing`: retry later; otherwise a defect, with the reason for the log only. */
+/** `isTransient`: retry later. Otherwise a defect, with the reason for the log only. */
 export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
 
 export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {
@@ -131,7 +131,7 @@ export interface AskedItem {
 
 export interface NextItemsTask extends LearnerPlace {
   readonly kind: 'next-items';
-  /** JSON of `AskedItem[]`. */
+  /** JSON of `ItemCandidate[]`. */
   readonly items: string;
   readonly limit: number;
   /** Success rate, .5 to .95. */
@@ -144,20 +144,21 @@ type Refused = { readonly unavailable: string };
 
 export interface RetractionTask extends LearnerPlace {
   readonly eventId: string;
-  /** Of the learner's record, read before the rows. */
+  /** Of the learner's record, which is read before the rows. */
   readonly version: number;
   readonly attempts: number;
-  /** Rows in Redis, as stored. Of rows with the same number the first counts, also before ClickHouse. */
+  /** For duplicate numbers the first row is valid, also before `storedRows`. */
   readonly waiting: readonly string[];
-  /** Rows in ClickHouse, each followed by a line feed; times are Unix seconds. */
+  /** Each ends with a line feed; times are Unix seconds. */
   readonly stored: string;
-  /** State before the rows, if older rows were dropped for their age. */
+  /** State before the rows, if older rows were dropped. */
   readonly snapshot: string | null;
 }
 
 /**
- * `absent`: no row has the event id. `incomplete`: a row is missing. `archived`: the rows are only sums now, or were committed
- * with the answer. `conflict`: another process wrote the learner. `full`: the outbox or the journal. `lost`: Redis is empty.
+ * `absent`: no row has the event id. `incomplete`: a row is missing. `archived`: the answer is in the
+ * snapshot, or the only one after it. `conflict`: another process wrote the learner. `full`: the outbox or
+ * the journal. `lost`: Redis is empty.
  */
 export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }
@@ -165,7 +166,7 @@ export type RetractionResult =
 
 export type RetractionReply = RetractionResult | Refused;
 
-/** Skills that a learner answers and a tenant has: an answer that starts another skill is rejected. */
+/** An answer that would start a further skill is rejected. */
 export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
 
 export interface WorkerSettings {
@@ -173,11 +174,11 @@ export interface WorkerSettings {
   /** Replicas that must have an answer before it is confirmed. */
   readonly waitReplicas: number;
   readonly partitions: number;
-  /** Rows in one partition's outbox; above, answers are rejected. */
+  /** Per partition; above, answers are rejected. */
   readonly outboxBound: number;
-  /** Served forecasts that wait in one partition; more are dropped. */
+  /** Per partition; further ones are dropped. */
   readonly forecastsBound: number;
   readonly skillLimits: SkillLimits;
-  /** Cache time of item figures in milliseconds; default: 30 s. */
+  /** Default: 30 s. */
   readonly itemsFreshMs?: number | undefined;
 }

@@ -12,5 +12,5 @@ export function readTenantDay(name: string): { tenant: string; day: number } {
   return { tenant: name.slice(0, colon), day: Number(name.slice(colon + 1)) };
 }
 
-/** In place of a day: all days. No answer is from 1970. */
+/** In place of a day; no answer is from day 0. */
 export const allDays = 0;

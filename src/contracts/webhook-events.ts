@@ -1,6 +1,6 @@
 /**
- * Events for a tenant's endpoints (standardwebhooks.com). Redis stores an event in the step that decides it; later it becomes one
- * message per endpoint.
+ * Events for a tenant's endpoints (standardwebhooks.com). Redis stores an event in the step that decides it.
+ * Later it becomes one message per endpoint.
  */
 import { randomUUID } from 'node:crypto';
 import type { CorrectedRows } from './corrections.js';
@@ -14,7 +14,7 @@ export const webhookTypes = [
 export type WebhookType = (typeof webhookTypes)[number];
 
 export interface WebhookEvent {
-  /** The header webhook-id of all its messages. */
+  /** Header webhook-id of all its messages. */
   readonly id: string;
   readonly tenant: string;
   readonly type: WebhookType;
@@ -22,12 +22,11 @@ export interface WebhookEvent {
   readonly body: string;
 }
 
-/** Learner in an event id, for erasures; null: an event without a learner. */
+/** Null: an event without a learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
 /**
- * Whether an event belongs to an erased history, by id and milliseconds on Redis' clock. The millisecond of the erasure counts as
- * before it.
+ * The filter takes an event id and milliseconds on Redis' clock. It includes the millisecond of the erasure.
  */
 export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
   const ends = new Map(rows.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
@@ -35,8 +34,9 @@ export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: nu
 }
 
 /**
- * @param userId null for an event without a learner @param at Unix milliseconds
- * @param data as described in src/contracts/responses/webhooks.ts
+ * @param userId null: an event without a learner
+ * @param at Unix milliseconds
+ * @param data as in `webhookDescriptions`
  */
 export function webhookEvent(
   type: WebhookType,
@@ -55,6 +55,6 @@ export const eventFields = ({ id, tenant, type, body }: WebhookEvent): string[] 
   ...['i', id, 't', tenant, 'y', type, 'b', body],
 ];
 
-/** @param wanted types in Redis: each between spaces, `*` for all */
+/** @param subscribedTypes as in Redis: each between spaces, `*` for all */
 export const isWanted = (wanted: string, type: WebhookType): boolean =>
   wanted.includes(` ${type} `) || wanted.includes(' * ');

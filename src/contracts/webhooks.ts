@@ -6,7 +6,7 @@ import { parseJson } from './json.js';
 import { namesPrivateAddress } from './public-address.js';
 import { type WebhookType, webhookTypes } from './webhook-events.js';
 
-/** Without tests, which are sent to one endpoint. */
+/** Tests are sent to one endpoint, whatever its types. */
 export const askedTypes: readonly WebhookType[] = webhookTypes.filter((type) => type !== 'webhook.test');
 
 export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
@@ -17,7 +17,7 @@ export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
 export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
 
 /**
- * `request`: by the caller. `gone`: status 410. `failing`: for days. `undelivered`: too many messages waited. `restored`: without
+ * `gone`: status 410. `failing`: for days. `undelivered`: too many pending messages. `restored`: without
  * secrets.
  */
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
@@ -72,7 +72,7 @@ export function readWebhookChange(body: unknown, allowPrivate: boolean) {
   return { url, eventTypes, description, enabled };
 }
 
-/** Whether old secrets end immediately. The body may be empty. @throws ApiError INVALID_REQUEST */
+/** @returns whether old secrets end immediately. The body may be empty. @throws ApiError INVALID_REQUEST */
 export const readRotation = (body: Uint8Array): boolean =>
   body.length > 0 && checked(rotationCheck, parseJson(body), 'rotation').revoke_old === true;
 

@@ -47,7 +47,7 @@ export const answerHeaders = {
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
 
-/** Client method, summary, and headers that do not follow from the route and its errors. */
+/** Client method, summary, and headers that do not follow from route and errors. */
 export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
 
 export const operations: Readonly<Record<RouteName, Operation>> = {

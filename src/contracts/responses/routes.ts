@@ -39,15 +39,15 @@ const probe = (status: string) =>
 
 interface RouteAnswers {
   /**
-   * By status; null without a body; errors only if their body differs. A text names its contentMediaType, everything else is
-   * JSON.
+   * By status; null: no body. Errors only if their body differs. A text names its contentMediaType,
+   * everything else is JSON.
    */
   readonly bodies: Readonly<Record<number, TSchema | null>>;
   /** In addition to `commonErrors`. */
   readonly errors: readonly ErrorCode[];
 }
 
-/** Errors of every route: repeated headers and invalid escapes are rejected everywhere. */
+/** Errors of every route. Repeated headers and invalid escapes are rejected everywhere. */
 export const commonErrors = (route: { readonly scope: unknown; readonly body: unknown }): ErrorCode[] => [
   'INVALID_REQUEST',
   'INTERNAL',

@@ -20,7 +20,7 @@ export const XapiMapping = Type.Object({
 });
 export type XapiMapping = Static<typeof XapiMapping>;
 export const xapiMappingCheck = Compile(XapiMapping);
-/** Missing and null fields are unset. */
+/** Missing and null fields get their defaults. */
 export const MappingRequest = Type.Object(
   Object.fromEntries(
     Object.entries(XapiMapping.properties).map(([name, schema]) => [name, orNull(schema as TSchema)]),
@@ -33,7 +33,6 @@ export const MappingRequest = Type.Object(
 );
 const bodyCheck = Compile(Type.Record(Type.String(), Type.Unknown()));
 
-/** Also the default of each field. */
 export const unsetMapping: XapiMapping = {
   ...{ home_page: null, skill_from: 'parent', skills: {}, success_threshold: null, unmapped: 'reject' },
 };
