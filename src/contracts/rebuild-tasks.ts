@@ -62,7 +62,7 @@ interface Reply {
 }
 
 export interface RestoreReply extends Reply {
-  /** Some learners whose rows have gaps or duplicates. */
+  /** Some learners with gaps or duplicates in their rows. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
 }

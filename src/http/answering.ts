@@ -21,7 +21,7 @@ const json = { 'Content-Type': 'application/json' };
 const closes = { Connection: 'close' };
 const noBody = Buffer.alloc(0);
 
-/** Callbacks, because promises took half of the cost of a counted answer (ADR 32). */
+/** Uses callbacks: promises took half of the cost of a counted answer (ADR 32). */
 export class Answering {
   private readonly since = performance.now();
   private readonly headers: Headers[];
@@ -101,7 +101,7 @@ export class Answering {
     if (reply.headers?.['Content-Type'] === undefined && status !== 204) headers.push(json);
     if (reply.headers !== undefined) headers.push(reply.headers);
     const refused = exchange.framingProblem !== null || error?.code === 'PAYLOAD_TOO_LARGE';
-    // Open connections are closed when all requests are answered: closing now would cut a response that a client is reading.
+    // Do not close now: that would cut responses that clients are still reading.
     if (this.serving.traffic.closing) headers.push(closes);
     const over = (): void => this.end(reply);
     if (pieces === undefined) exchange.answer({ status, headers, body }, refused, over);
@@ -128,7 +128,7 @@ const internal = (cause: unknown): ApiError =>
 const beginSpan = (spans: Spans, exchange: Exchange, route: Route | null) =>
   spans(route ? `${exchange.method} ${route.path}` : 'HTTP', (header) => exchange.header(header));
 
-/** Leaves out `url.path`, which names learners. @param status null: no complete response */
+/** Leaves out `url.path`, which names learners. @param status null: incomplete response */
 const endSpan = ({ method, span }: Exchange, route: Route | null, status: number | null): void =>
   span?.end({
     ...{ 'url.scheme': 'http', 'http.request.method': route ? method : '_OTHER' },

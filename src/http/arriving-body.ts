@@ -1,11 +1,12 @@
-/** For all bodies that arrive in several pieces. */
+/** Limit for all buffers together. */
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
-/** After this time an older body is dropped if others need its room: slow senders must not block others. */
+/**
+ * After this time an older body is dropped if others need its memory, so that slow senders cannot block them.
+ */
 const maxWaitMs = 10_000;
 
-/** Oldest first. */
 const holders = new Set<{ readonly since: number; readonly giveUp: () => void }>();
 
 function makeRoom(bytes: number): boolean {
@@ -19,15 +20,15 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * Collects a body in one buffer, with its whole capacity counted. An object per piece would take a hundred
- * bytes even for a piece of one byte.
- * @param most maximum bytes @param onGivenUp called if the memory is full or another body needs it; later pieces are dropped
+ * Collects a request body in one buffer. An object per piece would cost a hundred bytes even for a piece of
+ * one byte.
+ * @param onDropped the memory is full, or another body needs it; later pieces are ignored
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);
   let size = 0;
   let isGivenUp = false;
-  /** May be called again. */
+  /** Idempotent. */
   const forget = (): void => {
     holders.delete(holder);
     allBytes -= bytes.length;

@@ -1,6 +1,7 @@
 /**
- * Only this module and response-stream.ts touch HttpResponse. Request data is invalid after the first await: read it immediately.
- * A response that was never answered or aborted, or is used after its end, ends the process. Cork every write.
+ * Only this file and open-response.ts use HttpResponse. Its request data is invalid after the first await.
+ * Send or abort every response, and do not use it after its end: otherwise the process ends. Cork every
+ * write.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -18,42 +19,41 @@ export type Headers = Readonly<Record<string, string>>;
 
 interface Head {
   readonly status: number;
-  /** A list: merging would double the cost of writing. */
+  /** A list, because merging doubles the cost of writing. */
   readonly headers: readonly Headers[];
 }
 
 type Answer = Head & { readonly body: string | Buffer };
 
-/** Receives the body, or ApiError PAYLOAD_TOO_LARGE, UNAVAILABLE, or ClientGone. */
+/** Receives the body, ApiError PAYLOAD_TOO_LARGE or UNAVAILABLE, or ClientDisconnectedError. */
 type TakeBody = (body: Buffer | Error) => void;
 
-/** Bytes of a rejected body that are read and dropped, so that the client sees the response. */
+/** Rejected bodies are read up to this size, so that the client sees the response. */
 const drainedBytes = 16 * 1024 * 1024;
 
-/** A piece costs like 1,000 bytes: half a megabyte in single bytes would block all others for seconds. */
+/** A piece costs like 1,000 bytes: half a megabyte in single bytes would block the thread for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** A class, because an object literal would create its methods for each request. */
+/** A class: an object literal would create its methods for each request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
-  /** Without the question mark; empty if the route reads no query. */
+  /** Without the question mark; empty if the route ignores it. */
   readonly query: string;
-  /** Path parameters, percent-encoded. */
+  /** Percent-encoded. */
   readonly parameters: string[] = [];
   readonly requestId: string;
   readonly framingProblem: string | null;
   span: Span | null = null;
   private readonly headers: readonly string[];
   /**
-   * Event loop turn in which the request arrived. The response is sent in a later turn: thousands of requests that a client sends
-   * together would delay all others, and the next request ends a connection with an unanswered one. A small body arrives in the
-   * same turn as its head.
+   * The response is sent in a later turn of the event loop: otherwise thousands of requests that a client
+   * sends together would delay all others.
    */
   private readonly turn = turnNow();
-  /** The whole body has arrived, even if it was dropped. */
+  /** True even if the body was dropped. */
   private received: boolean;
   private awaitsBody = false;
-  /** Since an early response; 0 before. */
+  /** Bytes since an early response; 0 before it. */
   private draining = 0;
   private body: Buffer | Error | null = null;
   private take: TakeBody = nothing;
@@ -61,7 +61,7 @@ export class Exchange extends OpenResponse {
   constructor(res: HttpResponse, req: HttpRequest, { route, parameters }: Match, unread: UnreadAnswers) {
     super(res, unread);
     const { headers, framingProblem } = readHeaders(req);
-    // Each call of uWebSockets.js creates a string.
+    // Avoid calls of uWebSockets.js: each creates a string.
     this.method = route === null || route.method === 'GET' ? req.getMethod().toUpperCase() : route.method;
     this.query = route?.query ? (req.getQuery() ?? '') : '';
     while (this.parameters.length < parameters)
@@ -69,7 +69,7 @@ export class Exchange extends OpenResponse {
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
-    // Receive a rejected body without keeping it, so that the client sees the response.
+    // Receive and drop a rejected body, so that the client sees the response.
     const sendsBody = this.header('content-length') || this.header('transfer-encoding');
     const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
     this.received = limit === null;
@@ -88,7 +88,7 @@ export class Exchange extends OpenResponse {
     return this.headers.filter((_, i) => i % 2 === 0);
   }
 
-  /** Empty after the client disconnected. */
+  /** Empty after a disconnect. */
   peer(): string {
     return this.done ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }
@@ -98,7 +98,7 @@ export class Exchange extends OpenResponse {
     else take(this.body);
   }
 
-  /** Call once. @param over called when the client has received the response, disconnected or was cut */
+  /** Call once. @param onEnd the client received the response, disconnected or was cut */
   answer(answer: Answer, closeConnection: boolean, over: () => void): void {
     if (this.turn === turnNow()) setImmediate(() => this.answer(answer, closeConnection, over));
     else if (this.done) over();
@@ -112,8 +112,9 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Reads the body of the request first: uWebSockets.js can close a connection only with a header, which it would write between
-   * the pieces. @throws what the pieces throw
+   * Reads the request body first: uWebSockets.js can close a connection only with a header, which it would
+   * write between the pieces.
+   * @throws errors of the pieces
    */
   async stream(head: Head, pieces: AsyncIterable<string>): Promise<void> {
     if (this.turn === turnNow()) await nextTurn();
@@ -157,7 +158,6 @@ export class Exchange extends OpenResponse {
     if (Number(this.header('content-length')) > limit) refuse(tooLarge(limit));
     this.res.onData((chunk, isLast) => {
       pieces += 1;
-      // Closing calls onAborted.
       if (pieces > mostPieces(size + this.draining)) return this.cut();
       if (this.draining > 0) return this.drain(chunk.byteLength, isLast);
       const isWhole = isLast && size === 0;
@@ -169,7 +169,7 @@ export class Exchange extends OpenResponse {
       if (this.awaitsBody && size > drainedBytes) return this.cut();
       if (this.body !== null) return;
       if (size > limit) refuse(tooLarge(limit));
-      // The chunk is invalid after this callback.
+      // Copy: the chunk is invalid after this callback.
       else if (isWhole) this.settleBody(Buffer.from(new Uint8Array(chunk)));
       else keep(new Uint8Array(chunk));
     });
@@ -179,9 +179,8 @@ export class Exchange extends OpenResponse {
     let sent = false;
     this.res.cork(() => {
       writeHead(this.res, answer);
-      // 0: the body is complete.
       if (answer.status !== 204) sent = this.res.tryEnd(answer.body, 0)[1];
-      // RFC 9110 forbids a length here.
+      // RFC 9110 forbids a length for 204.
       else sent = this.res.endWithoutBody() !== null;
     });
     if (!sent) this.sendRest(bytesOf(answer.body), over);
@@ -192,12 +191,13 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Responds before the body is complete, drops the rest and closes. After end(), uWebSockets.js would read without limit, or
-   * close immediately, so that the client's kernel drops the response. Therefore the whole response is sent as the last header
-   * line, and stays open until the rest of the body has been read (ADR 7).
+   * Responds before the body is complete, drops the rest and closes. After end(), uWebSockets.js would read
+   * without limit, or close immediately, and the client's kernel would drop the response. Therefore the
+   * response is sent as the last header line and stays open until the rest of the body is read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
-    // The line feed after a header line becomes the last two bytes of the body: white space after a text, ignored after gzip.
+    // The line feed after the header line becomes the last two bytes of the body: white space after text,
+    // ignored after gzip.
     const length = Buffer.byteLength(answer.body) + 2;
     const lastLine = Buffer.concat([Buffer.from(`${length}\r\n\r\n`), bytesOf(answer.body)]);
     this.closeAfter(answer, 'Content-Length', lastLine);
@@ -205,8 +205,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Also used for HEAD: other calls without a body buffer more than the socket accepts.
-   * @param lastLine value of the header with the length; it ends the head, and the body may follow
+   * Also for HEAD: other calls without a body buffer more than the socket accepts.
+   * @param lastLine value of the length header; the body may follow it
    */
   private closeAfter({ status, headers }: Head, lastName: string, lastLine: string | Buffer): void {
     this.draining = 1;
@@ -222,7 +222,7 @@ export class Exchange extends OpenResponse {
   private drain(bytes: number, isLast: boolean): void {
     this.draining += bytes;
     if (!isLast && this.draining <= drainedBytes) return;
-    // Later: closing drops what uWebSockets.js has buffered.
+    // Not now: closing drops data that uWebSockets.js has buffered.
     setImmediate(() => this.cut());
   }
 }
@@ -244,15 +244,14 @@ function turnNow(): number {
 const bytesOf = (body: string | Buffer): Buffer => (typeof body === 'string' ? Buffer.from(body) : body);
 
 function writeHead(res: HttpResponse, { status, headers }: Head): void {
-  // 200 is the default.
   if (status !== 200) res.writeStatus(`${status} ${STATUS_CODES[status] ?? 'Unknown'}`);
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
 }
 
-/** Repeated ones are rejected: a proxy may have read the other value. */
+/** Rejected if repeated: a proxy may have used another value. */
 const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
-/** @returns names in lower case, each followed by its value: a list is faster than a map for a few headers */
+/** @returns lower-case names, each followed by its value: faster than a map for a few headers */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
   const headers: string[] = [];
   let framingProblem: string | null = null;
@@ -261,7 +260,7 @@ function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: str
       framingProblem = `The header ${name} was sent more than once`;
     if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked')
       framingProblem = 'Only the transfer encoding chunked is understood';
-    // uWebSockets.js reads 0: the body would be the next request.
+    // uWebSockets.js reads 0 and would take the body for the next request.
     if (name === 'content-length' && value === '') framingProblem = 'The header content-length is empty';
     headers.push(name, value);
   });

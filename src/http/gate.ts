@@ -17,7 +17,6 @@ import {
 
 export interface Admitted {
   readonly route: Route;
-  /** Null if the route needs no key. */
   readonly grant: Grant | null;
   readonly mediaType: string;
   readonly gzip: boolean;
@@ -27,8 +26,9 @@ export type Gate = ReturnType<typeof createGate>;
 
 export function createGate(auth: Authenticator, quota: QuotaGate) {
   /**
-   * Checks in the order of the API contract. Synchronous unless Redis is needed for the key or its quota.
-   * @param headers gets headers of the response, whatever its status. @throws ApiError
+   * Checks in the order of the API contract. Synchronous unless the key or its quota needs Redis.
+   * @param headers collects response headers, also of errors.
+   * @throws ApiError
    */
   return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
@@ -113,7 +113,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Does not use the resolver. @param host without port and brackets */
+/** Does not resolve names. @param host without port and brackets */
 export function isLoopbackHost(host: string): boolean {
   const family = isIP(host);
   if (family === 0) return host.toLowerCase() === 'localhost';
@@ -122,14 +122,14 @@ export function isLoopbackHost(host: string): boolean {
 
 const authority = /^(?:\[([\da-f:.]+)\]|([a-z\d.]+?)\.?)(?::\d{0,5})?$/i;
 
-/** For Host headers: another name may resolve to the address of this machine. */
+/** For Host headers. Other names may resolve to this machine, too. */
 export function isLoopbackAuthority(header: string): boolean {
   const [, literal, name] = authority.exec(header) ?? [];
   if (literal !== undefined) return isIPv6(literal) && isLoopbackHost(literal);
   return name !== undefined && isLoopbackHost(name);
 }
 
-/** @throws ApiError UNAUTHORIZED for the development key from another machine or through a proxy */
+/** @throws ApiError UNAUTHORIZED for the development key through a proxy or from another machine */
 function checkLocal(exchange: Exchange): void {
   const isProxied = exchange.headerNames().some((name) => /^(forwarded$|via$|x-forwarded-)/.test(name));
   const isLocal = isLoopbackHost(exchange.peer()) && isLoopbackAuthority(exchange.header('host') ?? '');
@@ -140,7 +140,7 @@ function checkLocal(exchange: Exchange): void {
 }
 
 const windowSeconds = 60;
-/** Up to this quota Redis counts every request; above, each process takes leases of a thousandth. */
+/** Redis counts every request up to this quota. Above it, processes take leases of a thousandth. */
 const exactUpTo = 10_000;
 const leaseShare = 1000;
 
@@ -149,15 +149,15 @@ type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number;
 interface Lease {
   left: number;
   readonly endsAt: number;
-  /** By all processes, including this lease. */
+  /** Of the window, by all processes. */
   readonly taken: number;
 }
 
 export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 /**
- * Fixed windows of 60 s from the first request of a key. Large quotas are taken from Redis in small leases: most requests need no
- * round trip, and no quota is exceeded.
+ * Fixed windows of 60 s from a key's first request. For large quotas, each process takes small leases from
+ * Redis: most requests need no round trip, and no quota is exceeded.
  */
 export function createQuotaGate(counter: Counter, now: () => number) {
   const leases = new Map<string, Lease>();
@@ -172,20 +172,20 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
   });
 
-  /** A lease is valid until it is spent; a spent window until it ends. */
+  /** @returns null if Redis must be asked: the window ended, or the lease is spent and quota remains */
   const leaseOf = (grant: Grant, quota: number): Lease | null => {
     const held = leases.get(grant.keyHash);
     const serves = held !== undefined && now() < held.endsAt && (held.left > 0 || held.taken >= quota);
     return serves ? held : null;
   };
 
-  /** Call it without an await after `leaseOf`: others may spend the lease. @throws ApiError RATE_LIMITED */
+  /** Do not await between `findLease` and this: others may spend the lease. @throws ApiError RATE_LIMITED */
   const take = (lease: Lease, quota: number): Headers => {
     const allowed = lease.left > 0;
     if (allowed) lease.left -= 1;
     const seconds = Math.max(1, Math.ceil((lease.endsAt - now()) / 1000));
     const remaining = Math.max(0, quota - lease.taken) + lease.left;
-    // Structured fields of draft-ietf-httpapi-ratelimit-headers.
+    // Fields of draft-ietf-httpapi-ratelimit-headers.
     const headers = {
       'RateLimit-Policy': `"default";q=${quota};w=${windowSeconds}`,
       RateLimit: `"default";r=${remaining};t=${seconds}`,
@@ -206,7 +206,11 @@ export function createQuotaGate(counter: Counter, now: () => number) {
   };
 
   return {
-    /** Synchronous with a lease. @returns headers with the remaining quota. @throws ApiError RATE_LIMITED, UNAVAILABLE */
+    /**
+     * Synchronous with a lease.
+     * @returns headers with the remaining quota.
+     * @throws ApiError RATE_LIMITED, UNAVAILABLE
+     */
     pass: (grant: Grant): Headers | Promise<Headers> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};

@@ -37,7 +37,7 @@ const nameByText = new Map(Object.entries(named).map(([name, schema]) => [JSON.s
 
 const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-/** Replaces named schemas by references. Schemas with the same text are the same. @param self is not replaced */
+/** Replaces named schemas, except `self`, by references. Schemas with the same JSON are the same. */
 const plain = (schema: TSchema, self?: TSchema): unknown =>
   JSON.parse(
     JSON.stringify(schema, (key, value: unknown) => {
@@ -107,7 +107,7 @@ const bodyOf = ({ body }: Route) =>
     },
   };
 
-/** @throws Error for a route that no table describes */
+/** @throws Error for an undescribed route */
 function saidOf({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
   const answers = routeAnswers[name];
@@ -171,7 +171,7 @@ const sendingOf = (type: WebhookType) => ({
   },
 });
 
-/** Send it as JSON, which omits undefined fields. @throws Error for a route without a description */
+/** Send it as JSON, which omits undefined fields. @throws Error for an undescribed route */
 export function openapiOf(routes: readonly Route[]) {
   const enveloped = routes.filter(({ protocol }) => !protocol).map((route) => saidOf(route).errors);
   const sets = enveloped.flatMap((errors) => [...groupedBy(errors, statusOf).values()]);

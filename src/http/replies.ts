@@ -13,13 +13,12 @@ const successEnvelope = (data: string, message?: string): string =>
     ? `{"success":true,"data":${data}}`
     : `{"success":true,"data":${data},"message":${JSON.stringify(message)}}`;
 
-/** JSON omits undefined fields. */
 export const errorObject = ({ code, message, details }: ApiError): object => ({ code, message, details });
 
 const errorEnvelope = (error: ApiError, data?: object): string =>
   JSON.stringify({ success: false, error: errorObject(error), data });
 
-/** During overload, one error object answers thousands of requests a second. */
+/** During overload, one error object answers thousands of requests per second. */
 const errorReplies = new WeakMap<ApiError, Reply>();
 
 export function errorReply(error: ApiError): Reply {
@@ -41,7 +40,6 @@ export function healthReply(data: Awaited<ReturnType<Health['health']>>): Reply 
   return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
 }
 
-/** @param ids of the path */
 type Service<Data, Ports, Query, Ids extends string[]> = (
   ports: Ports,
   call: Call<Query>,
@@ -86,7 +84,7 @@ export function eventReply(result: EventResult): Reply {
 const defectsAmong = (parts: readonly unknown[]): ApiError[] =>
   parts.filter((part): part is ApiError => part instanceof ApiError && part.code === 'INTERNAL');
 
-/** @param names JSON of the fields that identify the entry */
+/** @param idFields JSON */
 const entryOf = (names: string, result: string | ApiError): string =>
   result instanceof ApiError
     ? `{${names},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`
@@ -104,7 +102,7 @@ function classReply(learners: readonly ClassResult[]): Reply {
   return { status: 200, body: successEnvelope(data), defects };
 }
 
-/** 200 if all events were accepted, 207 if some, otherwise an error. */
+/** Status 200 if all events were accepted, 207 if some, otherwise an error. */
 export async function batchReply(results: readonly EventResult[]): Promise<Reply> {
   const errors = results.flatMap((result, index) =>
     result instanceof ApiError ? [{ index, error: result }] : [],
@@ -125,7 +123,7 @@ export async function batchReply(results: readonly EventResult[]): Promise<Reply
 
 type IndexedError = { readonly index: number; readonly error: ApiError };
 
-/** Errors of the caller: sending the batch again does not help. */
+/** Retrying the batch does not help. */
 const callersOwn = new Set<ErrorCode>(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED']);
 
 function refusedBatch(errors: readonly IndexedError[]): Reply {
@@ -136,7 +134,7 @@ function refusedBatch(errors: readonly IndexedError[]): Reply {
   return errorReply(new ApiError(code, message, { details, headers, cause: ours }));
 }
 
-/** Field at fault, for errors that do not name it. */
+/** Field of errors that do not name it. */
 const fields: Partial<Record<ErrorCode, string>> = {
   IDEMPOTENCY_KEY_REUSED: '/event_id',
   LIMIT_EXCEEDED: '/skill_id',

@@ -31,7 +31,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   figures.add('http_request_duration_seconds', samples(latencySamples));
   figures.add('defects_total', () => defects);
   return {
-    /** @param path template of the route or a fixed word, never the path of a request */
+    /** @param path template, never the path of a request */
     countsOf: (method: string, path: string): RouteFigures => {
       const name = `${method} ${path}`;
       const labels = { method, route: path };
@@ -52,7 +52,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
         unlogged = 0;
       }
     },
-    /** Logs one line: failed parts mostly have the same cause. */
+    /** Logs one line: failed parts usually have the same cause. */
     partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
       if (errors.length === 0) return;
       defects += errors.length;
@@ -62,7 +62,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   };
 }
 
-/** @param ms null: not counted */
+/** @param ms null: excluded from response times */
 export function noteAnswer(route: RouteFigures, status: number, ms: number | null): void {
   const { statuses, buckets } = route;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -90,7 +90,7 @@ function latencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
   return [...cumulated, sampleOf('sum', seconds), sampleOf('count', count)];
 }
 
-/** Log the pattern: the path names learners. */
+/** Without the path, which names learners. */
 const placeOf = ({ requestId, method }: Exchange, route: Route | null) => ({
   requestId,
   method,

@@ -1,26 +1,28 @@
 /**
- * Responses that the socket does not accept immediately. uWebSockets.js buffers writes without limit, so `tryEnd` sends a body as
- * the socket accepts it, and each piece of a stream waits until the socket is writable. uWebSockets.js closes a connection on
- * which a request arrives before the previous response has ended.
+ * Responses that the socket does not accept immediately. uWebSockets.js buffers writes without limit, so
+ * `tryEnd` sends a body as the socket accepts it, and each piece of a stream waits until the socket is
+ * writable. uWebSockets.js closes a connection if a request arrives before the previous response has ended.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Figures } from '../services/read/figures.js';
 
-/** Readers that accept nothing for this long are disconnected. */
+/** Clients that accept no data for this long are disconnected. */
 const stallMs = 60_000;
 
-/** uWebSockets.js closes a connection 10 s after the last piece, too early for a large socket buffer. Resuming postpones this. */
+/**
+ * uWebSockets.js closes a connection 10 s after the last piece, too early for a large socket buffer. Pausing
+ * and resuming postpones this.
+ */
 const keepOpenMs = 4000;
 
 const chunkBytes = 64 * 1024;
 
-/** In addition to 16 KiB of uWebSockets.js per connection and the kernel's buffers. */
+/** Excludes buffers of uWebSockets.js (16 KiB per connection) and of the kernel. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
 
 export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
-  /** Oldest first. */
   const kept = new Set<{ readonly bytes: number; readonly cut: () => void }>();
   let all = 0;
   let cuts = 0;
@@ -28,8 +30,8 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
   figures.add('unread_answers_cut_total', () => cuts);
   return {
     /**
-     * Above the limit, the oldest responses are cut.
-     * @returns function that releases the bytes; `cut` must call it, and it may be called again
+     * Cuts the oldest responses above the limit.
+     * @returns idempotent function that releases the bytes; `cut` must call it
      */
     keep: (bytes: number, cut: () => void): (() => void) => {
       const answer = { bytes, cut };
@@ -50,11 +52,11 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
 export const nothing = (): void => undefined;
 
 export class OpenResponse {
-  /** Answered or aborted: do not touch the response any more. */
+  /** Sent or aborted: do not use the response any more. */
   done = false;
-  /** May be called again. */
+  /** Idempotent. */
   protected forget = nothing;
-  /** Called when the response is done, and by the event that a caller waits for. */
+  /** Called at the end of the response, and when the caller can continue. */
   protected wake = nothing;
 
   constructor(
@@ -62,7 +64,7 @@ export class OpenResponse {
     private readonly unread: UnreadAnswers,
   ) {}
 
-  /** Closing calls `onAborted`, and so this function again. */
+  /** Closing calls `onAborted`, which calls this again. */
   protected finish(): void {
     if (this.done) return;
     this.done = true;
@@ -81,7 +83,7 @@ export class OpenResponse {
     if (this.done) this.forget();
   }
 
-  /** Continues after `tryEnd`. uWebSockets.js disconnects readers that accept nothing for 10 s. */
+  /** Continues after `tryEnd`. uWebSockets.js disconnects clients that accept nothing for 10 s. */
   protected sendRest(body: Uint8Array, over: () => void): void {
     this.wake = over;
     this.res.onWritable((offset) => {
@@ -92,7 +94,7 @@ export class OpenResponse {
     this.keepUnread(body.length);
   }
 
-  /** @throws what the pieces throw, after cutting the connection, so that a part does not look like the whole */
+  /** Cuts the connection on an error, so that a part does not look complete. @throws errors of the pieces */
   protected async sendPieces(pieces: AsyncIterable<string>): Promise<void> {
     const keptOpen = setInterval(() => {
       if (this.done) return;

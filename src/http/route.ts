@@ -1,4 +1,3 @@
-/** Invalid parts of a request are INVALID_REQUEST. */
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
@@ -18,7 +17,7 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
   readonly head: Head;
-  /** For handlers without a promise, which would cost more than all checks before it. */
+  /** For handlers without a promise, which would cost more than all previous checks. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
 }
@@ -26,36 +25,35 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
 export interface Reply {
   readonly status: number;
   readonly body: string | Buffer;
-  /** Sent instead of a body that is too long for one string. */
+  /** Instead of a body that is too long for one string. */
   readonly pieces?: AsyncIterable<string>;
-  /** Endless streams are left out of response times. */
+  /** Excludes the response from response times. */
   readonly goesOn?: boolean;
   /** Called at the end of the response, complete or not. */
   readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
   readonly error?: ApiError;
-  /** For the log. */
+  /** For the log only. */
   readonly defects?: readonly ApiError[];
 }
 
 export interface BodyRules {
-  /** Maximum bytes, before and after decompression. */
+  /** Bytes, before and after decompression. */
   readonly limit: number;
   readonly content: Readonly<Record<string, TSchema>>;
   readonly mediaTypes: readonly string[];
   readonly encodings: readonly string[];
-  /** An empty body needs no media type. */
+  /** Allows an empty body without media type. */
   readonly optional?: true;
 }
 
 export interface Protocol {
-  /** Of every response; requests have headers of the same names. */
+  /** Sent with every response; requests have the same headers. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Security schemes in the OpenAPI document. */
+  /** Names of OpenAPI security schemes. */
   readonly security: readonly string[];
-  /** Null without a key. */
   keyOf(head: Head): string | null;
-  /** Called for requests with a key. @throws ApiError */
+  /** Called after the key was checked. @throws ApiError */
   check(head: Head): void;
   statusOf(code: ErrorCode): number;
   errorReply(error: ApiError): Reply;
@@ -63,19 +61,18 @@ export interface Protocol {
 
 type Handled = Promise<Reply> | Reply | undefined;
 
-/** @param ids decoded. @throws ApiError, ClientGone */
+/** @param ids decoded. @throws ApiError, ClientDisconnectedError */
 type Handle<Query, Ids extends string[]> = (call: HttpCall<Query>, ...ids: Ids) => Handled;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** As uWebSockets.js matches it: `:name` is one segment. */
+  /** `:name` matches one segment. */
   readonly path: string;
-  /** Null: no key is needed. */
+  /** Null: needs no key. */
   readonly scope: NeededScope | null;
   readonly body: BodyRules | null;
-  /** Null: the query is ignored. */
+  /** Null: ignored. */
   readonly query: QueryReader | null;
-  /** Undefined: the protocol of the API. */
   readonly protocol?: Protocol | undefined;
   readonly handle: Handle<unknown, string[]>;
 }
@@ -102,11 +99,11 @@ export function route<Name extends `${Route['method']} /${string}`, Query extend
 }
 
 export interface Match {
-  /** Null: an unknown path or another method. */
+  /** Null: unknown path or method. */
   readonly route: Route | null;
-  /** Null: an unknown path. */
+  /** Null: unknown path. */
   readonly allow: string | null;
-  /** No key is needed, not even for NOT_FOUND. */
+  /** Needs no key, not even for NOT_FOUND. */
   readonly keyless: boolean;
   readonly parameters: number;
   readonly protocol?: Route['protocol'];
@@ -162,7 +159,7 @@ interface Field {
 
 const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
 
-/** Ignores other parameters. */
+/** Ignores unknown parameters. */
 function createQueryReader(schema: TObject) {
   const check = Compile(schema);
   const fields = Object.entries<Field>(schema.properties);
@@ -186,7 +183,7 @@ function createQueryReader(schema: TObject) {
   };
 }
 
-/** Empty or repeated known parameters are errors. */
+/** @throws ApiError for known parameters that are empty or repeated */
 function textsOf(query: string, names: readonly string[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const part of query.split('&')) {
@@ -206,7 +203,7 @@ const badQuery = (path: string, message: string): ApiError => misfit('query', { 
 
 const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
 
-/** uWebSockets.js replaces bytes that are not UTF-8: different ones would become the same id. */
+/** uWebSockets.js replaces bytes that are not UTF-8: different ids would become equal. */
 const notUtf8 = '\ufffd';
 
 function decodePercent(text: string): string | null {
@@ -217,7 +214,7 @@ function decodePercent(text: string): string | null {
   }
 }
 
-/** A structured-field string (RFC 8941) or bare text. @throws ApiError INVALID_REQUEST */
+/** Parses a structured-field string (RFC 8941) or bare text. @throws ApiError INVALID_REQUEST */
 export function parseIdempotencyKey(header: string | null): string | null {
   if (header === null) return null;
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);

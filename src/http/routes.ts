@@ -66,7 +66,7 @@ export interface RoutePorts {
 }
 
 const events = bodyOf(largeBytes, { [json]: WellFormedBatch, 'application/x-ndjson': EventLines }, 'gzip');
-/** 500 ids of 128 characters, each of up to twelve bytes as JSON escapes. */
+/** Large enough for 500 ids of 128 characters, each up to twelve bytes as JSON escapes. */
 const classRequest = asks(largeBody(forecasts.ClassRequest));
 const classMasteryRequest = asks(largeBody(ClassMasteryRequest));
 const nextItemsRequest = asks(largeBody(NextItemsRequest));
@@ -156,7 +156,6 @@ const overviewRoutes = (ports: RoutePorts['overview']): readonly Route[] => [
   route('POST /api/v1/model/rollback', rollback, ok(versions.rollBack, ports, 'Version in force')),
 ];
 
-/** Operators need not be administrators of their tenant. */
 const keepers = ['admin', 'operator'] as const;
 const newKey = { scope: keepers, body: smallBody(NewKey) };
 const keyChange = { scope: keepers, body: smallBody(KeyChange) };

@@ -20,7 +20,7 @@ import { createRequestLog } from './request-log.js';
 import { createUnreadAnswers } from './response-stream.js';
 import type { Match, Route } from './route.js';
 
-// Missing in the types of the uWebSockets.js repack.
+// Missing in the types of uWebSockets.js.
 declare module 'uWebSockets.js' {
   export const LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 
@@ -37,7 +37,7 @@ declare module 'uWebSockets.js' {
 interface ServerOptions {
   readonly host: string;
   readonly port: number;
-  /** API processes of one host share a port. */
+  /** API processes of a host share a port. */
   readonly sharePort: boolean;
   readonly routes: readonly Route[];
   readonly gate: Gate;
@@ -65,7 +65,7 @@ export async function startServer(options: ServerOptions) {
   const socket = await listen(app, options);
   return {
     port: us_socket_local_port(socket),
-    /** Stops accepting, waits up to `timeoutMs` for requests in flight, then closes every connection. */
+    /** Stops accepting, waits up to `timeoutMs` for requests in flight, then closes all connections. */
     close: async (timeoutMs: number): Promise<void> => {
       traffic.closing = true;
       us_listen_socket_close(socket);
@@ -80,7 +80,7 @@ export async function startServer(options: ServerOptions) {
 
 const tellEveryMs = 5000;
 
-/** Without a limit, a process runs out of file descriptors: uWebSockets.js can then no longer accept or reject connections. */
+/** If file descriptors run out, uWebSockets.js can no longer accept or reject connections. */
 function boundConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,
@@ -103,13 +103,13 @@ function boundConnections(
       );
       logged = refused;
     }
-    // Calls this function again with -1, before it returns.
+    // Calls this function with -1 before it returns.
     res.close();
   };
   app.filter(count);
 }
 
-/** Without a key, the server does not reveal which paths and methods exist there. */
+/** Does not reveal paths and methods of the API to requests without a key. */
 const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
@@ -134,7 +134,6 @@ function register(
     const other = { route: null, allow, keyless: keyless || !isBelowApi(path), parameters: 0, protocol };
     app.any(path, handlerOf(other, 'other', path));
   }
-  // Below the API, NOT_FOUND needs a key.
   for (const [path, keyless] of [
     ['/api/v1', false],
     ['/api/v1/*', false],
@@ -143,7 +142,7 @@ function register(
     app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
 }
 
-/** uWebSockets.js shares a port between processes by default. */
+/** Default of uWebSockets.js: processes share a port. */
 const shared = 0;
 
 function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Promise<us_listen_socket> {
