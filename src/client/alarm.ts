@@ -1,6 +1,8 @@
 import { timer } from './deadline.js';
 
-/** One timer for the earliest of the times that were set. It runs only if something waits: a timer keeps a process alive. */
+/**
+ * One timer for the earliest time that was set. It runs only when needed: a timer keeps the process alive.
+ */
 export class Alarm {
   #ringing: ReturnType<typeof timer> | undefined;
   #at = Number.POSITIVE_INFINITY;

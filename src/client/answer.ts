@@ -1,22 +1,22 @@
 import type { IdentifiedAnswer } from './lines.js';
 import type { Answer } from './types.js';
 
-/** The answer with an event id, so that it counts once however often it is sent. */
+/** Adds a missing event id, so that repeated requests count the answer once. */
 export const withEventId = <Sent extends Answer>(answer: Sent): Sent & { readonly event_id: string } => ({
   ...answer,
   event_id: answer.event_id ?? newId(),
 });
 
-/** The answer as it is sent whenever that will be. @param now Unix milliseconds */
+/** Also adds a missing time. @param now Unix milliseconds */
 export const identified = (answer: Answer, now: number): IdentifiedAnswer => ({
   ...withEventId(answer),
   occurred_at: answer.occurred_at ?? new Date(now).toISOString(),
 });
 
-/** Insecure pages lack a part of it, Node 18 all of it. */
+/** Incomplete on insecure pages; missing in Node 18. */
 const { crypto } = globalThis as { readonly crypto?: Partial<typeof globalThis.crypto> };
 
-/** A random UUID (RFC 9562, version 4). It need not be unpredictable, only unique for a learner within a day. */
+/** UUID (RFC 9562, version 4). It need only be unique for a learner within a day, not unpredictable. */
 function newId(): string {
   if (crypto?.randomUUID !== undefined) return crypto.randomUUID();
   const zeros = new Uint8Array(16);

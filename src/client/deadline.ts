@@ -1,6 +1,6 @@
 import { SkilltraceError } from './errors.js';
 
-/** Timers take no more. */
+/** Limit of setTimeout. */
 const longestMs = 2 ** 31 - 1;
 
 export const timer = (act: () => void, ms: number) => setTimeout(act, Math.min(Math.max(0, ms), longestMs));
@@ -8,13 +8,13 @@ export const timer = (act: () => void, ms: number) => setTimeout(act, Math.min(M
 const aborted = (signal: AbortSignal): SkilltraceError =>
   new SkilltraceError('ABORTED', 'The call was aborted', { cause: signal.reason });
 
-/** A limit of time together with the caller's signal (AbortSignal.any came after Node 18). */
+/** Timeout plus the caller's signal. Node 18 lacks AbortSignal.any. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #follow = (): void => this.#controller.abort();
   #isLate = false;
 
-  /** @param ms that each guarded step may take */
+  /** @param ms limit of each guarded step */
   constructor(
     private readonly ms: number,
     private readonly caller: AbortSignal | undefined,
@@ -27,12 +27,12 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** To be called after the last step, whatever came of it. */
+  /** Call it after the last step, also after an error. */
   end(): void {
     this.caller?.removeEventListener('abort', this.#follow);
   }
 
-  /** A step of work that the signal ends. @throws SkilltraceError ABORTED, TIMEOUT, NETWORK_ERROR */
+  /** The signal aborts the step. @throws SkilltraceError ABORTED, TIMEOUT, NETWORK_ERROR */
   async guard<Value>(step: () => Promise<Value>): Promise<Value> {
     const ending = timer(() => {
       this.#isLate = true;
@@ -54,14 +54,14 @@ export class Deadline {
   }
 }
 
-/** How long to wait for something that goes on without the one who waits. */
+/** The operation continues when the wait ends. */
 export interface WaitOptions {
   readonly signal?: AbortSignal | undefined;
-  /** In milliseconds; for ever without it. */
+  /** Milliseconds; absent: no limit. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** @throws SkilltraceError ABORTED, TIMEOUT, and what the work throws */
+/** @throws SkilltraceError ABORTED, TIMEOUT, and errors of `work` */
 export function waitFor<Value>(work: Promise<Value>, { signal, timeoutMs }: WaitOptions): Promise<Value> {
   let late: ReturnType<typeof timer> | undefined;
   let stop = (): void => undefined;

@@ -3,12 +3,13 @@ import type { Queued } from './lines.js';
 import { jsonOf, type Received, type Request, type Transport } from './transport.js';
 import type { BatchResult } from './types.js';
 
-/** What became of an answer: null where it is counted. */
+/** Null: counted. */
 export type Outcome = SkilltraceError | null;
 
 /**
  * Sends answers in one request.
- * @returns what became of each @throws SkilltraceError where it is not known of each
+ * @returns an outcome per answer
+ * @throws SkilltraceError if some outcome is unknown
  */
 export async function deliver(
   transport: Transport,
@@ -24,7 +25,7 @@ export async function deliver(
   }
 }
 
-/** A single answer goes by itself, for then an error is its own. */
+/** Sends a single answer alone, so that an error applies to it. */
 function requestOf(batch: readonly Queued[]): Request {
   const events = batch.map(({ json }) => json).join();
   return batch.length === 1
@@ -45,13 +46,13 @@ function outcomeOf(result: BatchResult['results'][number]): Outcome {
   return new SkilltraceError(code, message, { status: result.status, details });
 }
 
-/** The errors of a request of which nothing was counted, where it is told what is wrong with each answer; else null. */
+/** @returns an error per answer if no answer was counted and the response explains each; otherwise null */
 function refusalsOf(batch: readonly Queued[], error: SkilltraceError): readonly Outcome[] | null {
   if (batch.length === 1 && (isOfAnswers(error) || answersAlone.includes(error.code))) return [error];
   if (!isOfAnswers(error)) return null;
   const { code, status, requestId } = error;
   const refusals = batch.map((_, i) => {
-    // Paths are such as events/0/skill_id.
+    // Paths look like events/0/skill_id.
     const details = error.details.filter(({ path }) => path.split('/')[1] === `${i}`);
     const message = details.map((detail) => detail.message).join('; ');
     return new SkilltraceError(code, message, { status, details, requestId });
@@ -61,9 +62,9 @@ function refusalsOf(batch: readonly Queued[], error: SkilltraceError): readonly 
 
 const answersOwn: readonly string[] = ['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'];
 
-/** What holds up the answer's learner, and nobody else. */
+/** Errors that delay only the answer's learner. */
 const answersAlone: readonly string[] = ['CONFLICT', 'INTERNAL'];
 
-/** Whether answers of a request are wrong, or too many; otherwise it is the key, the address or the service. */
+/** Whether the answers are invalid or too many. Otherwise the key, the address or the service is at fault. */
 export const isOfAnswers = ({ code, status }: SkilltraceError): boolean =>
   answersOwn.includes(code) || status === 413;

@@ -1,23 +1,21 @@
 import { type ErrorCode, errorTable, type Problem } from '../errors.js';
 
-/** As the service's table of errors has it: `with an event_id` where it is not known whether the call took effect. */
+/** As in the service's error table. `with an event_id`: unknown whether the call had an effect. */
 type Retry = (typeof errorTable)[ErrorCode]['retry'];
 
-/** What goes wrong without an error of the service, and whether to try again. */
+/** Errors of the client, and whether to retry. */
 const clientErrors = {
-  /** No answer: no connection, or it broke. */
+  /** No connection, or it broke. */
   NETWORK_ERROR: 'with an event_id',
-  /** No answer within `timeoutMs`. */
   TIMEOUT: 'with an event_id',
-  /** The caller's signal; its reason is the `cause`. */
+  /** The caller's signal ended the call; its reason is the `cause`. */
   ABORTED: 'no',
-  /** An answer that is not the service's, of a proxy for one; from status 500 on it is tried again. */
+  /** The response is not from Skilltrace but, for example, from a proxy. Retried from status 500 on. */
   BAD_RESPONSE: 'no',
-  /** `track` found no room. */
+  /** The queue of `track` is full. */
   QUEUE_FULL: 'no',
-  /** The client was closed. */
   CLOSED: 'no',
-  /** An answer waited so long that its event id may be forgotten. */
+  /** The answer is too old: the service may have forgotten its event id. */
   EXPIRED: 'no',
   /** The `store` failed; its error is the `cause`. */
   STORE_FAILED: 'no',
@@ -26,7 +24,6 @@ const clientErrors = {
 export type SkilltraceErrorCode = ErrorCode | keyof typeof clientErrors;
 
 interface ErrorFields {
-  /** HTTP status; 0 without an answer. */
   readonly status?: number;
   readonly details?: readonly Problem[];
   readonly requestId?: string | null;
@@ -34,18 +31,18 @@ interface ErrorFields {
   readonly cause?: unknown;
 }
 
-/** Everything that a call of the client rejects with. */
+/** Rejection of every call. */
 export class SkilltraceError extends Error {
   override readonly name = 'SkilltraceError';
-  /** HTTP status of the answer; 0 where none came. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Fields at fault, where the service names them. */
+  /** Invalid fields, if the service names them. */
   readonly details: readonly Problem[];
-  /** X-Request-Id of the answer, to look for in the service's log. */
+  /** X-Request-Id of the response, as in the service's log. */
   readonly requestId: string | null;
-  /** What the service asks to wait before the next try, in milliseconds. */
+  /** Delay that the service requests. */
   readonly retryAfterMs: number | null;
-  /** Tries of the call that failed, this one included. */
+  /** Attempts of the call so far. */
   tries = 1;
 
   constructor(
@@ -60,12 +57,12 @@ export class SkilltraceError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether the same call may succeed later, and does no harm where it had taken effect already. */
+  /** True if the call may succeed later and repeating it is harmless. */
   get retryable(): boolean {
     return this.#retry !== 'no';
   }
 
-  /** Whether the call certainly had no effect, so that even one with a condition may be sent again. */
+  /** True if the call had no effect: even a conditional write can be repeated. */
   get hadNoEffect(): boolean {
     return this.#retry === 'yes';
   }
@@ -77,7 +74,7 @@ export class SkilltraceError extends Error {
   }
 }
 
-/** The error of an answer that is not a success. @param text body of the answer */
+/** @param text body of a response with an error status */
 export function errorOf({ status, headers }: Response, text: string, retryAfterMs: number | null) {
   const error = errorIn(text);
   const fields = { status, retryAfterMs, requestId: headers.get('x-request-id') };
@@ -97,7 +94,7 @@ function errorIn(text: string): SentError | null {
   return typeof body?.error?.code === 'string' ? (body.error as SentError) : null;
 }
 
-/** The value of a JSON text; undefined for any other text. */
+/** @returns undefined for invalid JSON */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

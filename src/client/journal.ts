@@ -2,15 +2,15 @@ import { SkilltraceError } from './errors.js';
 import type { StoredAnswer } from './lines.js';
 
 /**
- * Keeps what is unsent beyond the end of the process, for one client at a time. Its calls never overlap. An answer may be
- * handed out again by `load` although it was removed just before a crash: its event id makes that harmless.
+ * Stores unsent answers beyond the end of the process, for one client at a time. Calls never overlap. `load`
+ * may return an answer that was removed just before a crash: its event id makes this harmless.
  */
 export interface AnswerStore {
-  /** All that was added and not removed, in the order in which it was added. */
+  /** Answers that were added and not removed, in that order. */
   load(): Promise<readonly StoredAnswer[]>;
-  /** Resolves when the answers would survive the end of the process. */
+  /** Resolves when the answers are durable. */
   add(answers: readonly StoredAnswer[]): Promise<void>;
-  /** To remove what is not there is no error. */
+  /** Ignores unknown answers. */
   remove(answers: readonly StoredAnswer[]): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ interface Adding {
   readonly failed: (error: SkilltraceError) => void;
 }
 
-/** Writes to a store, one call at a time: what comes during one goes together in the next. */
+/** Writes to a store, one call at a time. A call includes all changes since the previous one. */
 export class Journal {
   #adding: Adding[] = [];
   #removing: StoredAnswer[] = [];
@@ -28,7 +28,7 @@ export class Journal {
   #isLoaded = false;
   #failure: SkilltraceError | null = null;
 
-  /** @param restore gets what the store holds, before anything is added */
+  /** @param restore receives the stored answers before any `add` */
   constructor(
     private readonly store: AnswerStore,
     private readonly restore: (stored: readonly StoredAnswer[]) => void,
@@ -36,7 +36,10 @@ export class Journal {
     this.#write();
   }
 
-  /** @param whenStored called when the answer is stored, in the order of the calls. @throws SkilltraceError STORE_FAILED */
+  /**
+   * @param onStored called when the answer is durable, in the order of the calls.
+   * @throws SkilltraceError STORE_FAILED
+   */
   add(stored: StoredAnswer, whenStored: () => void): Promise<void> {
     return new Promise((resolve, failed) => {
       const done = (): void => {
@@ -48,18 +51,17 @@ export class Journal {
     });
   }
 
-  /** What cannot be removed is removed with what comes next. */
+  /** Failed removals are repeated with the next write. */
   remove(stored: StoredAnswer): void {
     this.#removing.push(stored);
     this.#write();
   }
 
-  /** Resolves when nothing is being written. */
   async idle(): Promise<void> {
     await this.#writing;
   }
 
-  /** Resolves when all is written. @throws SkilltraceError STORE_FAILED where the last write failed */
+  /** @throws SkilltraceError STORE_FAILED if the last write failed */
   async written(): Promise<void> {
     await this.idle();
     if (this.#failure !== null) throw this.#failure;

@@ -1,22 +1,22 @@
 export interface QueueLimits {
-  /** Most answers that are not settled; `track` rejects with QUEUE_FULL beyond. */
+  /** Limit of pending answers; then `track` rejects with QUEUE_FULL. */
   readonly answers: number;
-  /** Most answers of a request, 1 to 1000. */
+  /** Per request, 1 to 1000. */
   readonly batchAnswers: number;
-  /** Most bytes of a request. */
+  /** Per request. */
   readonly batchBytes: number;
-  /** How long an answer waits for others to share its request, in milliseconds. */
+  /** Milliseconds that an answer waits for others to share its request. */
   readonly lingerMs: number;
-  /** Requests at the same time. */
+  /** Requests in flight. */
   readonly requests: number;
-  /** How long an answer is tried, in milliseconds: the service remembers event ids for 24 hours. */
+  /** Milliseconds for which an answer is retried. The service remembers event ids for 24 hours. */
   readonly maxAgeMs: number;
 }
 
 export const standardLimits: QueueLimits = {
   answers: 10_000,
   batchAnswers: 200,
-  // The service takes a MiB, envelope included.
+  // The service accepts 1 MiB, envelope included.
   batchBytes: 1_000_000,
   lingerMs: 1000,
   requests: 4,

@@ -1,22 +1,19 @@
 import type { Answer } from './types.js';
 
-/** An answer as it is sent, each time the same. */
 export type IdentifiedAnswer = Answer & { readonly event_id: string; readonly occurred_at: string };
 
-/** What a store keeps of an answer. */
 export interface StoredAnswer {
   readonly answer: IdentifiedAnswer;
-  /** Unix milliseconds of its `track`. */
+  /** Unix milliseconds of the `track` call. */
   readonly queuedAt: number;
 }
 
-/** An answer that is not settled yet. */
 export interface Queued {
   readonly stored: StoredAnswer;
   readonly json: string;
-  /** Of the JSON in UTF-8. */
+  /** Of `json` in UTF-8. */
   readonly bytes: number;
-  /** Tries that the service refused for this answer alone. */
+  /** Failed attempts because of this answer alone. */
   failures: number;
 }
 
@@ -29,11 +26,11 @@ export function queuedOf(stored: StoredAnswer): Queued {
 
 const learnerOf = ({ stored }: Queued): string => stored.answer.user_id;
 
-/** A learner's answers in their order. While the first is out none is taken. */
+/** A learner's answers in order. At most the first is in flight. */
 interface Line {
   readonly waiting: Queued[];
   isOut: boolean;
-  /** Unix milliseconds before which the first is not sent again. */
+  /** Unix milliseconds; the first answer is not sent earlier. */
   notBefore: number;
 }
 
@@ -42,10 +39,10 @@ interface BatchLimits {
   readonly bytes: number;
 }
 
-/** What is not settled, a line for each learner, who take turns. */
+/** Pending answers, one queue per learner. Learners take turns. */
 export class Lines {
   readonly #lines = new Map<string, Line>();
-  /** Lines of which nothing is out, that came last at the end. */
+  /** Queues without an answer in flight; the latest are at the end. */
   readonly #ready = new Set<Line>();
   #size = 0;
 
@@ -53,7 +50,6 @@ export class Lines {
     return this.#size;
   }
 
-  /** Learners of whom an answer could be sent. */
   get readyCount(): number {
     return this.#ready.size;
   }
@@ -71,7 +67,7 @@ export class Lines {
     if (!line.isOut) this.#ready.add(line);
   }
 
-  /** The first of each line that is ready, up to the limits; one answer at least, however large. */
+  /** Takes the first answer of each ready queue, up to the limits, but at least one. */
   take(limits: BatchLimits, now: number): Queued[] {
     const batch: Queued[] = [];
     let bytes = 0;
@@ -87,7 +83,7 @@ export class Lines {
     return batch;
   }
 
-  /** An answer that was out is over: the next of its learner may go. */
+  /** Removes an answer that was in flight; the learner's next one becomes ready. */
   settle(queued: Queued): void {
     const line = this.#lineOf(queued);
     line.waiting.shift();
@@ -96,12 +92,12 @@ export class Lines {
     else this.#lines.delete(learnerOf(queued));
   }
 
-  /** An answer that was out is to be sent again. */
+  /** The answer in flight will be sent again. */
   putBack(queued: Queued, notBefore: number): void {
     this.#release(this.#lineOf(queued), notBefore);
   }
 
-  /** Unix milliseconds at which the first of the ready answers has waited for `lingerMs`; Infinity without one. */
+  /** @returns Unix milliseconds at which a ready answer has waited for `lingerMs`; Infinity without one */
   dueAt(lingerMs: number): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { waiting, notBefore } of this.#ready)

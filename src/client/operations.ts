@@ -2,22 +2,22 @@ import { SkilltraceError } from './errors.js';
 import { type CallOptions, jsonOf, type Received, type Request, type Transport } from './transport.js';
 import type { PageQuery } from './types.js';
 
-/** Options of a conditional write: it rejects with PRECONDITION_FAILED if the entry no longer has this `etag`. */
+/** With `ifMatch`, the write rejects with PRECONDITION_FAILED if the entry's `etag` has changed. */
 export interface WriteOptions extends CallOptions {
   readonly ifMatch?: string | undefined;
 }
 
-/** An entry with its entity tag for `ifMatch`. */
+/** The `etag` is for `ifMatch`. */
 export type Tagged<Data> = Data & { readonly etag: string };
 
-/** Query of a listing over all pages; `limit` is the size of each page. */
+/** For all pages; `limit` is the page size. */
 export type AllQuery = Omit<PageQuery, 'cursor'> & CallOptions;
 
 type Send = Pick<Request, 'method' | 'isIdempotent'> & { readonly hasBody?: boolean };
 
 /**
- * Builds the calls of the API from their paths below /api/v1. The first arguments of a call replace each `{}` in its path;
- * a body and options follow. `Args` are the arguments before the options.
+ * Builds API calls from path templates below /api/v1. The first arguments replace each `{}`; body and options
+ * follow. `Args`: arguments before the options.
  */
 export class Operations {
   constructor(protected readonly transport: Transport) {}
@@ -37,13 +37,12 @@ export class Operations {
       taggedOf(await this.#send(template, args, { method: 'PUT', hasBody: true }));
   }
 
-  /** @param send whether a repetition has a further effect */
   protected post<Args extends unknown[], Data>(template: string, send: Pick<Send, 'isIdempotent'> = {}) {
     return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
       dataOf(await this.#send(template, args, { method: 'POST', hasBody: true, ...send }));
   }
 
-  /** A POST without a body. */
+  /** POST without a body. */
   protected trigger<Args extends unknown[], Data>(template: string, send: Pick<Send, 'isIdempotent'> = {}) {
     return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
       dataOf(await this.#send(template, args, { method: 'POST', ...send }));
@@ -59,7 +58,7 @@ export class Operations {
       dataOf(await this.#send(template, args, { method: 'DELETE' }));
   }
 
-  /** A call whose result has no envelope, also with status 503. */
+  /** Result without envelope; accepts status 503. */
   protected probe<Data>(path: string) {
     return async (options?: CallOptions): Promise<Data> =>
       jsonOf(await this.transport.call({ method: 'GET', path, alsoFine: [503] }, options)) as Data;
@@ -76,11 +75,11 @@ export class Operations {
 }
 
 interface Page {
-  /** Null at the end. */
+  /** Null: last page. */
   readonly next_cursor: string | null;
 }
 
-/** The entries of all pages. Each page is requested when the loop reaches it. */
+/** Fetches each page when the loop reaches it. */
 export async function* entriesOf<Of extends Page, Entry>(
   pageAt: (cursor: string | undefined) => Promise<Of>,
   entriesIn: (page: Of) => readonly Entry[],
@@ -101,7 +100,7 @@ const taggedOf = <Data>(received: Received): Tagged<Data> => ({
 });
 
 /**
- * An id as a segment of a path. fetch removes `.` and `..`, escaped or not, so the request would go to another path.
+ * fetch removes path segments `.` and `..`, escaped or not: the request would have another path.
  * @throws SkilltraceError INVALID_REQUEST
  */
 export function escaped(id: string): string {

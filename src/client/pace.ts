@@ -1,13 +1,13 @@
-/** What the service says of the key's quota: until when nothing more would be let through. */
+/** Remembers until when the quota of the key is exhausted. */
 export class Pace {
   #until = 0;
 
-  /** Unix milliseconds until which to wait; past where nothing is to be waited for. */
+  /** Unix milliseconds; not in the future: no pause. */
   get until(): number {
     return this.#until;
   }
 
-  /** Looks at the headers of an answer. @returns what it asks to wait, in milliseconds; null where it does not */
+  /** Reads the headers of a response. @returns milliseconds of Retry-After, or null */
   note({ status, headers }: Response): number | null {
     const retryAfter = retryAfterMs(headers.get('retry-after'));
     const pause = status === 429 ? retryAfter : exhaustedMs(headers.get('ratelimit'));
@@ -23,7 +23,7 @@ function retryAfterMs(header: string | null): number | null {
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** Time to the next window where nothing remains of this one (draft-ietf-httpapi-ratelimit-headers). */
+/** Time to the next window if no request remains (draft-ietf-httpapi-ratelimit-headers). */
 function exhaustedMs(header: string | null): number | null {
   const [, seconds] = /;r=0;t=(\d+)/.exec(header ?? '') ?? [];
   return seconds === undefined ? null : Number(seconds) * 1000;

@@ -2,11 +2,11 @@ import { sleep } from './deadline.js';
 import { SkilltraceError } from './errors.js';
 
 export interface RetryPolicy {
-  /** Most tries of a call; 1 for none but the first. */
+  /** Maximum attempts; 1: no retry. */
   readonly tries: number;
-  /** A try that would begin later than this after the call is not made. */
+  /** No attempt starts later than this after the call. */
   readonly withinMs: number;
-  /** Upper bound of the wait after the first failure; it doubles with each. */
+  /** Maximum delay after the first failure; doubles with each failure. */
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
 }
@@ -19,8 +19,8 @@ export const standardRetry: RetryPolicy = {
 };
 
 /**
- * Milliseconds to wait after the last of `failures` tries: what the service asks for, and on top a random share of a bound
- * that doubles, so that clients that failed together do not come back together.
+ * Milliseconds to wait after this many failures: Retry-After plus a random part of a limit that doubles, so
+ * that clients that failed together do not retry together.
  */
 export function delayMs(policy: RetryPolicy, failures: number, { retryAfterMs }: SkilltraceError): number {
   const bound = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** (failures - 1));
@@ -29,12 +29,15 @@ export function delayMs(policy: RetryPolicy, failures: number, { retryAfterMs }:
 
 interface Retrying {
   readonly policy: RetryPolicy;
-  /** False for a call that would fail because an earlier try of it had taken effect. */
+  /** False if a retry would fail because an earlier attempt had an effect. */
   readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Tries a call until it succeeds, must not be repeated, or has no time or tries left. @throws SkilltraceError of the last try */
+/**
+ * Repeats a call while this is allowed and time and attempts remain.
+ * @throws SkilltraceError of the last attempt
+ */
 export async function withRetries<Value>(
   call: () => Promise<Value>,
   { policy, isRepeatable, signal }: Retrying,

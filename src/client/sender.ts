@@ -7,23 +7,22 @@ import { delayMs } from './retry.js';
 import type { Transport } from './transport.js';
 
 interface SenderEvents {
-  /** Whether somebody waits for the queue to be empty. */
   readonly isHurried: () => boolean;
-  /** An answer is over: counted, or it never will be. */
+  /** The answer was counted, or never will be. */
   readonly onSettled: (queued: Queued, error: SkilltraceError | null) => void;
-  /** Nothing more is sent until `resume`. */
+  /** Sending pauses until `resume`. */
   readonly onStopped: (error: SkilltraceError) => void;
 }
 
-/** Sends what waits in batches, those of a learner one after another. */
+/** Sends answers in batches; a learner's answers one after another. */
 export class Sender {
   readonly #waiting = new Lines();
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #requests = new Set<Promise<void>>();
   readonly #ending = new AbortController();
-  /** Requests that failed since the last success, one at a time. */
+  /** Failures since the last success; concurrent ones count once. */
   #failures = 0;
-  /** Unix milliseconds until which the whole queue waits after a failure. */
+  /** Unix milliseconds; pauses the whole queue after a failure. */
   #restsUntil = 0;
   #isStopped = false;
   #batchBytes: number;
@@ -36,7 +35,6 @@ export class Sender {
     this.#batchBytes = limits.batchBytes;
   }
 
-  /** What is not settled. */
   get unsettled(): Lines {
     return this.#waiting;
   }
@@ -48,13 +46,13 @@ export class Sender {
     else this.#alarm.set(queued.stored.queuedAt + lingerMs);
   }
 
-  /** Goes on, also after a stop. */
+  /** Resumes sending, also after a stop. */
   resume(): void {
     this.#isStopped = false;
     this.#pump();
   }
 
-  /** Aborts what is being sent, and resolves when nothing is. */
+  /** Aborts all requests, and resolves when they have ended. */
   async end(): Promise<void> {
     this.#ending.abort();
     this.#alarm.clear();
@@ -69,14 +67,14 @@ export class Sender {
     return Math.max(this.#restsUntil, this.transport.pace.until);
   }
 
-  /** When the first of what waits is to be sent, as far as it does not rest. */
+  /** Send time of the first ready answer, without pauses. */
   get #dueAt(): number {
     const { batchAnswers, lingerMs } = this.limits;
     const isFull = this.events.isHurried() || this.#waiting.readyCount >= batchAnswers;
     return this.#waiting.dueAt(isFull ? 0 : lingerMs);
   }
 
-  /** Sends what is due, and sets the alarm to when the next is. */
+  /** Sends due answers, and sets the alarm for the next ones. */
   #pump(): void {
     const { requests, batchAnswers } = this.limits;
     const mayGo = (): boolean =>
@@ -108,7 +106,7 @@ export class Sender {
     }
   }
 
-  /** @returns whether the answer has waited for too long; then it is settled */
+  /** @returns true if the answer is too old; it is then complete */
   #expire(queued: Queued): boolean {
     const { maxAgeMs } = this.limits;
     if (Date.now() - queued.stored.queuedAt <= maxAgeMs) return false;
@@ -128,7 +126,7 @@ export class Sender {
     }
   }
 
-  /** Nothing of a request was counted, or nobody knows. */
+  /** No answer was counted, or the result is unknown. */
   async #refuse(batch: readonly Queued[], error: SkilltraceError): Promise<void> {
     if (isOfAnswers(error)) return this.#halve(batch, error);
     this.#putBack(batch);
@@ -136,7 +134,7 @@ export class Sender {
     else if (!this.#isOff) this.#stop(error);
   }
 
-  /** Requests that fail at the same time count once, but each can prolong the wait. */
+  /** Concurrent failures count once, but each can extend the pause. */
   #rest(error: SkilltraceError): void {
     const now = Date.now();
     if (now >= this.#restsUntil) this.#failures += 1;
@@ -144,7 +142,7 @@ export class Sender {
     this.#restsUntil = Math.max(this.#restsUntil, now + waitMs);
   }
 
-  /** Something in the batch is wrong, or it is too large: its halves go one after the other. */
+  /** An answer is invalid or the batch is too large: sends its halves one after the other. */
   async #halve(batch: readonly Queued[], { status }: SkilltraceError): Promise<void> {
     if (status === 413) this.#batchBytes = Math.ceil(bytesOf(batch) / 2);
     const middle = Math.ceil(batch.length / 2);

@@ -12,22 +12,22 @@ import { Transport } from './transport.js';
 import type { Answer } from './types.js';
 
 export interface SkilltraceOptions {
-  /** Of the service, or of the platform's own proxy in front of it: what comes before `/api/v1`. */
+  /** URL before `/api/v1`, of the service or of a proxy. */
   readonly baseUrl: string;
-  /** Asked for each request where it is a function; none where a proxy adds it. */
+  /** A function is called for each request. Omit it if a proxy adds the key. */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** Longest wait for an answer, in milliseconds (default 15,000). */
+  /** Milliseconds to wait for a response (default 15,000). */
   readonly timeoutMs?: number | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
   readonly queue?: Partial<QueueLimits> | undefined;
-  /** Keeps what is unsent beyond the end of the process. */
+  /** Stores unsent answers beyond the end of the process. */
   readonly store?: AnswerStore | undefined;
-  /** Hears of each answer of `track` that is not counted, or of which nobody knows; by default it is logged. */
+  /** Called for each answer of `track` that is rejected or has an unknown result. Default: logs it. */
   readonly onUndelivered?: ((answer: IdentifiedAnswer, error: SkilltraceError) => void) | undefined;
   /**
-   * Hears that the service refuses every request, with UNAUTHORIZED or FORBIDDEN for one. The queue keeps what it has and
-   * goes on with the next `flush`. By default it is logged.
+   * Called when the service rejects all requests, for example with UNAUTHORIZED. The queue retains its
+   * answers and resumes with the next `flush`. Default: logs it.
    */
   readonly onStopped?: ((error: SkilltraceError) => void) | undefined;
 }
@@ -35,10 +35,10 @@ export interface SkilltraceOptions {
 const standardTimeoutMs = 15_000;
 const standardCloseMs = 10_000;
 
-/** Where the platform has none yet, that of polyfills. */
+/** Name that polyfills use. */
 const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
-/** A client of one service with one key. */
+/** Client for one service and one key. */
 export class Skilltrace extends Calls {
   readonly #tracker: Tracker;
 
@@ -47,7 +47,7 @@ export class Skilltrace extends Calls {
     const transport = new Transport({
       baseUrl,
       apiKey,
-      // Looked up at each call, and called without `this`, which browsers insist on.
+      // Resolved at each call, and called without `this`, as browsers require.
       fetch: options.fetch ?? ((...request) => fetch(...request)),
       timeoutMs,
       retry: { ...standardRetry, ...retry },
@@ -59,10 +59,10 @@ export class Skilltrace extends Calls {
   }
 
   /**
-   * Queues an answer, which is sent in the background: in batches, those of a learner in the order of the calls, until it is
-   * counted or `onUndelivered` hears of it. Its time is that of the call where it has none.
-   *
-   * @returns its event id, once it is queued and, with a store, kept there
+   * Queues an answer and sends it in the background, in batches. Answers of a learner are sent in the order
+   * of the calls, until each is counted or passed to `onUndelivered`. A missing time becomes the time of the
+   * call.
+   * @returns the event id, when the answer is queued and stored
    * @throws SkilltraceError QUEUE_FULL, CLOSED, STORE_FAILED
    */
   async track(answer: Answer): Promise<string> {
@@ -72,13 +72,13 @@ export class Skilltrace extends Calls {
     return sent.event_id;
   }
 
-  /** Answers of `track` that are not settled. */
+  /** Pending answers of `track`. */
   get queued(): number {
     return this.#tracker.size;
   }
 
   /**
-   * Sends at once what `track` queued, and resolves when all of it is settled. A queue that was stopped goes on.
+   * Sends queued answers immediately, also after a stop. Resolves when all are counted or rejected.
    * @throws SkilltraceError TIMEOUT, ABORTED, STORE_FAILED, or the error that stopped the queue
    */
   flush(options: WaitOptions = {}): Promise<void> {
@@ -86,10 +86,9 @@ export class Skilltrace extends Calls {
   }
 
   /**
-   * Takes no more answers and sends what is queued, for `timeoutMs` at most (default 10,000). What is left is kept in the
-   * store, and without one told to `onUndelivered`.
-   *
-   * @returns how many answers are left in the store
+   * Stops accepting answers and sends the queued ones for up to `timeoutMs` (default 10,000). The rest stays
+   * in the store, or without a store goes to `onUndelivered`.
+   * @returns number of answers left in the store
    * @throws SkilltraceError STORE_FAILED
    */
   close({ timeoutMs = standardCloseMs, signal }: WaitOptions = {}): Promise<number> {

@@ -14,13 +14,13 @@ export interface TrackerOptions {
   readonly onStopped: (error: SkilltraceError) => void;
 }
 
-/** The queue of answers, from `track` to their end. */
+/** Connects the queue, the sender and the store. */
 export class Tracker {
   readonly #sender: Sender;
   readonly #journal: Journal | null;
   readonly #flushes = new Set<Flush>();
   #closed: Promise<number> | null = null;
-  /** Answers on their way into the store. */
+  /** Answers that are being stored. */
   #storing = 0;
 
   constructor(
@@ -39,12 +39,11 @@ export class Tracker {
     this.#journal = options.store === undefined ? null : new Journal(options.store, restore);
   }
 
-  /** Answers that are not settled. */
   get size(): number {
     return this.#sender.unsettled.size + this.#storing;
   }
 
-  /** Puts an answer behind those of its learner. @throws SkilltraceError CLOSED, QUEUE_FULL, STORE_FAILED */
+  /** @throws SkilltraceError CLOSED, QUEUE_FULL, STORE_FAILED */
   async add(stored: StoredAnswer): Promise<void> {
     if (this.#closed !== null) throw new SkilltraceError('CLOSED', 'The client is closed');
     if (this.size >= this.options.limits.answers)
@@ -60,8 +59,8 @@ export class Tracker {
   }
 
   /**
-   * Sends at once what is queued, also after a stop, and resolves when all of it is settled.
-   * @throws SkilltraceError TIMEOUT, ABORTED, STORE_FAILED, or the one that stopped the queue
+   * Sends immediately, also after a stop, and resolves when all answers are complete.
+   * @throws SkilltraceError TIMEOUT, ABORTED, STORE_FAILED, or the error that stopped the queue
    */
   async flush(options: WaitOptions): Promise<void> {
     const flush = new Flush();
@@ -73,7 +72,7 @@ export class Tracker {
     }
   }
 
-  /** Ends the queue. @returns how many answers stay in the store @throws SkilltraceError STORE_FAILED */
+  /** @returns number of answers left in the store @throws SkilltraceError STORE_FAILED */
   close(options: WaitOptions): Promise<number> {
     this.#closed ??= this.#close(options);
     return this.#closed;
@@ -104,7 +103,7 @@ export class Tracker {
     for (const flush of this.#flushes) flush.settle(queued);
     const { stored } = queued;
     if (error !== null) tell(() => this.options.onUndelivered(stored.answer, error));
-    // After it was told of: a crash in between tells it again.
+    // Only after the callback: after a crash in between, the answer is reported again.
     this.#journal?.remove(stored);
   }
 
@@ -114,7 +113,7 @@ export class Tracker {
   }
 }
 
-/** What a callback throws is for the program to see and must not stop the queue. */
+/** An error of a callback becomes an uncaught error and does not stop the queue. */
 function tell(callback: () => void): void {
   try {
     callback();

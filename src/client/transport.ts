@@ -3,9 +3,8 @@ import { errorOf, parsed, SkilltraceError } from './errors.js';
 import { Pace } from './pace.js';
 import { type RetryPolicy, withRetries } from './retry.js';
 
-/** What every call takes. */
 export interface CallOptions {
-  /** Ends the call: it rejects with the code ABORTED. */
+  /** Aborts the call with the code ABORTED. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -23,32 +22,30 @@ export interface Request {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** JSON text. */
   readonly body?: string;
-  /** Entity tag that the write depends on, as ETag had it. */
+  /** Value of the ETag header. */
   readonly ifMatch?: string | undefined;
-  /** False where a second time has an effect of its own: then it is sent again only if it surely had none. */
+  /** False: retried only if the first attempt certainly had no effect. */
   readonly isIdempotent?: boolean;
-  /** Statuses beside 2xx whose body is an answer. */
+  /** In addition to 2xx. */
   readonly alsoFine?: readonly number[];
 }
 
-/** A successful answer. */
 export interface Received {
   readonly headers: Headers;
   readonly text: string;
 }
 
-/** Requests to the service, one by one. */
 export class Transport {
   readonly pace = new Pace();
 
   constructor(readonly settings: TransportSettings) {}
 
-  /** A call with retries, which waits while the quota is used up. @throws SkilltraceError */
+  /** Retries, and waits while the quota is exhausted. @throws SkilltraceError */
   call(request: Request, { signal }: CallOptions = {}): Promise<Received> {
     return this.#retrying(request, signal, () => this.once(request, signal));
   }
 
-  /** One try. @throws SkilltraceError */
+  /** One attempt. @throws SkilltraceError */
   async once(request: Request, signal?: AbortSignal): Promise<Received> {
     const { response, deadline } = await this.#open(request, signal);
     try {
@@ -58,7 +55,7 @@ export class Transport {
     }
   }
 
-  /** The lines of a streamed answer, retried until the first; `timeoutMs` is the longest silence. @throws SkilltraceError */
+  /** Retries until the first line. `timeoutMs` limits the time between pieces. @throws SkilltraceError */
   async *lines(request: Request, { signal }: CallOptions = {}): AsyncGenerator<string> {
     const opened = await this.#retrying(request, signal, () => this.#open(request, signal));
     try {
@@ -82,7 +79,7 @@ export class Transport {
     const { retry: policy } = this.settings;
     const call = async (): Promise<Value> => {
       const waitMs = this.pace.until - Date.now();
-      // Longer than the call may take: the service says so itself.
+      // For longer pauses, the service's error is more useful.
       if (waitMs > 0 && waitMs <= policy.withinMs) await sleep(waitMs, signal);
       return attempt();
     };
@@ -90,7 +87,7 @@ export class Transport {
     return withRetries(call, { policy, isRepeatable: isIdempotent && ifMatch === undefined, signal });
   }
 
-  /** The head of a successful answer. @throws SkilltraceError */
+  /** @throws SkilltraceError for an error status */
   async #answer(request: Request, deadline: Deadline): Promise<Response> {
     const { baseUrl, fetch } = this.settings;
     const { method, path, query = {}, body, alsoFine = [] } = request;
@@ -100,7 +97,7 @@ export class Transport {
         headers: await this.#headers(request),
         ...(body !== undefined && { body }),
         signal: deadline.signal,
-        // A redirect would take the key to wherever it leads.
+        // A redirect could send the key elsewhere.
         redirect: 'manual',
       }),
     );
@@ -144,7 +141,7 @@ async function* linesOf(response: Response, deadline: Deadline): AsyncGenerator<
   }
 }
 
-/** The value of a JSON answer. @throws SkilltraceError BAD_RESPONSE */
+/** @throws SkilltraceError BAD_RESPONSE */
 export function jsonOf({ text, headers }: Received): unknown {
   const value = parsed(text);
   if (typeof value === 'object' && value !== null) return value;
