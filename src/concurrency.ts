@@ -1,7 +1,7 @@
 import { unavailable } from './errors.js';
 import { createFairQueue, type Queued } from './fair-queue.js';
 
-/** Concurrent calls with the same name share one outcome. @param make settles in bounded time */
+/** Concurrent calls with the same name share one result. @param run settles in bounded time */
 export function singleFlights<More extends unknown[], Value>(
   make: (name: string, ...more: More) => Promise<Value>,
 ): (name: string, ...more: More) => Promise<Value> {
@@ -13,7 +13,10 @@ export function singleFlights<More extends unknown[], Value>(
   };
 }
 
-/** Calls of one name share one `make` until `ready` has resolved. No call gets a value older than itself. */
+/**
+ * Calls with the same name share one `run` until `ready` resolves. No call gets a value that is older than
+ * the call.
+ */
 export function sharedStart<Ready, Value>(
   ready: () => Promise<Ready>,
   make: (ready: Ready, name: string) => Promise<Value>,
@@ -35,12 +38,11 @@ export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<V
   return () => shared('');
 }
 
-/** Waits for all. @throws the first error */
+/** @throws the first error, after all have settled */
 export async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
   for (const one of await Promise.allSettled(work)) if (one.status === 'rejected') throw one.reason;
 }
 
-/** Slots with a limit per tenant. */
 export function createSlots(max: number, maxOfTenant: number) {
   const taken = new Map<string, number>();
   let sum = 0;
@@ -68,7 +70,7 @@ export interface LimiterOptions {
 
 /**
  * Runs work when a slot is free.
- * @param refuse result of rejected work; without it, rejected work throws ApiError UNAVAILABLE
+ * @param onRejected result of rejected work; absent: throws ApiError UNAVAILABLE
  */
 export type Limiter = <Result>(
   tenant: string,
@@ -76,7 +78,6 @@ export type Limiter = <Result>(
   refuse?: () => Result,
 ) => Promise<Result>;
 
-/** Limits running tasks and queues the next ones fairly. */
 export function createLimiter(options: LimiterOptions): Limiter {
   const slots = createSlots(options.maxRunning, options.maxRunningOfTenant);
   const queue = createFairQueue<Queued & { readonly start: () => void }>();

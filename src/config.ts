@@ -8,16 +8,16 @@ import { type Environment, type EnvironmentName, environmentSchema } from './con
 import { plainName } from './contracts/ids.js';
 import { StartError } from './lifecycle.js';
 
-/** An API key as configured; `requestsPerMinute` is its quota, 1 to 10^9. */
+/** `requestsPerMinute`: 1 to 10^9. */
 export type ApiKeySetting = { key: string; tenant: string; requestsPerMinute: number };
 
-/** One or more settings are wrong; the message has a line for each. */
+/** The message has a line for each wrong setting. */
 export class ConfigError extends StartError {
   override readonly name = 'ConfigError';
 }
 
 type Source = Record<string, string | undefined>;
-/** Records a wrong setting; `shown`: without secrets. */
+/** @param shown value without secrets */
 type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
 
 const { properties } = environmentSchema;
@@ -31,8 +31,8 @@ const annotations = Type.Object({
 const explain = (name: EnvironmentName) => Value.Parse(annotations, properties[name]);
 
 /**
- * Reads and checks all settings. An empty variable counts as unset.
- * @throws ConfigError that names every bad variable, its value (keys and passwords masked) and what is allowed
+ * Reads all settings. An empty variable is unset.
+ * @throws ConfigError that names every wrong variable, its value without secrets, and the allowed values
  */
 export function loadConfig(env: Source = process.env): Config {
   const problems: string[] = [];
@@ -45,7 +45,7 @@ export function loadConfig(env: Source = process.env): Config {
   return config;
 }
 
-/** Name, default, meaning and allowed values of every setting, for `--help`. */
+/** For `--help`. */
 export function describeSettings(): string {
   const lines = names.map((name) => {
     const { description, allowed, default: fallback } = explain(name);
@@ -55,7 +55,7 @@ export function describeSettings(): string {
   return `Settings (environment variables):\n${lines.join('\n')}\n`;
 }
 
-/** Replaces a bad value by its default, so that all settings are checked. */
+/** Replaces wrong values by defaults, so that all settings are checked. */
 function readValues(env: Source, complain: Complain): Environment {
   const values: Record<string, unknown> = {};
   for (const name of names) {
@@ -68,7 +68,7 @@ function readValues(env: Source, complain: Complain): Environment {
   return Value.Parse(environmentSchema, Value.Default(environmentSchema, values));
 }
 
-/** Settings that hold a password, which a file keeps out of the environment. */
+/** Settings that contain a password, and can be read from a file instead. */
 const inFiles = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
 
 function readFiles(values: Environment, complain: Complain): Environment {
@@ -97,16 +97,15 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
   checkTogether(values, complain);
   return {
     host: values.HOST,
-    /** 0 to 65535; 0 means any free port. */
+    /** 0: any free port. */
     port: values.PORT,
-    /** Whether PORT was given, so that a taken default port can be explained differently. */
+    /** For the error about a taken port. */
     portIsSet: textOf(env, 'PORT') !== undefined,
     apiProcesses: values.API_PROCESSES,
-    /** Absolute path. */
     dataDir: resolve(values.DATA_DIR),
-    /** From API_KEYS and API_KEYS_FILE together, each key once. */
+    /** From API_KEYS and API_KEYS_FILE, each key once. */
     apiKeys: readKeys(values, complain),
-    /** One URL, or the comma-separated nodes of a cluster; null: embedded. */
+    /** One URL, or comma-separated nodes of a cluster; null: embedded. */
     redisUrl: readRedisUrl(values.REDIS_URL, complain),
     redisWaitReplicas: values.REDIS_WAIT_REPLICAS,
     /** null: embedded. */
@@ -123,9 +122,9 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
       memoryBytes: readBytes('ANALYST_MAX_MEMORY', values.ANALYST_MAX_MEMORY, complain),
       rows: values.ANALYST_MAX_ROWS,
     },
-    /** Of all partitions together. */
+    /** For all partitions together. */
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
-    /** Of an API process; 0: as many as the load asks for. */
+    /** Per API process; 0: depends on the load. */
     lanes: values.LANES,
     skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
@@ -133,10 +132,10 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
     webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',
     role: values.ROLE,
-    /** Absolute path of a file that was readable at start, or null. */
+    /** Absolute path of a readable file. */
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,
-    /** null: nothing is traced. */
+    /** null: no tracing. */
     spans: readSpans(values, complain),
   };
 }
@@ -163,12 +162,12 @@ const minBytes = 64 * 2 ** 20;
 
 function readMaxmemory(text: string | undefined, complain: Complain): number {
   if (text !== undefined) return readBytes('EMBEDDED_REDIS_MAXMEMORY', text, complain);
-  // The limit of the cgroup, if any.
+  // Limit of the cgroup, if any.
   const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(limit, totalmem()) / 2);
 }
 
-/** As Redis reads it: 1kb is 1024 bytes. */
+/** Same units as Redis: 1kb is 1024 bytes. */
 function readBytes(name: EnvironmentName, text: string, complain: Complain): number {
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? Number.NaN);
@@ -192,7 +191,7 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   return [...keys.values()];
 }
 
-/** @returns the problem, or null */
+/** @returns a problem or null */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
   const [key = '', tenant = 'default', quota = `${defaultQuota}`, ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
@@ -206,7 +205,7 @@ function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null 
   return isSame ? null : 'the same key stands before with other values';
 }
 
-/** A colon in a key makes its rest look like a tenant, so only well-formed tenants and digits are shown. */
+/** A colon in a key makes its rest look like a tenant: show only well-formed tenants and digits. */
 function maskKey(entry: string): string {
   const [, ...parts] = entry.split(':');
   if (parts.length > 2) return '"***"';
@@ -228,7 +227,7 @@ function readRedisUrl(list: string | undefined, complain: Complain): string | nu
   return nodes.join(',');
 }
 
-/** @returns the node's scheme, or null after a complaint */
+/** @returns the scheme, or null if invalid */
 function checkRedisNode(node: string, inCluster: boolean, complain: Complain): string | null {
   const url = parseUrl(node);
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
@@ -264,7 +263,7 @@ function readSpans({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environ
 
 const parseUrl = (raw: string): URL | null => (URL.canParse(raw) ? new URL(raw) : null);
 
-/** Everything before the last @ and after a ? may hold a password; so may the whole of a malformed URL. */
+/** Passwords can be before the last @, after a ?, or anywhere in a malformed URL. */
 function maskUrl(raw: string): string {
   const [matched, scheme = '', login = '', place = '', query = ''] =
     /^([a-z+]+:\/\/)?(.*@)?([\w.-]*(?::\d*)?(?:\/\w*)?)(\?[^@]*)?$/is.exec(raw) ?? [];
@@ -286,7 +285,7 @@ function readableFile(name: EnvironmentName, path: string | undefined, complain:
 
 const quote = (value: string): string => JSON.stringify(value);
 
-/** The environment of this process with settings replaced, for a child that is to start as a user would start it. */
+/** Environment for a child that starts like a user's process. */
 export const childEnvironment = (settings: Partial<Record<EnvironmentName, string>>): NodeJS.ProcessEnv => ({
   ...process.env,
   ...settings,

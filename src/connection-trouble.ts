@@ -1,10 +1,9 @@
-/** Why a server cannot be spoken to, in words that say what to do: of Redis, of ClickHouse and of receivers of webhooks alike. */
+/** Turns connection errors of Redis, ClickHouse and webhook receivers into text that says what to do. */
 
-/** What is wrong between this process and a server. */
 export interface Trouble {
-  /** Never with a password, for clients keep what they sent out of their errors' words. */
+  /** Without passwords: clients do not put commands into error messages. */
   readonly text: string;
-  /** Trying again is of no use before somebody has changed a setting. */
+  /** Retries are useless until a setting changes. */
   readonly isFinal: boolean;
 }
 
@@ -18,7 +17,7 @@ const noTls = final('the URL asks for TLS, the server speaks none');
 const alike = (trouble: Trouble, ...codes: string[]) =>
   Object.fromEntries(codes.map((code) => [code, trouble]));
 
-/** By the code of an error: Node's own, OpenSSL's, the first word of Redis, the number of ClickHouse. */
+/** By error code: of Node or OpenSSL, the first word of a Redis error, or a ClickHouse number. */
 const known: Readonly<Record<string, Trouble>> = {
   ECONNREFUSED: passing('connection refused'),
   ENOTFOUND: passing('host not found'),
@@ -42,7 +41,7 @@ const known: Readonly<Record<string, Trouble>> = {
   LOADING: passing('it is still reading its data'),
 };
 
-/** Of an error that says nothing by itself the cause decides. */
+/** Falls back to the error's cause. */
 export function troubleOf(error: unknown): Trouble {
   const code = codeOf(error);
   const trouble = known[code];
@@ -59,6 +58,6 @@ function codeOf(error: unknown): string {
   return 'code' in error ? String(error.code) : '';
 }
 
-/** Node calls all that goes wrong with TLS at a write EPROTO. */
+/** Node reports every TLS error of a write as EPROTO. */
 const isOtherTls = ({ message }: Error): boolean =>
   message.includes('EPROTO') && !message.includes('wrong version number');

@@ -1,11 +1,11 @@
 // @ts-check
 /**
- * The lock of a folder: of a checkout while it is set up, of DATA_DIR while a service runs. Plain JavaScript, because
- * src/setup.mjs takes it before anything is built.
+ * Locks a folder: a checkout during its set-up, or DATA_DIR while a service runs. Plain JavaScript, because src/setup.mjs
+ * uses it before the build.
  *
- * The lock is the file `lock.N` with the highest N; it is free when its owner is dead or has released it. Who wants it makes
- * `lock.N+1` with a hard link, which fails when the file exists: of many at a stale lock exactly one wins. Numbers only grow,
- * and the highest file is never removed, so a starter that slept since it looked cannot take a lock that moved on.
+ * The lock is the file `lock.N` with the highest N. It is free if its owner is dead or has released it. A process acquires it by
+ * creating `lock.N+1` as a hard link. This fails if the file exists, so exactly one process wins. Numbers only grow and the
+ * highest file is never removed: a process that paused after its check cannot acquire an outdated lock.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,20 +13,20 @@ import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 
 /**
- * A process for good: the id alone is reused, after a container's restart even by the same program.
+ * The process id alone is not unique: it is reused, after a container's restart even by the same program.
  * @typedef {{ pid: number, startedAt: string }} ProcessIdentity
  */
 
-/** Each is lost to a process that began at the same moment; so many are lost to none. */
+/** An attempt fails only if another process wins at the same moment. */
 const maxTries = 20;
-/** Of no process. @type {ProcessIdentity} */
+/** @type {ProcessIdentity} */
 const released = { pid: 0, startedAt: 'released' };
 
 /**
- * Takes the lock of a folder for this process, without waiting.
+ * Acquires the lock for this process, without waiting.
  * @param {string} dir
  * @returns {{ release: () => void } | { heldBy: ProcessIdentity }}
- * @throws Error where it cannot be read or written
+ * @throws Error if the folder cannot be read or written
  */
 export function lockDir(dir) {
   const self = identify(process.pid);
@@ -34,7 +34,7 @@ export function lockDir(dir) {
   for (let tries = 0; tries < maxTries; tries++) {
     const top = Math.max(0, ...numbers(dir));
     const owner = top === 0 ? released : readOwner(fileOf(dir, top));
-    // A file without a name in it is nobody's.
+    // A file without a process id has no owner.
     if (isAlive(owner ?? released)) return { heldBy: owner };
     const mine = top + 1;
     if (create(dir, mine, self) && Math.max(...numbers(dir)) === mine) {
@@ -60,7 +60,7 @@ function readOwner(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    // Gone: then a higher one exists.
+    // Removed, so a higher lock exists.
     if (isCode(error, 'ENOENT')) return released;
     throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
@@ -78,7 +78,7 @@ function writeFresh(dir, owner) {
   }
 }
 
-/** @param {string} dir @param {number} n @param {ProcessIdentity} self @returns false where another process made it */
+/** @param {string} dir @param {number} n @param {ProcessIdentity} self @returns false if another process created it */
 function create(dir, n, self) {
   const fresh = writeFresh(dir, self);
   try {
@@ -93,7 +93,7 @@ function create(dir, n, self) {
 }
 
 /**
- * The identity of a living process, or null when there is none (a zombie is none: it holds nothing).
+ * Null: no living process; a zombie counts as dead.
  * @param {number} pid @returns {ProcessIdentity | null}
  */
 export function identify(pid) {
@@ -101,11 +101,11 @@ export function identify(pid) {
   return startedAt === null ? null : { pid, startedAt };
 }
 
-/** Whether the very process that was identified still lives. @type {(identity: ProcessIdentity) => boolean} */
+/** False if the process id was reused. @type {(identity: ProcessIdentity) => boolean} */
 export const isAlive = ({ pid, startedAt }) => identify(pid)?.startedAt === startedAt;
 
 /**
- * proc(5): field 3 is the state, field 22 the start in clock ticks since boot; the name in field 2 has spaces.
+ * proc(5): field 3 is the state, field 22 the start in clock ticks since boot. The name in field 2 can contain spaces.
  * @param {number} pid
  */
 function startedOnLinux(pid) {
@@ -129,7 +129,7 @@ function startedByPs(pid) {
     const [, state = 'Z', started = ''] = /^(\S+)\s+(.*)$/.exec(line.trim()) ?? [];
     return state.startsWith('Z') ? null : started;
   } catch (error) {
-    // ps exits with 1 when there is no such process.
+    // ps exits with 1 if the process does not exist.
     if (error instanceof Error && 'status' in error && error.status === 1) return null;
     throw error;
   }

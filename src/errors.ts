@@ -1,10 +1,13 @@
-/** What is wrong with a request: where, and what is expected there. */
+/** An invalid part of a request. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
 }
 
-/** Every error that a caller can see, and whether to try again. All else that is thrown is a defect and shows as INTERNAL. */
+/**
+ * All errors that a caller can see, and whether to retry. Other thrown errors are defects and become
+ * INTERNAL.
+ */
 export const errorTable = {
   INVALID_REQUEST: { status: 400, retry: 'no' },
   UNAUTHORIZED: { status: 401, retry: 'no' },
@@ -31,12 +34,12 @@ export type ErrorCode = keyof typeof errorTable;
 
 interface ErrorExtras {
   readonly details?: readonly Problem[];
-  /** Headers that belong to this answer, such as Allow. */
+  /** For example Allow. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
 
-/** An error that the caller gets, in words that carry no internals. */
+/** Sent to the caller: the message contains no internals. */
 export class ApiError extends Error {
   readonly details: readonly Problem[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -56,13 +59,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Seconds after which a caller who got a 503 may try again. */
 const retryAfterSeconds = 1;
 
 export const unavailable = (message: string, cause?: unknown): ApiError =>
   new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
 
-/** Reports a failed read of stored data. @throws ApiError UNAVAILABLE */
+/** For failed reads of stored data. @throws ApiError UNAVAILABLE */
 export const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
   found.catch((error: unknown) => {
     throw unavailable('What is stored cannot be read right now; try again later', error);
@@ -74,6 +76,6 @@ export const unauthorized = (message: string): ApiError =>
 export const invalid = (message: string, details?: readonly Problem[]): ApiError =>
   new ApiError('INVALID_REQUEST', message, details === undefined ? {} : { details });
 
-/** Whether an answer was counted is not known: a defect. */
+/** Defect: the answer may be counted. */
 export const notCounted = (cause?: unknown): ApiError =>
   new ApiError('INTERNAL', 'The answer could not be counted; try again with the same event_id', { cause });

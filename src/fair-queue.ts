@@ -1,14 +1,17 @@
-/** `weight`: cost of the item, in any unit. */
+/** `weight`: in any unit. */
 export type Queued = { readonly tenant: string; readonly weight: number };
 
-/** `served`: weight that the tenant was served so far, on the scale of the queue's level. */
+/** `servedWeight`: total so far, comparable with the queue's level. */
 type TenantQueue<Item> = { readonly items: Item[]; weight: number; served: number };
 
 export type FairQueue<Item extends Queued> = ReturnType<typeof createFairQueue<Item>>;
 
-/** The least served tenant is next. A returning tenant starts at the queue's level: idle time earns nothing. */
+/**
+ * The tenant with the least served weight is next. A returning tenant starts at the queue's level, so idle
+ * time earns no credit.
+ */
 export function createFairQueue<Item extends Queued>() {
-  /** A tenant without items stays while it was served more than the level. */
+  /** An empty tenant queue stays while it is above the level. */
   const queues = new Map<string, TenantQueue<Item>>();
   const none: Readonly<TenantQueue<Item>> = { items: [], weight: 0, served: 0 };
   const all = { items: 0, weight: 0 };
@@ -42,7 +45,7 @@ export function createFairQueue<Item extends Queued>() {
       all.items += 1;
       all.weight += item.weight;
     },
-    /** Removes and returns the next of the tenants' first items that `mayGo` admits. */
+    /** Removes the next item; considers the first item of each tenant that `canDispatch` accepts. */
     take: (mayGo: (item: Item) => boolean): Item | undefined => {
       let next: TenantQueue<Item> | undefined;
       for (const queue of nonEmpty()) {
@@ -52,7 +55,7 @@ export function createFairQueue<Item extends Queued>() {
       level = Math.max(level, next.served);
       return removeFrom(next, 0, 1, true)[0];
     },
-    /** Removes and returns the first items of each tenant until `mayGo` rejects one; least served tenants first. */
+    /** Removes each tenant's first items until `canDispatch` rejects one, least served tenant first. */
     takeAll: (mayGo: (item: Item) => boolean): Item[] => {
       const taken: Item[] = [];
       for (const queue of [...nonEmpty()].sort((a, b) => a.served - b.served)) {
@@ -69,7 +72,6 @@ export function createFairQueue<Item extends Queued>() {
       const at = queue?.items.indexOf(item) ?? -1;
       if (queue !== undefined && at >= 0) removeFrom(queue, at, 1, false);
     },
-    /** All items, each tenant's in its order. */
     items: function* (): Generator<Item> {
       for (const { items } of queues.values()) yield* items;
     },

@@ -1,6 +1,8 @@
 import type { Logger } from './telemetry.js';
 
-/** An error that the user can fix: only its message is printed. Other errors are defects, logged with their stack. */
+/**
+ * The user can fix the cause: only the message is printed. Other errors are defects, logged with their stack.
+ */
 export class StartError extends Error {
   override readonly name: string = 'StartError';
 }
@@ -14,24 +16,24 @@ export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> 
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
-/** Waits for the work, at most `ms`. Ignores its failure. */
+/** Ignores errors of the work. */
 export async function within(work: Promise<unknown>, ms: number): Promise<void> {
   await inTime(work, ms).catch(() => undefined);
 }
 
-/** Ends a resource; `limitMs` is the time after which the next closer runs without waiting any longer. */
+/** @param limitMs afterwards the next closer runs */
 export type Closer = (limitMs: number) => Promise<unknown> | unknown;
 
 export type Closers = ReturnType<typeof createClosers>;
 
-/** Of 10 s from signal to exit; the rest is for the exit itself. */
+/** Leaves 0.5 s of 10 s for the exit. */
 const closeDeadlineMs = 9_500;
-/** npm and the terminal both pass the same Ctrl-C on: within this time it is no wish to force. */
+/** npm and the terminal both forward one Ctrl-C: a second signal within this time is a duplicate. */
 const sameSignalMs = 1_000;
 
 /**
- * The closers of one process (or of one test).
- * @param deadlineMs for all together; each may use half of what is left, the last one all
+ * Closers of a process or a test.
+ * @param deadlineMs for all together. Each may use half of the rest, the last one all.
  */
 export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   const stack: { name: string; close: Closer }[] = [];
@@ -48,15 +50,15 @@ export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   }
 
   return {
-    /** Call it on the line after the resource was created. Once closing, the closer runs at once. */
+    /** Call it right after the resource was created. During `close`, the closer runs immediately. */
     add(name: string, close: Closer): void {
       stack.push({ name, close });
-      // After the end of closeAll nobody else would run it.
+      // `closeAll` may have ended already.
       if (closing !== undefined) closing = closing.then(async (clean) => (await closeAll()) && clean);
     },
     /**
-     * Runs all closers, the newest first. Never rejects: a closer that fails or hangs is logged and stops no other.
-     * @returns whether every closer ended well and in time; the same promise on every call
+     * Runs all closers, newest first. Never rejects: logs closers that fail or time out, and continues.
+     * @returns whether all closers succeeded; every call returns the same promise
      */
     close(): Promise<boolean> {
       closing ??= closeAll();
@@ -78,13 +80,14 @@ async function closeOne(name: string, close: Closer, limitMs: number, logger: Lo
   }
 }
 
-/** What the shutdown needs of a process; `process` itself, except in tests. */
+/** `process`, except in tests. */
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
 
 /**
- * The first SIGTERM or SIGINT closes everything and exits with 0, or 1 if a closer failed. A signal within the next second is
- * ignored; a later one exits immediately with 1. An uncaught error is logged and closes everything with exit code 1.
- * @returns `shutdown(exitCode)`, which resolves after `exit` was called
+ * The first SIGTERM or SIGINT closes everything and exits with 0, or with 1 if a closer failed. Signals in
+ * the next second are ignored; later ones exit immediately with 1. Uncaught errors are logged, close
+ * everything and exit with 1.
+ * @returns function that resolves after the exit
  */
 export function installShutdown(
   logger: Logger,
@@ -119,20 +122,20 @@ export function installShutdown(
   return shutdown;
 }
 
-/** A failed start closes what was opened and exits with 1. @param start resolves when the process serves */
+/** If `start` fails, closes everything and exits with 1. @param start resolves when the process is ready */
 export async function runProcess(logger: Logger, start: (closers: Closers) => Promise<void>): Promise<void> {
   const closers = createClosers(logger);
   const shutdown = installShutdown(logger, closers);
   try {
     await start(closers);
   } catch (error) {
-    // A stop during the start ends half-started servers, whose failure is then no news.
+    // After a stop during startup, such errors are a consequence.
     if (!closers.closing) reportStartFailure(error, logger);
     await shutdown(1);
   }
 }
 
-/** Writes a StartError's message to standard error as it is, and logs anything else. */
+/** Prints only the message of a StartError; logs other errors. */
 export function reportStartFailure(
   error: unknown,
   logger: Logger,

@@ -1,4 +1,4 @@
-/** Keeps the order of groups and items. */
+/** Preserves the order. */
 export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -14,7 +14,7 @@ export const byPartition = <Item extends { readonly partition: number }>(
   items: readonly Item[],
 ): Map<number, Item[]> => groupedBy(items, ({ partition }) => partition);
 
-/** Parts of `size` items; the last one may be shorter. */
+/** The last part may be shorter. */
 export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 
@@ -25,7 +25,7 @@ export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum
 
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
 
-/** Numbers new ids after the given ones. */
+/** Assigns the next index to a new id. */
 export function createInterner(ids: string[]) {
   const known = new Map(ids.map((id, i) => [id, i]));
   return {

@@ -1,4 +1,4 @@
-/** Spans by OpenTelemetry's SDK, sent by OTLP over HTTP; imported only where they are asked for. */
+/** OpenTelemetry spans, sent by OTLP over HTTP. Imported only if tracing is on. */
 import * as api from '@opentelemetry/api';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -14,7 +14,7 @@ type Settings = NonNullable<Config['spans']>;
 
 const [logEveryMs, flushMs] = [60_000, 1500];
 
-/** Nothing throws, whatever the receiver does: 2,048 spans wait for it, and what comes then is dropped. */
+/** Never throws. Up to 2,048 spans are queued for the receiver; further spans are dropped. */
 export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): Spans {
   logTroubles(logger);
   const detected = detectResources({ detectors: [envDetector] });
@@ -23,7 +23,7 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
   const provider = new sdk.TracerProvider({
     resource: resourceFromAttributes({ 'service.name': 'skilltrace' }).merge(detected),
     sampler: sampler.startsWith('parentbased') ? new sdk.ParentBasedSampler({ root }) : root,
-    // As many as a batch has requests.
+    // Maximum requests of a batch.
     spanLimits: { linkCountLimit: 512 },
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
   });
@@ -41,7 +41,7 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
 
 function logTroubles(logger: Logger): void {
   let nextAt = 0;
-  /** Of the SDK's own words there is its part, what happened, why, and then perhaps what was sent. */
+  /** The SDK passes its component, the problem, the reason, and possibly sent data, which is left out. */
   const log = (...problem: unknown[]): void => {
     if (performance.now() < nextAt) return;
     nextAt = performance.now() + logEveryMs;

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// What npm scripts run first: installs packages and builds when something is missing or has changed, then runs the command
-// in this very process, so that it gets the signals. On Node's own modules, because nothing else may be there yet.
-// In an installed package it is the program `skilltrace`: everything is built there.
+// Entry of the npm scripts: installs packages and builds if something is missing or has changed. Then runs the command in
+// the same process, so that it receives signals. Imports only Node modules, because no package may be installed yet.
+// In an installed package, which is already built, this is the program `skilltrace`.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -17,7 +17,7 @@ const SOURCES = ['src', 'workers', 'bench', 'test'];
 const SHOWN_LINES = 15;
 const { existsSync, readdirSync, rmSync, writeFileSync } = fs;
 
-/** What they do, and the compiled module whose `main(argv)` does it. */
+/** The module exports `main(argv)`. */
 const COMMANDS = {
   start: { about: 'start the service', module: 'bundle/main.js' },
   test: { about: 'run the tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
@@ -41,14 +41,13 @@ const pathIn = (...parts) => join(ROOT, ...parts);
 const say = (line) => process.stderr.write(`skilltrace: ${line}\n`);
 
 const IS_PACKAGE = !existsSync(pathIn('src/build.mjs'));
-// A package has no tests and no benchmark.
 if (IS_PACKAGE) for (const name of ['test', 'test:full', 'bench']) delete COMMANDS[name];
 
 const readText = (file) => (existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
 
 class SetupError extends Error {}
 
-// A signal during an installation or a build ends its processes and this one.
+// During installation and build, a signal ends the child processes and this one.
 
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let child;
@@ -57,14 +56,13 @@ let stopSignal = '';
 function onSignal(signal) {
   stopSignal = signal;
   if (child?.pid === undefined) process.exit(exitCodeOf(signal));
-  // The whole group: npm has children of its own.
+  // Signals the whole process group, because npm starts children.
   process.kill(-child.pid, 'SIGTERM');
 }
 
-/** A service that got a signal before it started has stopped well; an unfinished command has not. */
+/** A service that is stopped before it started has succeeded; another command has not. */
 const exitCodeOf = (signal) => (process.argv[2] === 'start' ? 0 : signal === 'SIGINT' ? 130 : 143);
 
-/** Runs a program to its end. @returns its exit code and what it wrote */
 async function run(command, args) {
   child = spawn(command, args, { cwd: ROOT, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
   const group = child;
@@ -91,7 +89,7 @@ async function runOrFail(what, command, args) {
   if (process.stderr.isTTY) say(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
 }
 
-/** The reason stands at the head (npm, esbuild) or at the end (install scripts). */
+/** The reason is at the beginning (npm, esbuild) or at the end (install scripts). */
 function shorten(output) {
   const lines = output.trimEnd().split('\n');
   if (lines.length > 2 * SHOWN_LINES) lines.splice(SHOWN_LINES, lines.length - 2 * SHOWN_LINES, '...');
@@ -104,7 +102,7 @@ const packagesStamp = pathIn('node_modules', '.skilltrace-setup');
 const packagesKey = () => sha256(process.platform, process.arch, readText(pathIn('package-lock.json')));
 const packagesReady = () => readText(packagesStamp) === packagesKey();
 
-/** Whether an installation made without this script has every package of the lock file; npm lists it itself. */
+/** Also accepts packages that the user installed with npm. */
 function installedByHand() {
   const hidden = readText(pathIn('node_modules', '.package-lock.json'));
   if (hidden === '') return false;
@@ -118,8 +116,9 @@ function installedByHand() {
 }
 
 /**
- * `npm ci` refuses a lock file without the optional packages of every platform (EUSAGE), as npm writes it where
- * the registry has only some of them; `npm install` takes the same versions and finds the missing ones.
+ * `npm ci` rejects a lock file without the optional packages of every platform (EUSAGE). npm writes such a
+ * file if the registry has only some of them. `npm install` installs the same versions and finds the missing
+ * packages.
  */
 async function npmInstall() {
   const flags = ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
@@ -137,7 +136,7 @@ async function installPackages() {
   writeFileSync(packagesStamp, packagesKey());
 }
 
-/** Everything that a build depends on: names and contents of the sources, settings and versions. */
+/** Hash of all inputs of a build. */
 function buildKey() {
   const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
     readdirSync(pathIn(folder), { recursive: true, encoding: 'utf8' })
@@ -152,7 +151,9 @@ function buildKey() {
 const buildStamp = join(DIST, '.skilltrace-setup');
 const buildReady = () => readText(buildStamp) === buildKey();
 
-/** Builds beside the old files and swaps: no half-built dist is ever run, and nothing of deleted sources stays. */
+/**
+ * Builds into a new folder and swaps: a half-built dist never runs, and outputs of deleted sources disappear.
+ */
 async function build() {
   const key = buildKey();
   if (readText(buildStamp) === key) return;
@@ -198,7 +199,7 @@ async function prepare() {
   });
 }
 
-/** What `npm pack` takes: a build, and the client's types. */
+/** Prepares `npm pack`: builds, and writes the client's types. */
 async function prepack() {
   await prepare();
   await runOrFail('writing types', pathIn('node_modules/.bin/tsc'), ['-p', 'src/client']);
@@ -217,11 +218,11 @@ async function main([name, ...args]) {
   if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
-  // Bundles bring it along; tests and benchmarks are modules by themselves.
+  // For modules that are not bundled.
   await import(pathToFileURL(join(DIST, 'bundle/source-maps.js')).href);
   const command = await import(pathToFileURL(join(DIST, COMMANDS[name].module)).href);
-  // From here on the command answers for signals; it attaches its handlers in its first synchronous part. Ours go after
-  // that: with none in between, Node would forget a signal that came while the command's modules were loaded.
+  // The command attaches its signal handlers in its first synchronous part. Remove ours only afterwards:
+  // without a handler, Node would ignore a signal in between.
   const running = command.main(args);
   for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, onSignal);
   await running;
@@ -230,7 +231,7 @@ async function main([name, ...args]) {
 try {
   await main(process.argv.slice(2));
 } catch (error) {
-  // StartError: the message is for the user, see src/lifecycle.ts.
+  // For a StartError, see src/lifecycle.ts.
   const forUser =
     error instanceof SetupError || error?.name === 'StartError' || error?.name === 'ConfigError';
   say(forUser ? error.message : (error?.stack ?? String(error)));

@@ -1,17 +1,17 @@
-/** Runs long work in slices between requests: one slice, of one caller, in each turn of the event loop. */
+/** Runs long work in slices between requests. Each turn of the event loop runs one slice of one caller. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const sliceMs = 1;
 
 let line: Promise<unknown> = Promise.resolve();
 
-/** Resolves when it is the caller's turn for a slice, in the order of the calls. */
+/** Resolves in the order of the calls. */
 export function sliceTurn(): Promise<unknown> {
   line = line.then(() => nextTurn());
   return line;
 }
 
-/** Runs all steps. Work shorter than a slice does not wait. @throws errors of a step */
+/** Work that is shorter than a slice does not wait. @throws errors of a step */
 export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (;;) {
     const end = performance.now() + sliceMs;
@@ -23,7 +23,6 @@ export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promis
   }
 }
 
-/** As `items.map(each)`. */
 export async function mapInSlices<In, Out>(items: Iterable<In>, each: (item: In) => Out): Promise<Out[]> {
   const done: Out[] = [];
   await inSlices(

@@ -1,16 +1,15 @@
 /**
- * Maps stack traces to the sources. Reads a source map only when an error is shown: Node's --enable-source-maps parses the map
- * of every loaded file, a tenth of the startup cost.
+ * Maps stack traces to sources. Reads a source map only when an error is shown: Node's --enable-source-maps
+ * parses all maps, a tenth of the startup time.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { SourceMap, type SourceMapping } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** A map that is younger is one of another build, made while this process runs. */
+/** A younger map is from another build, made while this process runs. */
 const loadedAt = Date.now();
 const maps = new Map<string, SourceMap | null>();
 
-/** @param url of a file of the build, beside which its map stands */
 function mapOf(url: string): SourceMap | null {
   const known = maps.get(url);
   if (known !== undefined) return known;
@@ -30,19 +29,19 @@ function lineOf(frame: NodeJS.CallSite): string {
   const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
   if (!url?.startsWith('file:') || line === null || column === null) return text;
   try {
-    // V8 counts from one, maps from nought.
+    // V8 counts from 1, source maps from 0.
     const origin = mapOf(url)?.findEntry(line - 1, column - 1);
     if (origin === undefined || !isMapping(origin)) return text;
     const { originalSource, originalLine, originalColumn } = origin;
     const place = `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
     return text.replace(`${url}:${line}:${column}`, () => place);
   } catch {
-    // Nothing may take the place of the error that is being shown: too many open files, for one, is such an error.
+    // Show the original error even if the map cannot be read, for example because too many files are open.
     return text;
   }
 }
 
-/** Node puts the codes of its own errors there. */
+/** Node shows the codes of Node errors there. */
 function headOf(error: Error): string {
   const text = Error.prototype.toString.call(error);
   const isNodes = 'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_');

@@ -1,25 +1,24 @@
-/** What the code sees of OpenTelemetry's spans; "tracing" elsewhere is knowledge tracing. */
+/** Interface to OpenTelemetry. Elsewhere, "tracing" means knowledge tracing. */
 
-/** By OpenTelemetry's semantic conventions. Never an id of a learner, a key, or a text that may quote a request. */
+/** OpenTelemetry's semantic conventions. Never a learner id, a key, or text that may quote a request. */
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** A sampled span that has not ended; what is not sampled has none. Times are of `unixMs`; absent: now. */
+/** A sampled span. Times are from `unixMs`; absent: now. */
 export interface Span {
   child(name: string, attributes?: Attributes, links?: readonly Span[], start?: number): Span;
-  /** @param attributes with `error.type` where it failed */
+  /** @param attributes with `error.type` after a failure */
   end(attributes?: Attributes, at?: number): void;
 }
 
-/** Begins the span of a request, with its headers by lower-case name, or of a job; null where it is not sampled. */
+/** @param header of a request, by lower-case name; absent for a job. @returns null if not sampled */
 export type Spans = (name: string, header?: (name: string) => string | null) => Span | null;
 
-/** With fractions, which Date.now() lacks: a batch takes two milliseconds. */
+/** With fractions, which Date.now() lacks: a batch takes 2 ms. */
 export const unixMs = (): number => performance.timeOrigin + performance.now();
 
-/** A round trip to Redis. */
+/** Redis round trip. */
 export type StepTimes = { readonly name: 'load' | 'commit'; readonly start: number; readonly end: number };
 
-/** Ends the span with the work. */
 export function ending<Value>(span: Span | null | undefined, work: Promise<Value>): Promise<Value> {
   const failed = ({ name }: Error): void => span?.end({ 'error.type': name });
   if (span) work.then(() => span.end(), failed);

@@ -3,9 +3,9 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 export type { Logger };
 
 /**
- * Logs JSON lines to standard error: standard output holds results only. Callers never pass request bodies or keys; the
- * redacted paths are a second safeguard.
- * @param level one of pino's levels, or `silent`
+ * Logs JSON lines to standard error; standard output is for results. Callers never pass request bodies or
+ * keys; redaction is a second safeguard.
+ * @param level one of pino's, or `silent`
  */
 export function createLogger(
   level: string,
@@ -25,7 +25,7 @@ export function createLogger(
   );
 }
 
-/** An error's own words and stack, with its causes'; not its other fields, where clients keep what they sent. */
+/** Omits other fields, in which clients store sent data. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { type, message, stack } = pino.stdSerializers.err(error);
