@@ -3,10 +3,9 @@ import { hash } from 'node:crypto';
 export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
 export type Scope = (typeof allScopes)[number];
 export type NeededScope = Scope | readonly Scope[];
-/** `operator` is excluded: it reaches beyond the tenant and must be requested. */
+/** `operator` must be requested, because it reaches beyond the tenant. */
 export const defaultScopes: readonly Scope[] = ['read', 'write', 'admin'];
 
-/** Requests per minute. */
 export const defaultQuota = 100;
 export const maxQuota = 1_000_000_000;
 
@@ -24,7 +23,7 @@ export interface Grant {
   readonly development: boolean;
 }
 
-/** Revoked keys stay stored, because a missing key would look like data loss. */
+/** Revoked keys stay stored: a missing key would look like data loss. */
 export interface StoredKey extends Grant {
   /** RFC 3339. */
   readonly createdAt: string;

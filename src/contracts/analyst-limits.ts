@@ -1,8 +1,7 @@
 export interface AnalystLimits {
-  /** Until the last result row is sent. */
   readonly seconds: number;
   readonly memoryBytes: number;
-  /** Read in all tables; 0: no limit. */
+  /** 0: no limit. */
   readonly rows: number;
 }
 

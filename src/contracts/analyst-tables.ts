@@ -1,7 +1,6 @@
 /**
- * Readable by the read-only account: the tables of docs/schema.md, their sources, and all tables with learner
- * rows, so that it can prove an erasure. Excluded: tables with keys, receipts, webhooks (a URL may contain a
- * password) and settings.
+ * Readable by the read-only account: the tables of docs/schema.md and all tables with learner rows, so that
+ * it can prove an erasure. Excluded: keys, receipts, settings, and webhooks (a URL may contain a password).
  */
 export const analystTables: readonly string[] =
   `archived_learner_skill archived_months attempts cohort_skill_weekly daily_skill

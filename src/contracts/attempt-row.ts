@@ -1,6 +1,5 @@
 /**
- * One attempt, from the commit in Redis to the table `attempts`. The worker encodes a row once, as
- * TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
+ * A worker encodes each row once, as TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
  */
 import type { Conditions } from '../domain/answer/conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
@@ -25,14 +24,13 @@ export interface AttemptFigures {
   readonly isRapid: boolean;
   /** 0 to 100; null: too few times, or many rapid answers. */
   readonly efficiencyIndex: number | null;
-  /** Empty: no recommendation. */
   readonly recommendationCode: string;
   readonly modelVersion: number;
   /** Null: too few answers. */
   readonly baselineTotal: number | null;
   /** 48-bit hash of the event as sent; 0: no event id. */
   readonly eventFingerprint: number;
-  /** Of the learner record; the same for all answers of a commit. */
+  /** Version of the learner record after the commit. */
   readonly learnerVersion: number;
 }
 
@@ -53,10 +51,7 @@ export const rowColumns = [
   ...(['event_fingerprint', 'learner_version'] as const),
 ] as const;
 
-/**
- * @returns TSV without `outboxColumns` and line feed. A missing id is empty, a missing number is `\N`. Times
- * are Unix seconds with three decimals.
- */
+/** @returns TSV without `outboxColumns` and line feed. Times are Unix seconds with three decimals. */
 export function encodeAttemptRow(
   event: AttemptEvent,
   figures: AttemptFigures,
@@ -86,7 +81,6 @@ const encodeText = (text: string | null): string =>
 /** Ten digits: ClickHouse does not read shorter numbers as Unix seconds. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
 
-/** Matches all rows of a learner and no others. */
 export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
 export type AttemptRow = Readonly<{ event: AttemptEvent; figures: AttemptFigures; conditions: Conditions }>;
@@ -95,7 +89,7 @@ type Column = (typeof rowColumns)[number];
 
 const at = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<Column, number>;
 
-/** @param line without `outboxColumns` and line feed. @throws Error for an invalid row */
+/** @param line as from `encodeAttemptRow`. @throws Error for an invalid row */
 export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
   if (fields.length !== rowColumns.length)

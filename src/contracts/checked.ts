@@ -23,7 +23,7 @@ function overlongLists(schema: TSchema, value: unknown): Problem[] {
   });
 }
 
-/** @throws ApiError INVALID_REQUEST that names every invalid field */
+/** @throws ApiError INVALID_REQUEST with every invalid field */
 export function checked<Value>(check: Check<Value>, value: unknown, what: string): Value {
   if (check.Check(value)) return value;
   const overlong = overlongLists(check.Type(), value);
@@ -45,8 +45,8 @@ interface SchemaError {
 }
 
 /**
- * @returns the first problem of each field. For a union with null, only the error of the other type is
- * useful.
+ * @returns the first problem of each field. A union with null reports both types: only the other type's error
+ * helps.
  */
 export function problemsOf(errors: readonly SchemaError[], prefix = ''): Problem[] {
   const useful = errors.filter((error) => !isOfUnion(error)).flatMap((error) => toProblems(error, prefix));

@@ -1,21 +1,20 @@
 /**
- * A rewrite is an outbox entry in the field `c`. The drain applies it after it stored every earlier row, and
- * before it reads later ones. An erasure is in a separate stream, with an outbox id, and is applied when the
- * outbox has no older entry (ADR 27).
+ * The drain applies a rewrite (outbox field `c`) after all earlier rows and before all later ones. Erasures
+ * are in a separate stream and are applied when the outbox has no older entry (ADR 27).
  */
 import Type, { type Static } from 'typebox';
 import type { LearnerPlace } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';
 import { storedJson } from './stored-json.js';
 
-/** Removes the learner's rows from `fromSeq` on. The recomputed rows follow in the outbox. */
+/** Removes rows from `fromSeq` on. The recomputed rows follow in the outbox. */
 const Rewrite = Type.Object({
   v: Type.Literal(1),
   tenant: Type.String(),
   userId: Type.String(),
   kind: Type.Literal('rewrite'),
   fromSeq: Type.Integer({ minimum: 1 }),
-  /** Arrival of the retracted answer: UTC day, number since 1970. */
+  /** UTC day since 1970 on which the retracted answer arrived. */
   takenBackDay: Type.Integer(),
 });
 
@@ -27,22 +26,21 @@ export interface CorrectedRows extends LearnerPlace {
   readonly below: OutboxId;
   /** First `learner_seq`; 0: the whole history. */
   readonly fromSeq: number;
-  /** Of the last goal of an erased history, Unix milliseconds. */
+  /** Unix milliseconds of the last goal. */
   readonly goalAt: number;
 }
 
 export type Counts = Readonly<Record<string, number>>;
 
-/** Counted before the removal. */
 export const Removal = Type.Object({
-  /** Answers without a rewritten row, by UTC day of arrival (number since 1970). */
+  /** Answers that are not rewritten, by UTC day of arrival (number since 1970). */
   answers: Type.Record(Type.String(), Type.Integer()),
   /** Rows by table. */
   before: Type.Record(Type.String(), Type.Integer()),
 });
 export type Removal = Readonly<Static<typeof Removal>>;
 
-/** Clocks of processes and Redis differ: an event dated up to this long after a correction may be older. */
+/** Clocks differ: an event dated up to this long after a correction may be older. */
 export const clockMs = 5000;
 
 export const encodeCorrection = (correction: RewriteCorrection): string => JSON.stringify(correction);

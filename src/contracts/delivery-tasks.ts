@@ -1,8 +1,8 @@
 export interface DeliveryTask {
   readonly url: string;
-  /** Each signs every message; newest first. */
+  /** Newest first; each signs every message. */
   readonly secrets: readonly string[];
-  /** Also allow http and addresses that are not public. */
+  /** Allow http and private addresses. */
   readonly allowPrivate: boolean;
   readonly messages: readonly SentMessage[];
 }
@@ -12,7 +12,7 @@ export interface SentMessage {
   readonly body: string;
 }
 
-/** `status` is null without a response, for `reason`. */
+/** `status`: null without a response. */
 export interface DeliveryReply {
   readonly status: number | null;
   readonly reason: string | null;

@@ -72,7 +72,6 @@ const oneOf = <const Values extends string[]>(
   return Type.Enum(values, { default: fallback, description: meanings[name], allowed });
 };
 
-/** config.ts also checks URLs, keys and files. */
 export const environmentSchema = Type.Object({
   HOST: text('HOST', 'an IP address or a host name', {
     default: '127.0.0.1',

@@ -40,7 +40,7 @@ const EventBatch = Type.Object({
 });
 export const eventBatchCheck = Compile(EventBatch);
 
-/** For the OpenAPI document only: a batch with invalid events is accepted in part. */
+/** For the OpenAPI document: a batch with invalid events is accepted in part. */
 export const WellFormedBatch = Type.Object({
   events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
 });
@@ -67,10 +67,7 @@ export const LearningEventResult = Type.Object({
 
 const futureToleranceMs = 5 * 60_000;
 
-/**
- * @returns Unix milliseconds, or null if invalid. A leap second becomes the second before; digits after
- * milliseconds are cut.
- */
+/** @returns Unix milliseconds; null if invalid. A leap second becomes the second before. */
 export function parseTime(text: string): number | null {
   if (!strictShape.test(text) || !IsDateTime(text)) return null;
   const ms = Date.parse(
@@ -82,7 +79,7 @@ export function parseTime(text: string): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** `IsDateTime` also accepts forms of the successor of RFC 3339. */
+/** `IsDateTime` also accepts later formats than RFC 3339. */
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 export function occurredAtProblem(ms: number | null, now: number): string | null {

@@ -1,6 +1,5 @@
 import type { AttemptRow } from './attempt-row.js';
 
-/** Names become snake_case in the export. */
 export interface ExportRecord {
   readonly type: string;
   readonly [field: string]: unknown;
@@ -17,7 +16,6 @@ function renamed(value: unknown): unknown {
 export const snakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Numbers are not rounded. */
 export function attemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
   const { occurredAt, receivedAt, ...answer } = row.event;
   const { isRapid: rapid, ...counted } = row.figures;

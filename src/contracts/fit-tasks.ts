@@ -1,4 +1,4 @@
-/** Messages between a fit and its threads. Columns are shared memory. */
+/** Columns are shared memory. */
 import type { AnswerLog } from '../domain/base/answer-log.js';
 import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay.js';
 
@@ -7,7 +7,7 @@ export type FitTask =
       readonly kind: 'read';
       readonly clickhouseUrl: string;
       readonly tenant: string;
-      /** More answers: a sample of learners is read. */
+      /** Above it, a sample of learners is read. */
       readonly maxAnswers: number;
     }
   | {
@@ -15,29 +15,25 @@ export type FitTask =
       readonly redisUrl: string;
       readonly tenant: string;
       readonly version: number;
-      /** As in `AnswersReply`. */
       readonly itemHashes: Uint8Array;
     }
   | (Publication & { readonly kind: 'publish'; readonly redisUrl: string });
 
 export interface AnswersReply {
   readonly log: AnswerLog;
-  /** By skill index. */
   readonly skillIds: readonly string[];
   /** 8 bytes per item index; index 0: no item. */
   readonly itemHashes: Uint8Array;
-  /** 0 to 2^32 - 1, from the learner's id: the same in every fit. */
+  /** From the learner's id: the same in every fit. */
   readonly learnerHash: Uint32Array;
-  /** N: one of N learners was read. */
+  /** N: one in N learners was read. */
   readonly sampledOneIn: number;
 }
 
 export interface Publication {
   readonly tenant: string;
   readonly version: number;
-  /** Active version that the fit was compared with. */
   readonly basedOn: number;
-  /** From `encodeModel`; `report` is JSON of a `FitReport`. */
   readonly model: string;
   readonly report: string;
   /** Null: keep the active version's. */
@@ -46,6 +42,5 @@ export interface Publication {
   readonly publishedAt: number;
 }
 
-/** `unavailable` is the reason. */
 export type ItemsReply = ItemFigures | { readonly unavailable: string };
 export type PublishReply = { readonly published: boolean } | { readonly unavailable: string };

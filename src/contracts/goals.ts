@@ -16,7 +16,7 @@ export const GoalBody = Type.Object(
 );
 const goalBodyCheck = Compile(GoalBody);
 
-/** @param now Unix milliseconds. @throws ApiError INVALID_REQUEST */
+/** @throws ApiError INVALID_REQUEST */
 export function readGoalBody(body: unknown, now: number): GoalSetting {
   const { target_score: targetScore, target_date } = checked(goalBodyCheck, body, 'goal');
   const targetDate = target_date ?? null;

@@ -3,7 +3,6 @@ import { Compile } from 'typebox/compile';
 
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
-/** Never normalised. */
 export const Id = Type.String({
   minLength: 1,
   maxLength: 128,
@@ -17,5 +16,5 @@ const idCheck = Compile(Id);
 export const learningIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
 
-/** For keys and tenants: needs no escaping anywhere. */
+/** Keys and tenants need no escaping. */
 export const plainName = /^[A-Za-z0-9._~-]{1,128}$/;

@@ -1,22 +1,21 @@
-/** If a process does not know a job's version `v`, the attempt fails and the job waits. */
+/** A job with an unknown version `v` fails its attempt and waits. */
 
-/** The hash tag puts a queue on one node of a Redis Cluster. */
+/** The hash tag puts the queues on one node of a Redis Cluster. */
 export const queuePrefix = '{bull-0}';
 
 export const drainQueueName = 'drain';
 
 /**
- * A partition's shard is its number modulo this. One insert drains a shard: ClickHouse prefers about one
- * insert per second and table. A second shard prevents a slow block from delaying all partitions.
- * Hazard: a queued job stores its ranges. With another number, two jobs would drain a range under two tokens.
+ * A partition's shard is its number modulo this. ClickHouse prefers about one insert per second and table; a
+ * second shard prevents a slow block from delaying all partitions.
+ * Hazard: queued jobs store their ranges. With another number, two jobs would drain a range under two tokens.
  * Change it only with the queue's name and an empty outbox.
  */
 export const drainShards = 2;
 
-/** At most one pending job per shard. */
 export const drainJobId = (shard: number): string => `drain-${shard}`;
 
-/** Outbox entries of a partition, bounds included. */
+/** Bounds are included. */
 export interface OutboxRange {
   partition: number;
   from: string;
@@ -24,15 +23,15 @@ export interface OutboxRange {
   rows: number;
 }
 
-/** Ranges of one insert, the same in every attempt. */
+/** The same in every attempt. */
 export interface FixedBatch {
   ranges: OutboxRange[];
   rows: number;
   /** Unix milliseconds on Redis' clock. */
   fixedAt: number;
-  /** Ask ClickHouse which rows it has; the block's token is not enough. */
+  /** Ask ClickHouse which rows it has: the block's token is not enough. */
   verify: boolean;
-  /** ClickHouse rejected the only entry: store its rows one by one, each with a token. */
+  /** ClickHouse rejected the only entry: store its rows one by one. */
   byRow?: boolean;
 }
 
@@ -45,7 +44,6 @@ export interface DrainJobData {
 
 export const deliveryQueueName = 'deliver';
 
-/** One job per endpoint. */
 export const deliveryJobId = (webhookId: string): string => `deliver-${webhookId}`;
 
 export interface DeliveryJobData {

@@ -1,6 +1,6 @@
 /**
- * Journal rows: facts for ClickHouse that only Redis has. A row is encoded once, as TabSeparated. The Redis
- * script that changes a goal or a skill prepends the revision and the time.
+ * Journal rows: facts for ClickHouse that only Redis has, encoded once as TabSeparated. A Redis script
+ * prepends revision and time of goals and skills.
  */
 import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
@@ -11,8 +11,8 @@ import type { OutboxId } from './outbox-ids.js';
 import type { WebhookRecord } from './webhooks.js';
 
 /**
- * Field `k` of a journal entry; field `r` is the row. Give rows with other columns a new kind: rows wait
- * across upgrades, and an older process may read the rows of a newer one.
+ * Field `k` of a journal entry; field `r` is the row. Rows with other columns need a new kind: rows wait
+ * across upgrades.
  */
 export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back', 'webhook'] as const;
 export type JournalKind = (typeof journalKinds)[number];
@@ -60,17 +60,14 @@ export interface SkillChange extends SkillSetting {
   readonly skillId: string;
 }
 
-/** Without `revision` and `updated_at` (Unix milliseconds), each followed by a tab. */
+/** Without `revision` and `updated_at` (Unix milliseconds and a tab). */
 export const skillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
   row([
     ...[tenant, skillId, name, section ?? '', weight],
     ...[parameters?.pInit, parameters?.pLearn, parameters?.pGuess, parameters?.pSlip, parameters?.pForget],
   ]);
 
-/**
- * Expected share of right answers within a horizon. `sd` is on the scale asin(sqrt(share)), where it does not
- * depend on the share.
- */
+/** `sd` is on the scale asin(sqrt(share)), where it does not depend on the share. */
 export interface ExpectedShare extends Pick<AccuracyForecast, 'expected' | 'sd'> {
   /** Distances to the bounds of the `intervalLevels`, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
   readonly reach: readonly { readonly below: number; readonly above: number }[];
@@ -81,9 +78,9 @@ export const reachLevels = [0.5, 0.8, 0.95] as const;
 export interface ServedForecast extends LearnerPlace {
   /** Unix milliseconds. */
   readonly madeAt: number;
-  /** Horizon, 1 to 365. */
+  /** 1 to 365. */
   readonly days: number;
-  /** Confidence of the score intervals, 0.5 to 0.99. */
+  /** 0.5 to 0.99. */
   readonly level: number;
   readonly learnerSeq: number;
   readonly current: Scores;
@@ -122,7 +119,7 @@ export interface TakenBackAnswer extends LearnerPlace {
   readonly learnerSeq: number;
   /** Unix milliseconds. */
   readonly receivedAt: number;
-  /** Response stored for the event id, in base64; empty: expired. */
+  /** Stored response in base64; empty: expired. */
   readonly firstAnswer: string;
 }
 
@@ -132,14 +129,14 @@ export const takenBackRow = (answer: TakenBackAnswer): string => {
   return row([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
 };
 
-/** Without secrets. @param endpoint with an empty url if it was deleted */
+/** @param endpoint with an empty url if deleted */
 export const webhookRow = (endpoint: WebhookRecord): string => {
   const { updatedAt, tenant, id, url, eventTypes, description, disabledReason, createdAt } = endpoint;
   const types = eventTypes.join(' ');
   return row([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
 };
 
-/** @returns null for kinds without a learner; `at`: Unix milliseconds */
+/** @returns null for kinds without a learner */
 export function journalRowOf(kind: string, line: string): (LearnerPlace & { readonly at: number }) | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
@@ -147,8 +144,8 @@ export function journalRowOf(kind: string, line: string): (LearnerPlace & { read
 }
 
 /**
- * Last Unix millisecond of an erased history's rows. Redis dates goals, retractions and erasures. A process
- * dates forecasts, so its clock may differ.
+ * @returns Unix milliseconds. Redis dates goals, retractions and erasures; a process dates forecasts, and its
+ * clock may differ.
  */
 export function lastOfEnded(
   kind: string,
@@ -158,7 +155,7 @@ export function lastOfEnded(
   return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
 }
 
-/** Follows the time in a learner's rows. */
+/** Follows the time. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
 
 type Column = (typeof journalColumns)[JournalKind][number];

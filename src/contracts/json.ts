@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { invalid } from '../errors.js';
 import { sliceTurn } from '../slices.js';
 
-/** @throws ApiError INVALID_REQUEST for anything but JSON in UTF-8 */
+/** @throws ApiError INVALID_REQUEST */
 export const parseJson = (body: Uint8Array): unknown => parseText(textOf(body));
 
 /** @throws ApiError INVALID_REQUEST */
@@ -20,7 +20,7 @@ export function parseText(text: string): unknown {
   }
 }
 
-/** Waits for a slice first, because parsing 1 MiB takes long. @throws ApiError INVALID_REQUEST */
+/** Waits for a slice first: parsing 1 MiB takes long. @throws ApiError INVALID_REQUEST */
 export async function parseLarge(body: Uint8Array, maxValues: number): Promise<unknown> {
   await sliceTurn();
   checkShape(body, maxValues, false);
@@ -31,13 +31,14 @@ const smallBytes = 16 * 1024;
 const maxDepth = 32;
 
 const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c] as const;
-/** The bit in which brackets differ from braces. */
+/** Distinguishes brackets and braces. */
 const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
 
 /**
- * Rejects a body with too many values before parsing: 1 MiB of brackets blocks the thread for 200 ms.
- * @param maxValues elements of lists and fields of objects @param byLine each line is a JSON text @throws ApiError
- * INVALID_REQUEST
+ * Limits values before parsing: 1 MiB of brackets blocks the thread for 200 ms.
+ * @param maxValues list elements and object fields
+ * @param byLine each line is a JSON text
+ * @throws ApiError INVALID_REQUEST
  */
 export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean): void {
   if (body.length <= smallBytes) return;

@@ -16,8 +16,8 @@ export function partsOfName(name: string): readonly [tenant: string, rest: strin
 export const learnerNameSql = "concat(tenant, ':', user_id)";
 
 /**
- * 16 bytes in hex, to recognise a learner without storing the name. Store it for a few days only: anyone who
- * knows the id can compute it.
+ * Recognises a learner without storing the id. Store it for a few days only: anyone who knows the id can
+ * compute it.
  */
 export const learnerHash = (tenant: string, userId: string): string =>
   createHash('sha256').update(learnerName(tenant, userId)).digest('hex').slice(0, 32);

@@ -1,4 +1,4 @@
-/** A tenant's model as JSON in Redis and ClickHouse, without the catalogue. */
+/** Models are stored without the catalogue. */
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
@@ -11,8 +11,8 @@ import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**
- * Increase it when the content changes, for example the features. A process that reads another format retains
- * its current model. From the first release on, newer processes must also read older formats.
+ * Increase it when the content changes. A process that reads another format retains its current model. After
+ * the first release, newer processes must also read older formats.
  */
 const format = 3;
 
@@ -100,7 +100,7 @@ const modelCheck = Compile(StoredModel);
 const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
-/** One line per skill, so that decoding can yield in between. */
+/** One line per skill: decoding can yield in between. */
 export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
   const head = JSON.stringify({ format, ...model, skills: [] });
   const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
@@ -118,7 +118,7 @@ export function decodeModel(text: string): TenantModel {
   }
 }
 
-/** Yields between skills, because a large model takes long. @throws as `decodeModel` */
+/** Yields between skills: a large model takes long. @throws as `decodeModel` */
 export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g);
   const [head = ''] = lines.next().value ?? [];
@@ -160,9 +160,8 @@ export interface ModelChange {
   readonly publishedAt: number;
 }
 
-/** The texts are empty for version 0 and evicted versions. */
+/** Empty texts: version 0 or an evicted version. */
 export interface RecordedChange extends ModelChange {
-  /** From `encodeModel`; `report` is JSON of a `FitReport`. */
   readonly model: string;
   readonly report: string;
 }

@@ -1,14 +1,14 @@
 /**
- * A commit appends one stream entry for all rows of a batch in a partition. A row id combines the entry's id
- * with the row's position; ClickHouse stores it as (outbox_ms, outbox_seq). Hazard: its text `ms-seq` looks
- * like an entry id, but `seq` differs.
+ * A commit appends one stream entry for all rows of a batch in a partition. A row id combines entry id and
+ * position; in ClickHouse it is (outbox_ms, outbox_seq). Hazard: its text looks like an entry id, but `seq`
+ * differs.
  */
 import { inParts } from '../lists.js';
 
 /** More than `maxEntryRows`. */
 const placesOfEntry = 65_536;
 
-/** Reading one entry then takes a fraction of a millisecond. */
+/** Reading an entry takes a fraction of a millisecond. */
 const maxEntryRows = 512;
 
 export const entriesOf = (rows: readonly string[]): string[] =>
@@ -24,7 +24,7 @@ export interface LastRow {
   readonly partition: number;
   readonly ms: number;
   readonly seq: number;
-  /** Unix milliseconds on Redis' clock; ids of later rows are not before it. */
+  /** Unix milliseconds on Redis' clock; later rows have no earlier id. */
   readonly askedAt: number;
 }
 
@@ -40,10 +40,10 @@ function rowIdOf(entryId: string, place: number): OutboxId {
   return { ms, seq: seq * placesOfEntry + place };
 }
 
-/** Above the ids of all rows in earlier entries. */
+/** Above all rows of earlier entries. */
 export const firstRowOf = (entryId: string): OutboxId => rowIdOf(entryId, 0);
 
-/** Not below the id of any row in this or an earlier entry. */
+/** Not below any row of this or an earlier entry. */
 export const lastRowOf = (entryId: string): OutboxId => rowIdOf(entryId, placesOfEntry - 1);
 
 export const entryIdOf = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / placesOfEntry)}`;

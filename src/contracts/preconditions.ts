@@ -1,7 +1,7 @@
 /** Entity tags (RFC 9110, 8.8.3) and If-Match (13.1.1). */
 import { invalid } from '../errors.js';
 
-/** The tag is opaque, without quotes. */
+/** `tag`: without quotes. */
 export type Tagged<Value> = { readonly value: Value; readonly tag: string };
 
 /** `*`: any tag; null: no condition. */
@@ -9,7 +9,7 @@ export type IfMatch = '*' | readonly string[] | null;
 
 const listItem = /^(W\/)?"([\x21\x23-\x7E\x80-\xFF]*)"$/;
 
-/** Strong comparison: weak tags never match, so they are omitted. @throws ApiError INVALID_REQUEST */
+/** Omits weak tags: strong comparison never matches them. @throws ApiError INVALID_REQUEST */
 export function parseIfMatch(header: string | null): IfMatch {
   if (header === null) return null;
   const text = header.trim();
@@ -22,7 +22,7 @@ export function parseIfMatch(header: string | null): IfMatch {
   return tags.flatMap((tag) => (tag === null || tag[1] !== undefined ? [] : [tag[2] as string]));
 }
 
-/** Commas in quotes do not separate; empty items are ignored (RFC 9110, 5.6.1). */
+/** Ignores commas in quotes, and empty items (RFC 9110, 5.6.1). */
 const splitList = (text: string): string[] =>
   (text.match(/(?:"[^"]*"|[^,"])+|"/g) ?? []).map((item) => item.trim()).filter((item) => item !== '');
 

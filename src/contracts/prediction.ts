@@ -1,4 +1,4 @@
-/** JSON of forecasts, written as text: building objects first takes several times as much time. */
+/** Writes JSON as text: building objects first takes several times as long. */
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../domain/base/common.js';
 import {

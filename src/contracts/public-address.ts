@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 
 type Address = ReturnType<typeof ipaddr.parse>;
 
-/** Position of an embedded IPv4 address in IPv6 addresses; Teredo inverts its bytes (RFC 4380). */
+/** Position of the embedded IPv4 address; Teredo inverts its bytes (RFC 4380). */
 const embedded = [
   { network: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), at: 12, mask: 0 },
   { network: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), at: 12, mask: 0 },
@@ -30,7 +30,7 @@ export function isPublicAddress(text: string): boolean {
   return address.range() === 'unicast';
 }
 
-/** For literal addresses only: host names are checked when they are resolved. */
+/** Literal addresses only: host names are checked when they are resolved. */
 export function namesPrivateAddress({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && !isPublicAddress(host);

@@ -1,9 +1,7 @@
-/** Rebuild of Redis from ClickHouse: data and thread messages. */
 import type { SkillEntry } from '../domain/catalogue/catalogue.js';
 import type { GoalChange, SkillChange, TakenBackAnswer } from './journal.js';
 import type { LearnerPlace } from './learner-name.js';
 
-/** `updatedAt`: Unix milliseconds. */
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
 export type CatalogueRecord = SkillChange & SkillEntry;
 
@@ -12,7 +10,6 @@ export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' 
 
 export interface AnsweredSkill {
   readonly skillId: string;
-  /** Some of the learners who answered it. */
   readonly userIds: readonly string[];
 }
 
@@ -26,14 +23,14 @@ export interface ItemRecord {
 export interface DayOfAnswers {
   readonly partition: number;
   readonly tenant: string;
-  /** UTC day of arrival, number since 1970. */
+  /** UTC day of arrival since 1970. */
   readonly day: number;
   readonly answers: number;
 }
 
 /**
- * All rows of some learners, by tenant and user. A line has `attemptColumns`, a tab, the snapshot that the
- * learner's next rows continue (or nothing), and a line feed.
+ * Whole learners, by tenant and user. A line has `attemptColumns`, a tab, and the snapshot that the learner's
+ * next rows continue, if any.
  */
 export type LearnerRows = Uint8Array;
 
@@ -44,7 +41,7 @@ interface Task {
 
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
-  /** Unix seconds; event ids of later answers are restored. */
+  /** Unix seconds. */
   readonly idsFrom: number;
 }
 
@@ -52,7 +49,6 @@ export interface CompareTask extends Task {
   readonly kind: 'compare';
   /** Unordered; may repeat some of `rows`. */
   readonly waiting: readonly string[];
-  /** A learner without rows is a difference. */
   readonly known: readonly LearnerPlace[];
 }
 
@@ -62,14 +58,14 @@ interface Reply {
 }
 
 export interface RestoreReply extends Reply {
-  /** Some learners with gaps or duplicates in their rows. */
+  /** Examples of learners with gaps or duplicates. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
 }
 
 export interface CompareReply extends Reply {
   readonly differing: readonly { readonly learner: string; readonly what: string }[];
-  /** Learners with more answers in Redis than rows. */
+  /** With more answers in Redis than rows. */
   readonly behind: readonly LearnerPlace[];
 }
 

@@ -1,13 +1,12 @@
 export type RedisAddress = ReturnType<typeof redisAddress>;
 
-/** @param list checked by config.ts: comma-separated URLs of one scheme; the first login is used for all */
+/** @param list comma-separated URLs of one scheme; the first login is used for all */
 export function redisAddress(list: string) {
   const nodes = list.split(',').map((node) => node.trim());
   const { protocol, username, password } = new URL(nodes[0] as string);
   return {
-    /** A single server, or nodes of a Cluster. */
     nodes,
-    /** A Cluster reports its nodes without logins. */
+    /** A Cluster reports nodes without logins. */
     login: {
       ...(username !== '' && { username: decodeURIComponent(username) }),
       ...(password !== '' && { password: decodeURIComponent(password) }),
@@ -17,14 +16,14 @@ export function redisAddress(list: string) {
 }
 
 /**
- * Setting hash-max-listpack-value (hash-max-ziplist-value in Valkey and up to Redis 6; default 64): hashes
- * with larger values lose the compact encoding. With it, a pair takes 155 instead of 213 bytes for a learner
- * with 40 skills, and an event id 44 instead of 75 for one with 60 (MEMORY USAGE, SAMPLES 0).
+ * hash-max-listpack-value (hash-max-ziplist-value in Valkey and up to Redis 6), default 64. Larger values end
+ * the compact encoding, in which a pair takes 155 instead of 213 bytes for a learner with 40 skills, and an
+ * event id 44 instead of 75 for one with 60 (MEMORY USAGE, SAMPLES 0).
  */
 export const listpackBytes = 1024;
 
 /**
- * Setting auto-aof-rewrite-min-size (default 64mb). With the default, a small deployment rewrites its file
- * every 80,000 answers, which costs 2 to 5 µs per answer. Redis loads 256 MB in 1.6 s.
+ * auto-aof-rewrite-min-size, default 64mb: a small deployment would rewrite its file every 80,000 answers, at
+ * 2 to 5 µs per answer. Redis loads 256 MB in 1.6 s.
  */
 export const rewriteSize = '256mb';

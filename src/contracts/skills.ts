@@ -29,7 +29,7 @@ const SkillBody = Type.Object({
       description: 'Within the section; absent: 1',
     }),
   ),
-  /** Default or fitted parameters are ignored, so that a response can be sent back. */
+  /** Ignores default and fitted parameters: a response can be sent back. */
   parameters: orNull(Sourced),
 });
 const skillBodyCheck = Compile(SkillBody);
@@ -78,7 +78,7 @@ function readParameters(body: unknown): BktParameters {
   throw misfit('skill', { path: `parameters/${snakeCase(found.parameter)}`, message: found.message });
 }
 
-/** Rounded as in responses, so that a skill that is read and written back stays the same. */
+/** As in responses: a skill that is read and written back stays the same. */
 const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParameters => ({
   pInit: round4(sent.p_init),
   pLearn: round4(sent.p_learn),

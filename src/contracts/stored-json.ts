@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 
-/** @returns a parser that throws Error for invalid JSON or another version */
+/** The parser throws Error for invalid JSON or another version. */
 export function storedJson<Schema extends TSchema>(schema: Schema, what: string) {
   const check = Compile(schema);
   return (text: string): Static<Schema> => {

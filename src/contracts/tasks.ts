@@ -1,6 +1,6 @@
 /**
- * Messages between the front end and worker threads. Answers are sent as received bytes and outcomes as one
- * text, because objects would be cloned field by field.
+ * Messages to worker threads. Answers are sent as received bytes and outcomes as one text: objects would be
+ * cloned field by field.
  */
 import type { Locale } from '../domain/advice/texts.js';
 import type { StepTimes } from '../spans.js';
@@ -8,7 +8,7 @@ import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
 
 export interface TrackEvent extends AttemptEvent {
-  /** As sent, to distinguish a repeated event from another. */
+  /** Distinguishes a repeated event from another. */
   readonly occurredAtText: string | null;
   /** Null: not imported. */
   readonly importLine: number | null;
@@ -17,25 +17,25 @@ export interface TrackEvent extends AttemptEvent {
 /** `import`: validated `TrackEvent[]`. */
 export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
 
-/** Bodies of several requests; each list has an entry per body. */
+/** Each list has an entry per body. */
 export interface TrackTask {
   readonly form: EventsForm;
   /** Each ends with a line feed. */
   readonly bodies: Uint8Array;
   readonly lengths: readonly number[];
   readonly tenants: readonly string[];
-  /** Used if a body has no event id. */
+  /** For bodies without an event id. */
   readonly idempotencyKeys: readonly (string | null)[];
   /** Unix milliseconds. */
   readonly receivedAt: readonly number[];
   /** Null: not an import. */
   readonly importId: string | null;
-  /** Bit mask of slots to count; other lanes count the batch's other learners. */
+  /** Bit mask: other lanes count the other learners of the batch. */
   readonly slots: number;
   readonly isTimed: boolean;
 }
 
-/** Slot of a learner: partition modulo this number. Each lane has some of the slots. */
+/** A learner's slot is its partition modulo this number. Each lane has some of the slots. */
 export const slotCount = 16;
 export const allSlots = 2 ** slotCount - 1;
 
@@ -50,7 +50,7 @@ export const outcomeLetters = {
   reused: 'u',
   /** A new skill beyond a limit; `data`: its id. */
   beyond: 'b',
-  /** `data`: JSON of `message` and `details` (`Problem[]`). */
+  /** `data`: JSON of `message` and `details`. */
   invalid: 'i',
   /** The learner is in none of `slots`. */
   elsewhere: 'e',
@@ -65,7 +65,7 @@ export type TrackOutcome = keyof typeof outcomeLetters;
 export type EventOutcome = { readonly outcome: TrackOutcome; readonly data: string };
 
 export interface TrackReply {
-  /** Events per body; `unreadableCount`: an invalid body, with one outcome. */
+  /** Events per body; an `unreadableCount` body has one outcome. */
   readonly counts: readonly number[];
   readonly outcomes: string;
   /** Joined with `dataSeparator`. */
@@ -90,19 +90,19 @@ export interface ForecastOptions {
 export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
-  /** Unix milliseconds, after the last counted answer; absent: now. */
+  /** Unix milliseconds after the last answer; absent: now. */
   readonly at?: number;
-  /** Return JSON of the `GoalStanding` instead; null without a goal. */
+  /** Return JSON of the `GoalStanding`, or null without a goal. */
   readonly standing?: true;
 }
 
 /** JSON of `ForecastOrder[]`. */
 export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
 
-/** By order and learner: JSON, or null without answers. */
+/** By order and learner; null: no answers. */
 export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
 
-/** `isTransient`: retry later. Otherwise a defect, with the reason for the log only. */
+/** Not `isTransient`: a defect, with the reason for the log only. */
 export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
 
 export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {
@@ -116,7 +116,7 @@ export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'>
   readonly targetScore: number | null;
 }
 
-/** `data`: JSON; null without answers. */
+/** `data`: null without answers. */
 export type WhatIfReply =
   | { readonly data: string | null }
   | { readonly unknownSkills: readonly string[] }
@@ -134,7 +134,7 @@ export interface NextItemsTask extends LearnerPlace {
   /** JSON of `ItemCandidate[]`. */
   readonly items: string;
   readonly limit: number;
-  /** Success rate, .5 to .95. */
+  /** .5 to .95. */
   readonly target: number;
 }
 
@@ -144,21 +144,20 @@ type Refused = { readonly unavailable: string };
 
 export interface RetractionTask extends LearnerPlace {
   readonly eventId: string;
-  /** Of the learner's record, which is read before the rows. */
+  /** Of the learner record, read before the rows. */
   readonly version: number;
   readonly attempts: number;
-  /** For duplicate numbers the first row is valid, also before `storedRows`. */
+  /** These have priority over `storedRows`. */
   readonly waiting: readonly string[];
   /** Each ends with a line feed; times are Unix seconds. */
   readonly stored: string;
-  /** State before the rows, if older rows were dropped. */
+  /** State before the rows, if older ones were dropped. */
   readonly snapshot: string | null;
 }
 
 /**
- * `absent`: no row has the event id. `incomplete`: a row is missing. `archived`: the answer is in the
- * snapshot, or the only one after it. `conflict`: another process wrote the learner. `full`: the outbox or
- * the journal. `lost`: Redis is empty.
+ * `absent`: no such event id. `incomplete`: a row is missing. `archived`: the answer is in the snapshot, or
+ * the only one after it. `conflict`: a concurrent write. `full`: outbox or journal. `lost`: Redis is empty.
  */
 export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }
@@ -166,12 +165,12 @@ export type RetractionResult =
 
 export type RetractionReply = RetractionResult | Refused;
 
-/** An answer that would start a further skill is rejected. */
+/** An answer on a further skill is rejected. */
 export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
 
 export interface WorkerSettings {
   readonly redisUrl: string;
-  /** Replicas that must have an answer before it is confirmed. */
+  /** Replicas that store an answer before it is confirmed. */
   readonly waitReplicas: number;
   readonly partitions: number;
   /** Per partition; above, answers are rejected. */

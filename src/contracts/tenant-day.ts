@@ -1,4 +1,4 @@
-/** A day is its number since 1970, in UTC. */
+/** Days are numbers since 1970, in UTC. */
 
 export interface DayRange {
   readonly from: number;
@@ -12,5 +12,5 @@ export function readTenantDay(name: string): { tenant: string; day: number } {
   return { tenant: name.slice(0, colon), day: Number(name.slice(colon + 1)) };
 }
 
-/** In place of a day; no answer is from day 0. */
+/** No answer is from day 0. */
 export const allDays = 0;

@@ -1,6 +1,6 @@
 /**
- * Events for a tenant's endpoints (standardwebhooks.com). Redis stores an event in the step that decides it.
- * Later it becomes one message per endpoint.
+ * Redis stores an event in the step that decides it. Later it becomes one message per endpoint
+ * (standardwebhooks.com).
  */
 import { randomUUID } from 'node:crypto';
 import type { CorrectedRows } from './corrections.js';
@@ -18,26 +18,20 @@ export interface WebhookEvent {
   readonly id: string;
   readonly tenant: string;
   readonly type: WebhookType;
-  /** JSON as sent to receivers. */
+  /** JSON. */
   readonly body: string;
 }
 
-/** Null: an event without a learner. */
+/** Null: no learner. */
 export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
-/**
- * The filter takes an event id and milliseconds on Redis' clock. It includes the millisecond of the erasure.
- */
+/** The filter takes an event id and milliseconds on Redis' clock, inclusive. */
 export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
   const ends = new Map(rows.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
   return (id, at) => at <= (ends.get(learnerHashOf(id) ?? '') ?? Number.NEGATIVE_INFINITY);
 }
 
-/**
- * @param userId null: an event without a learner
- * @param at Unix milliseconds
- * @param data as in `webhookDescriptions`
- */
+/** @param userId null: no learner @param at Unix milliseconds @param data as in `webhookDescriptions` */
 export function webhookEvent(
   type: WebhookType,
   tenant: string,
@@ -46,7 +40,7 @@ export function webhookEvent(
   data: object,
 ): WebhookEvent {
   const learner = userId === null ? '' : `${learnerHash(tenant, userId)}_`;
-  // Node generates UUIDs in batches: random bytes would double the cost of an event.
+  // Node buffers UUIDs: random bytes would double the cost of an event.
   const id = `msg_${learner}${randomUUID()}`;
   return { id, tenant, type, body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }) };
 }

@@ -6,7 +6,7 @@ import { parseJson } from './json.js';
 import { namesPrivateAddress } from './public-address.js';
 import { type WebhookType, webhookTypes } from './webhook-events.js';
 
-/** Tests are sent to one endpoint, whatever its types. */
+/** A test goes to one endpoint, whatever its types. */
 export const askedTypes: readonly WebhookType[] = webhookTypes.filter((type) => type !== 'webhook.test');
 
 export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
@@ -16,14 +16,11 @@ export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
 });
 export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
 
-/**
- * `gone`: status 410. `failing`: for days. `undelivered`: too many pending messages. `restored`: without
- * secrets.
- */
+/** `gone`: status 410. `undelivered`: too many pending messages. `restored`: without secrets. */
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
-/** Record in Redis. Times are Unix milliseconds. */
+/** Times are Unix milliseconds. */
 export const StoredWebhook = Type.Object({
   v: Type.Literal(1),
   ...{ tenant: Type.String(), id: Type.String(), url: Type.String({ minLength: 1 }), eventTypes: EventTypes },
@@ -57,7 +54,7 @@ export const Rotation = Type.Object(
 );
 const rotationCheck = Compile(Rotation);
 
-/** @param allowPrivate allow http and addresses that are not public. @throws ApiError INVALID_REQUEST */
+/** @param allowPrivate also http. @throws ApiError INVALID_REQUEST */
 export function readNewWebhook(body: unknown, allowPrivate: boolean): WebhookSetting {
   const { url, event_types: eventTypes, description } = checked(newCheck, body, 'webhook');
   refuseMisfit(url, eventTypes, allowPrivate);
@@ -72,7 +69,7 @@ export function readWebhookChange(body: unknown, allowPrivate: boolean) {
   return { url, eventTypes, description, enabled };
 }
 
-/** @returns whether old secrets end immediately. The body may be empty. @throws ApiError INVALID_REQUEST */
+/** The body may be empty. @throws ApiError INVALID_REQUEST */
 export const readRotation = (body: Uint8Array): boolean =>
   body.length > 0 && checked(rotationCheck, parseJson(body), 'rotation').revoke_old === true;
 

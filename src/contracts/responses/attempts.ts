@@ -32,13 +32,13 @@ export const Attempt = Type.Object({
   recommendation_code: Text,
 });
 
-/** `missing`: answers in the page's range that are no longer stored. */
+/** `missing`: answers that are no longer stored. */
 export const AttemptPage = page('attempts', Attempt, {
   user_id: Id,
   ...each(Count, 'total_attempts', 'missing'),
 });
 
-/** Expected before the answer; the range is null if the answer's number on the skill is unknown. */
+/** The range is null if the answer's number on the skill is unknown. */
 export const SkillAnswer = Type.Object({
   ...Attempt.properties,
   expected_accuracy: Share,
@@ -54,6 +54,5 @@ export const SkillAnswers = page('answers', SkillAnswer, {
 export const TakenBack = Type.Object({
   ...each(Id, 'user_id', 'event_id', 'skill_id'),
   total_attempts: Count,
-  /** Null: the skill has no other answer. */
   skill: nullable(LearnerSkill),
 });

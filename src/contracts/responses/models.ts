@@ -33,10 +33,10 @@ const Band = Type.Object({
 export type Band = Static<typeof Band>;
 export const Coverage = Type.Object({ bands: Type.Array(Band) });
 
-/** Of p_correct on held-out answers, for the active and the fitted model. */
+/** Of p_correct on held-out answers. */
 const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
 
-/** Counts are null without a report of the fit. */
+/** Counts are null without a report. */
 const ModelChange = Type.Object({
   ...each(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),

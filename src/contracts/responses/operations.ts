@@ -1,4 +1,3 @@
-/** Each route needs an entry. */
 import type { ErrorCode } from '../../errors.js';
 import type { RouteName } from './routes.js';
 
@@ -47,7 +46,7 @@ export const answerHeaders = {
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
 
-/** Client method, summary, and headers that do not follow from route and errors. */
+/** Client method, summary, further headers. */
 export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
 
 export const operations: Readonly<Record<RouteName, Operation>> = {

@@ -9,7 +9,6 @@ import { Amount, Count, Day, each, ofClass, Share } from './shared-schemas.js';
 const SectionScore = Type.Integer({ minimum: 200, maximum: 800, multipleOf: 10 });
 export const TotalScore = Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 });
 
-/** Named after the days of the horizon. */
 const predicted = {
   patternProperties: {
     '^predicted_(math|rw)_in_\\d{1,3}_days$': SectionScore,

@@ -38,16 +38,13 @@ const probe = (status: string) =>
   Type.Object({ status: Type.Literal(status), reasons: Type.Array(Type.String()) });
 
 interface RouteAnswers {
-  /**
-   * By status; null: no body. Errors only if their body differs. A text names its contentMediaType,
-   * everything else is JSON.
-   */
+  /** By status; null: no body. Errors only if their body differs. Texts name their contentMediaType. */
   readonly bodies: Readonly<Record<number, TSchema | null>>;
   /** In addition to `commonErrors`. */
   readonly errors: readonly ErrorCode[];
 }
 
-/** Errors of every route. Repeated headers and invalid escapes are rejected everywhere. */
+/** Repeated headers and invalid escapes are rejected everywhere. */
 export const commonErrors = (route: { readonly scope: unknown; readonly body: unknown }): ErrorCode[] => [
   'INVALID_REQUEST',
   'INTERNAL',

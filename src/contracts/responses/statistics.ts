@@ -5,7 +5,7 @@ import { Id } from '../ids.js';
 import { Amount, Change, Count, Day, each, lag, page, Share } from './shared-schemas.js';
 
 const figures = { ...each(Count, 'learners', 'answers'), accuracy: Share };
-/** Plateaus on the learner's last day with answers. */
+/** Plateaus as of the learner's last active day. */
 const sums = { skill_id: Id, ...figures, ...each(Share, 'mean_p_correct', 'plateau_share') };
 
 /** Speeds and times are medians over learners. */

@@ -65,7 +65,7 @@ const ofSkill = (mastery_after: number, summary: string): EventNote => ({
   },
 });
 
-/** Forecast that caused the event, for the target date or for 365 days. */
+/** For the target date, or for 365 days. */
 const GoalEvent = Type.Object({
   ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
   ...each(TotalScore, 'current_total', 'predicted_total'),

@@ -20,7 +20,7 @@ export const XapiMapping = Type.Object({
 });
 export type XapiMapping = Static<typeof XapiMapping>;
 export const xapiMappingCheck = Compile(XapiMapping);
-/** Missing and null fields get their defaults. */
+/** Null and missing fields get defaults. */
 export const MappingRequest = Type.Object(
   Object.fromEntries(
     Object.entries(XapiMapping.properties).map(([name, schema]) => [name, orNull(schema as TSchema)]),

@@ -1,6 +1,5 @@
 /**
- * Statements of xAPI 1.0.3 (Data, 2.2 to 2.4). Rejects everything that the specification rejects, even in
- * unused fields: null outside extensions, and unknown fields.
+ * xAPI 1.0.3 (Data, 2.2 to 2.4). Rejects everything that the specification rejects, even in unused fields.
  */
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -77,7 +76,7 @@ const context = {
   ...{ revision: text, platform: text, language: word('a language tag of RFC 5646', isLanguage) },
   ...{ statement: StatementRef, extensions },
 };
-/** Multipart bodies with files are not accepted. */
+/** Multipart bodies are not accepted. */
 const attachment = exact(
   { usageType: Iri, display: languages, contentType: text, length: number, sha2: text, fileUrl: Iri },
   { description: languages },
@@ -117,10 +116,10 @@ const example = {
 };
 export const StatementBody = Type.Union([Statement, Type.Array(Statement)], { examples: [example] });
 
-/** Longer statements get no list of errors: describing 50,000 fields takes a third of a second. */
+/** Longer statements get no error list: describing 50,000 fields takes a third of a second. */
 const mostDescribed = 65_536;
 
-/** @param path of the statement in the body. @throws ApiError INVALID_REQUEST */
+/** @param path in the body. @throws ApiError INVALID_REQUEST */
 export function readStatement(value: unknown, path: string): Statement {
   if (check.Check(value)) return value;
   if (JSON.stringify(value).length <= mostDescribed)
