@@ -101,7 +101,7 @@ export class Answering {
     if (reply.headers?.['Content-Type'] === undefined && status !== 204) headers.push(json);
     if (reply.headers !== undefined) headers.push(reply.headers);
     const refused = exchange.framingProblem !== null || error?.code === 'PAYLOAD_TOO_LARGE';
-    // Do not close now: that would cut responses that clients are still reading.
+    // Closing now would cut responses that clients are reading.
     if (this.serving.traffic.closing) headers.push(closes);
     const over = (): void => this.end(reply);
     if (pieces === undefined) exchange.answer({ status, headers, body }, refused, over);
@@ -128,7 +128,7 @@ const internal = (cause: unknown): ApiError =>
 const beginSpan = (spans: Spans, exchange: Exchange, route: Route | null) =>
   spans(route ? `${exchange.method} ${route.path}` : 'HTTP', (header) => exchange.header(header));
 
-/** Leaves out `url.path`, which names learners. @param status null: incomplete response */
+/** `url.path` would name learners. @param status null: incomplete response */
 const endSpan = ({ method, span }: Exchange, route: Route | null, status: number | null): void =>
   span?.end({
     ...{ 'url.scheme': 'http', 'http.request.method': route ? method : '_OTHER' },

@@ -1,10 +1,8 @@
-/** Limit for all buffers together. */
+/** For all buffers together. */
 const maxBytes = 96 * 1024 * 1024;
 let allBytes = 0;
 
-/**
- * After this time an older body is dropped if others need its memory, so that slow senders cannot block them.
- */
+/** An older body is dropped if others need its memory, so that slow senders cannot block them. */
 const maxWaitMs = 10_000;
 
 const holders = new Set<{ readonly since: number; readonly giveUp: () => void }>();
@@ -20,9 +18,8 @@ function makeRoom(bytes: number): boolean {
 export type ArrivingBody = ReturnType<typeof createArrivingBody>;
 
 /**
- * Collects a request body in one buffer. An object per piece would cost a hundred bytes even for a piece of
- * one byte.
- * @param onDropped the memory is full, or another body needs it; later pieces are ignored
+ * One buffer per body: an object per piece would cost a hundred bytes, even for one byte.
+ * @param onDropped the memory is full, or another body needs it
  */
 export function createArrivingBody(most: number, onGivenUp: () => void) {
   let bytes = Buffer.alloc(0);

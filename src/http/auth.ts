@@ -3,9 +3,9 @@ import { singleFlights } from '../concurrency.js';
 import { type Grant, hashKey } from '../contracts/access.js';
 import { unauthorized } from '../errors.js';
 
-/** Maximum time that a revoked key still works. */
+/** A revoked key works for up to this time. */
 const trustedMs = 2000;
-/** Limits valid and invalid keys separately, so that invalid keys cannot evict valid ones. */
+/** For valid and invalid keys separately: invalid keys cannot evict valid ones. */
 const maxRemembered = 10_000;
 
 interface Keys {
@@ -17,17 +17,17 @@ interface LookUp {
   readonly until: number;
 }
 
-/** For keys that are found without a digest, the most expensive check of a request. A power of 2. */
+/** Keys in these slots need no digest, the most expensive check of a request. A power of 2. */
 const lastKeys = 1024;
 
-/** The secret hides a key's slot, so that timing reveals nothing. */
+/** The secret hides the slot, so that timing reveals nothing. */
 function placeOf(secret: number, key: string): number {
   let mixed = secret;
   for (let i = 0; i < key.length; i++) mixed = Math.imul(mixed ^ key.charCodeAt(i), 0x01000193);
   return (mixed ^ (mixed >>> 15)) & (lastKeys - 1);
 }
 
-/** Constant time for keys of the same length; the length is no secret. */
+/** Constant time for keys of the same length, which is no secret. */
 function isSame(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let difference = 0;
@@ -38,9 +38,9 @@ function isSame(one: string, other: string): boolean {
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 /**
- * Keys are stored and looked up as SHA-256 digests. The cache uses digests with a secret of this process, so
- * that the time of a map lookup reveals nothing about a key or its stored digest.
- * @param now monotonic clock in milliseconds: a clock that is set back would keep a revoked key valid
+ * Redis has only SHA-256 digests. The cache adds a secret of this process, so that lookup times reveal
+ * nothing about a key or its stored digest.
+ * @param now monotonic: a clock that is set back would keep a revoked key valid
  */
 export function createAuthenticator(keys: Keys, now: () => number) {
   const secret = randomBytes(16).toString('hex');
@@ -51,7 +51,7 @@ export function createAuthenticator(keys: Keys, now: () => number) {
   const unknown = new Map<string, LookUp>();
 
   const lookUpOf = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
-    // Starts before the request: the process may be blocked until the reply.
+    // Not from the reply: the process may be blocked until then.
     const until = now() + trustedMs;
     const grant = await keys.find(hashKey(key));
     known.delete(name);

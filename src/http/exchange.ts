@@ -1,7 +1,6 @@
 /**
- * Only this file and open-response.ts use HttpResponse. Its request data is invalid after the first await.
- * Send or abort every response, and do not use it after its end: otherwise the process ends. Cork every
- * write.
+ * Only this file and open-response.ts use HttpResponse. Read request data before the first await. A response
+ * that is never sent or aborted, or is used after its end, ends the process. Cork every write.
  */
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { randomBytes } from 'node:crypto';
@@ -19,25 +18,25 @@ export type Headers = Readonly<Record<string, string>>;
 
 interface Head {
   readonly status: number;
-  /** A list, because merging doubles the cost of writing. */
+  /** A list: merging doubles the cost. */
   readonly headers: readonly Headers[];
 }
 
 type Answer = Head & { readonly body: string | Buffer };
 
-/** Receives the body, ApiError PAYLOAD_TOO_LARGE or UNAVAILABLE, or ClientDisconnectedError. */
+/** Receives the body, ApiError or ClientDisconnectedError. */
 type TakeBody = (body: Buffer | Error) => void;
 
-/** Rejected bodies are read up to this size, so that the client sees the response. */
+/** Rejected bodies are read up to here, so that the client sees the response. */
 const drainedBytes = 16 * 1024 * 1024;
 
-/** A piece costs like 1,000 bytes: half a megabyte in single bytes would block the thread for seconds. */
+/** A piece costs like 1,000 bytes: half a megabyte in single bytes would block others for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** A class: an object literal would create its methods for each request. */
+/** An object literal would create its methods for each request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
-  /** Without the question mark; empty if the route ignores it. */
+  /** Empty if the route ignores it. */
   readonly query: string;
   /** Percent-encoded. */
   readonly parameters: string[] = [];
@@ -46,14 +45,13 @@ export class Exchange extends OpenResponse {
   span: Span | null = null;
   private readonly headers: readonly string[];
   /**
-   * The response is sent in a later turn of the event loop: otherwise thousands of requests that a client
-   * sends together would delay all others.
+   * Responses are sent in a later turn: thousands of requests that a client sends together would delay all
+   * others.
    */
   private readonly turn = turnNow();
   /** True even if the body was dropped. */
   private received: boolean;
   private awaitsBody = false;
-  /** Bytes since an early response; 0 before it. */
   private draining = 0;
   private body: Buffer | Error | null = null;
   private take: TakeBody = nothing;
@@ -61,7 +59,7 @@ export class Exchange extends OpenResponse {
   constructor(res: HttpResponse, req: HttpRequest, { route, parameters }: Match, unread: UnreadAnswers) {
     super(res, unread);
     const { headers, framingProblem } = readHeaders(req);
-    // Avoid calls of uWebSockets.js: each creates a string.
+    // Each call of uWebSockets.js creates a string.
     this.method = route === null || route.method === 'GET' ? req.getMethod().toUpperCase() : route.method;
     this.query = route?.query ? (req.getQuery() ?? '') : '';
     while (this.parameters.length < parameters)
@@ -69,7 +67,7 @@ export class Exchange extends OpenResponse {
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
-    // Receive and drop a rejected body, so that the client sees the response.
+    // A rejected body is received and dropped, so that the client sees the response.
     const sendsBody = this.header('content-length') || this.header('transfer-encoding');
     const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
     this.received = limit === null;
@@ -98,7 +96,7 @@ export class Exchange extends OpenResponse {
     else take(this.body);
   }
 
-  /** Call once. @param onEnd the client received the response, disconnected or was cut */
+  /** Call once. @param onEnd complete or not */
   answer(answer: Answer, closeConnection: boolean, over: () => void): void {
     if (this.turn === turnNow()) setImmediate(() => this.answer(answer, closeConnection, over));
     else if (this.done) over();
@@ -112,8 +110,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Reads the request body first: uWebSockets.js can close a connection only with a header, which it would
-   * write between the pieces.
+   * Reads the request body first: closing needs a header, which uWebSockets.js would write between the
+   * pieces.
    * @throws errors of the pieces
    */
   async stream(head: Head, pieces: AsyncIterable<string>): Promise<void> {
@@ -169,7 +167,7 @@ export class Exchange extends OpenResponse {
       if (this.awaitsBody && size > drainedBytes) return this.cut();
       if (this.body !== null) return;
       if (size > limit) refuse(tooLarge(limit));
-      // Copy: the chunk is invalid after this callback.
+      // The chunk is invalid after this callback.
       else if (isWhole) this.settleBody(Buffer.from(new Uint8Array(chunk)));
       else keep(new Uint8Array(chunk));
     });
@@ -180,7 +178,7 @@ export class Exchange extends OpenResponse {
     this.res.cork(() => {
       writeHead(this.res, answer);
       if (answer.status !== 204) sent = this.res.tryEnd(answer.body, 0)[1];
-      // RFC 9110 forbids a length for 204.
+      // No length with 204 (RFC 9110).
       else sent = this.res.endWithoutBody() !== null;
     });
     if (!sent) this.sendRest(bytesOf(answer.body), over);
@@ -191,13 +189,12 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Responds before the body is complete, drops the rest and closes. After end(), uWebSockets.js would read
-   * without limit, or close immediately, and the client's kernel would drop the response. Therefore the
-   * response is sent as the last header line and stays open until the rest of the body is read (ADR 7).
+   * Responds before the body is complete and drops the rest. After end(), uWebSockets.js would read without
+   * limit, or close so that the client's kernel drops the response. So the response is sent as the last
+   * header line, and stays open until the body is read (ADR 7).
    */
   private answerAndClose(answer: Answer): void {
-    // The line feed after the header line becomes the last two bytes of the body: white space after text,
-    // ignored after gzip.
+    // The line feed after the header becomes the last two bytes of the body: harmless after text and gzip.
     const length = Buffer.byteLength(answer.body) + 2;
     const lastLine = Buffer.concat([Buffer.from(`${length}\r\n\r\n`), bytesOf(answer.body)]);
     this.closeAfter(answer, 'Content-Length', lastLine);
@@ -205,8 +202,8 @@ export class Exchange extends OpenResponse {
   }
 
   /**
-   * Also for HEAD: other calls without a body buffer more than the socket accepts.
-   * @param lastLine value of the length header; the body may follow it
+   * Also for HEAD: other calls buffer more than the socket accepts.
+   * @param lastLine the length; the body may follow
    */
   private closeAfter({ status, headers }: Head, lastName: string, lastLine: string | Buffer): void {
     this.draining = 1;
@@ -222,7 +219,7 @@ export class Exchange extends OpenResponse {
   private drain(bytes: number, isLast: boolean): void {
     this.draining += bytes;
     if (!isLast && this.draining <= drainedBytes) return;
-    // Not now: closing drops data that uWebSockets.js has buffered.
+    // Closing now would drop buffered data.
     setImmediate(() => this.cut());
   }
 }
@@ -248,10 +245,10 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
 }
 
-/** Rejected if repeated: a proxy may have used another value. */
+/** Repeated ones are rejected: a proxy may have used another value. */
 const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
-/** @returns lower-case names, each followed by its value: faster than a map for a few headers */
+/** Lower-case names, each followed by its value: faster than a map. */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
   const headers: string[] = [];
   let framingProblem: string | null = null;
@@ -260,7 +257,7 @@ function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: str
       framingProblem = `The header ${name} was sent more than once`;
     if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked')
       framingProblem = 'Only the transfer encoding chunked is understood';
-    // uWebSockets.js reads 0 and would take the body for the next request.
+    // uWebSockets.js reads 0: the body would be the next request.
     if (name === 'content-length' && value === '') framingProblem = 'The header content-length is empty';
     headers.push(name, value);
   });

@@ -26,8 +26,8 @@ export type Gate = ReturnType<typeof createGate>;
 
 export function createGate(auth: Authenticator, quota: QuotaGate) {
   /**
-   * Checks in the order of the API contract. Synchronous unless the key or its quota needs Redis.
-   * @param headers collects response headers, also of errors.
+   * Checks in the order of the API contract, without a promise unless Redis is needed.
+   * @param headers collects response headers, also of errors
    * @throws ApiError
    */
   return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
@@ -122,14 +122,14 @@ export function isLoopbackHost(host: string): boolean {
 
 const authority = /^(?:\[([\da-f:.]+)\]|([a-z\d.]+?)\.?)(?::\d{0,5})?$/i;
 
-/** For Host headers. Other names may resolve to this machine, too. */
+/** Of Host: other names may resolve to this machine. */
 export function isLoopbackAuthority(header: string): boolean {
   const [, literal, name] = authority.exec(header) ?? [];
   if (literal !== undefined) return isIPv6(literal) && isLoopbackHost(literal);
   return name !== undefined && isLoopbackHost(name);
 }
 
-/** @throws ApiError UNAUTHORIZED for the development key through a proxy or from another machine */
+/** @throws ApiError UNAUTHORIZED */
 function checkLocal(exchange: Exchange): void {
   const isProxied = exchange.headerNames().some((name) => /^(forwarded$|via$|x-forwarded-)/.test(name));
   const isLocal = isLoopbackHost(exchange.peer()) && isLoopbackAuthority(exchange.header('host') ?? '');
@@ -140,7 +140,7 @@ function checkLocal(exchange: Exchange): void {
 }
 
 const windowSeconds = 60;
-/** Redis counts every request up to this quota. Above it, processes take leases of a thousandth. */
+/** Redis counts each request up to this quota; above, processes take leases. */
 const exactUpTo = 10_000;
 const leaseShare = 1000;
 
@@ -149,15 +149,15 @@ type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number;
 interface Lease {
   left: number;
   readonly endsAt: number;
-  /** Of the window, by all processes. */
+  /** By all processes. */
   readonly taken: number;
 }
 
 export type QuotaGate = ReturnType<typeof createQuotaGate>;
 
 /**
- * Fixed windows of 60 s from a key's first request. For large quotas, each process takes small leases from
- * Redis: most requests need no round trip, and no quota is exceeded.
+ * Fixed windows of 60 s from a key's first request. Large quotas are leased in small parts: most requests
+ * need no round trip, and no quota is exceeded.
  */
 export function createQuotaGate(counter: Counter, now: () => number) {
   const leases = new Map<string, Lease>();
@@ -172,14 +172,14 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
   });
 
-  /** @returns null if Redis must be asked: the window ended, or the lease is spent and quota remains */
+  /** @returns null if the window ended, or the lease is spent and quota remains */
   const leaseOf = (grant: Grant, quota: number): Lease | null => {
     const held = leases.get(grant.keyHash);
     const serves = held !== undefined && now() < held.endsAt && (held.left > 0 || held.taken >= quota);
     return serves ? held : null;
   };
 
-  /** Do not await between `findLease` and this: others may spend the lease. @throws ApiError RATE_LIMITED */
+  /** Do not await after `findLease`: others may spend the lease. @throws ApiError RATE_LIMITED */
   const take = (lease: Lease, quota: number): Headers => {
     const allowed = lease.left > 0;
     if (allowed) lease.left -= 1;
@@ -206,11 +206,7 @@ export function createQuotaGate(counter: Counter, now: () => number) {
   };
 
   return {
-    /**
-     * Synchronous with a lease.
-     * @returns headers with the remaining quota.
-     * @throws ApiError RATE_LIMITED, UNAVAILABLE
-     */
+    /** Synchronous with a lease. @throws ApiError RATE_LIMITED, UNAVAILABLE */
     pass: (grant: Grant): Headers | Promise<Headers> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};

@@ -37,7 +37,7 @@ const nameByText = new Map(Object.entries(named).map(([name, schema]) => [JSON.s
 
 const ref = (kind: string, name: string) => ({ $ref: `#/components/${kind}/${name}` });
 
-/** Replaces named schemas, except `self`, by references. Schemas with the same JSON are the same. */
+/** Replaces named schemas, except `self`, by references. The JSON identifies a schema. */
 const plain = (schema: TSchema, self?: TSchema): unknown =>
   JSON.parse(
     JSON.stringify(schema, (key, value: unknown) => {
@@ -171,7 +171,7 @@ const sendingOf = (type: WebhookType) => ({
   },
 });
 
-/** Send it as JSON, which omits undefined fields. @throws Error for an undescribed route */
+/** JSON omits its undefined fields. @throws Error for an undescribed route */
 export function openapiOf(routes: readonly Route[]) {
   const enveloped = routes.filter(({ protocol }) => !protocol).map((route) => saidOf(route).errors);
   const sets = enveloped.flatMap((errors) => [...groupedBy(errors, statusOf).values()]);

@@ -4,13 +4,13 @@ import { ApiError } from '../errors.js';
 import { openapiOf } from './openapi.js';
 import { type Reply, type Route, route } from './route.js';
 
-/** Built by src/build.mjs: index.html, and gzip files named by content hash. */
+/** Built by src/build.mjs; names contain content hashes. */
 const folders = {
   docs: new URL('.', import.meta.resolve('#bundle/docs/index.html')),
   dashboard: new URL('.', import.meta.resolve('#bundle/dashboard/index.html')),
 };
 
-/** Allows only this origin and no frames. Swagger UI's style sheet needs `data:` icons. */
+/** Swagger UI's style sheet needs `data:` icons. */
 const policy = [
   ...["default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:"],
   ...["connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"],
@@ -36,7 +36,6 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
 
 const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
 
-/** Not part of the OpenAPI document. */
 export const pageRoutes = (): readonly Route[] => [
   ...routesOfPage('docs'),
   ...routesOfPage('dashboard'),
@@ -56,7 +55,7 @@ function routesOfPage(name: keyof typeof folders): readonly Route[] {
   ];
 }
 
-/** No negotiation: only browsers load these files. */
+/** Always gzip: only browsers load these files. */
 const fileReply = (folder: URL, packed: string): Reply => ({
   status: 200,
   body: readFileSync(new URL(packed, folder)),

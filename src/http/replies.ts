@@ -7,7 +7,6 @@ import type { EventResult } from '../services/record/record-attempts.js';
 import { mapInSlices } from '../slices.js';
 import type { Reply } from './route.js';
 
-/** @param data JSON text */
 const successEnvelope = (data: string, message?: string): string =>
   message === undefined
     ? `{"success":true,"data":${data}}`
@@ -18,7 +17,7 @@ export const errorObject = ({ code, message, details }: ApiError): object => ({ 
 const errorEnvelope = (error: ApiError, data?: object): string =>
   JSON.stringify({ success: false, error: errorObject(error), data });
 
-/** During overload, one error object answers thousands of requests per second. */
+/** During overload, thousands of requests per second get the same error object. */
 const errorReplies = new WeakMap<ApiError, Reply>();
 
 export function errorReply(error: ApiError): Reply {
@@ -84,7 +83,6 @@ export function eventReply(result: EventResult): Reply {
 const defectsAmong = (parts: readonly unknown[]): ApiError[] =>
   parts.filter((part): part is ApiError => part instanceof ApiError && part.code === 'INTERNAL');
 
-/** @param idFields JSON */
 const entryOf = (names: string, result: string | ApiError): string =>
   result instanceof ApiError
     ? `{${names},"status":${result.status},"error":${JSON.stringify(errorObject(result))}}`
@@ -102,7 +100,7 @@ function classReply(learners: readonly ClassResult[]): Reply {
   return { status: 200, body: successEnvelope(data), defects };
 }
 
-/** Status 200 if all events were accepted, 207 if some, otherwise an error. */
+/** Status 200 if all events are accepted, 207 if some. */
 export async function batchReply(results: readonly EventResult[]): Promise<Reply> {
   const errors = results.flatMap((result, index) =>
     result instanceof ApiError ? [{ index, error: result }] : [],
@@ -134,7 +132,7 @@ function refusedBatch(errors: readonly IndexedError[]): Reply {
   return errorReply(new ApiError(code, message, { details, headers, cause: ours }));
 }
 
-/** Field of errors that do not name it. */
+/** For errors that name no field. */
 const fields: Partial<Record<ErrorCode, string>> = {
   IDEMPOTENCY_KEY_REUSED: '/event_id',
   LIMIT_EXCEEDED: '/skill_id',

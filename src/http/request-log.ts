@@ -7,7 +7,7 @@ import type { Route } from './route.js';
 export interface RouteFigures {
   readonly labels: { readonly method: string; readonly route: string };
   readonly statuses: Map<number, number>;
-  /** One per bound of `latencyBounds`, and one for longer times. */
+  /** One per latency bound, and one above. */
   readonly buckets: number[];
   seconds: number;
 }
@@ -15,7 +15,7 @@ export interface RouteFigures {
 /** Seconds. */
 const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/** While Redis is unavailable, all requests fail: log one line per second, with their number. */
+/** Without Redis, all requests fail: one line per second has their number. */
 const unavailableEveryMs = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
@@ -31,7 +31,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   figures.add('http_request_duration_seconds', samples(latencySamples));
   figures.add('defects_total', () => defects);
   return {
-    /** @param path template, never the path of a request */
+    /** @param path the template: a request's path names learners */
     countsOf: (method: string, path: string): RouteFigures => {
       const name = `${method} ${path}`;
       const labels = { method, route: path };
@@ -52,7 +52,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
         unlogged = 0;
       }
     },
-    /** Logs one line: failed parts usually have the same cause. */
+    /** One line: failed parts usually have the same cause. */
     partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
       if (errors.length === 0) return;
       defects += errors.length;
@@ -62,7 +62,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   };
 }
 
-/** @param ms null: excluded from response times */
+/** @param ms null: not timed */
 export function noteAnswer(route: RouteFigures, status: number, ms: number | null): void {
   const { statuses, buckets } = route;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
@@ -90,7 +90,6 @@ function latencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
   return [...cumulated, sampleOf('sum', seconds), sampleOf('count', count)];
 }
 
-/** Without the path, which names learners. */
 const placeOf = ({ requestId, method }: Exchange, route: Route | null) => ({
   requestId,
   method,

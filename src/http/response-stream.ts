@@ -1,23 +1,23 @@
 /**
- * Responses that the socket does not accept immediately. uWebSockets.js buffers writes without limit, so
- * `tryEnd` sends a body as the socket accepts it, and each piece of a stream waits until the socket is
- * writable. uWebSockets.js closes a connection if a request arrives before the previous response has ended.
+ * uWebSockets.js buffers writes without limit: `tryEnd` sends as much of a body as the socket accepts, and
+ * each piece of a stream waits until the socket is writable. It closes a connection if a request arrives
+ * before the previous response ended.
  */
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Figures } from '../services/read/figures.js';
 
-/** Clients that accept no data for this long are disconnected. */
+/** Slower clients are disconnected. */
 const stallMs = 60_000;
 
 /**
- * uWebSockets.js closes a connection 10 s after the last piece, too early for a large socket buffer. Pausing
+ * uWebSockets.js closes a connection 10 s after the last piece, too early for large socket buffers. Pausing
  * and resuming postpones this.
  */
 const keepOpenMs = 4000;
 
 const chunkBytes = 64 * 1024;
 
-/** Excludes buffers of uWebSockets.js (16 KiB per connection) and of the kernel. */
+/** Without the buffers of uWebSockets.js (16 KiB per connection) and the kernel. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
@@ -31,7 +31,7 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
   return {
     /**
      * Cuts the oldest responses above the limit.
-     * @returns idempotent function that releases the bytes; `cut` must call it
+     * @returns idempotent release function, which `cut` must call
      */
     keep: (bytes: number, cut: () => void): (() => void) => {
       const answer = { bytes, cut };
@@ -52,11 +52,11 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
 export const nothing = (): void => undefined;
 
 export class OpenResponse {
-  /** Sent or aborted: do not use the response any more. */
+  /** Do not use the response any more. */
   done = false;
   /** Idempotent. */
   protected forget = nothing;
-  /** Called at the end of the response, and when the caller can continue. */
+  /** Called at the end, and when sending can continue. */
   protected wake = nothing;
 
   constructor(
@@ -64,7 +64,7 @@ export class OpenResponse {
     private readonly unread: UnreadAnswers,
   ) {}
 
-  /** Closing calls `onAborted`, which calls this again. */
+  /** Closing calls `onAborted`, and this again. */
   protected finish(): void {
     if (this.done) return;
     this.done = true;
@@ -83,7 +83,7 @@ export class OpenResponse {
     if (this.done) this.forget();
   }
 
-  /** Continues after `tryEnd`. uWebSockets.js disconnects clients that accept nothing for 10 s. */
+  /** Continues after `tryEnd`. uWebSockets.js disconnects stalled clients after 10 s. */
   protected sendRest(body: Uint8Array, over: () => void): void {
     this.wake = over;
     this.res.onWritable((offset) => {
@@ -94,7 +94,7 @@ export class OpenResponse {
     this.keepUnread(body.length);
   }
 
-  /** Cuts the connection on an error, so that a part does not look complete. @throws errors of the pieces */
+  /** On an error, cuts the connection, so that a part does not look complete. @throws errors of the pieces */
   protected async sendPieces(pieces: AsyncIterable<string>): Promise<void> {
     const keptOpen = setInterval(() => {
       if (this.done) return;

@@ -17,7 +17,7 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
   readonly head: Head;
-  /** For handlers without a promise, which would cost more than all previous checks. */
+  /** Promises would cost more than all previous checks. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
 }
@@ -25,32 +25,30 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
 export interface Reply {
   readonly status: number;
   readonly body: string | Buffer;
-  /** Instead of a body that is too long for one string. */
+  /** For bodies too long for one string. */
   readonly pieces?: AsyncIterable<string>;
-  /** Excludes the response from response times. */
+  /** Not timed. */
   readonly goesOn?: boolean;
-  /** Called at the end of the response, complete or not. */
+  /** Complete or not. */
   readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
   readonly error?: ApiError;
-  /** For the log only. */
   readonly defects?: readonly ApiError[];
 }
 
 export interface BodyRules {
-  /** Bytes, before and after decompression. */
+  /** Bytes, also after decompression. */
   readonly limit: number;
   readonly content: Readonly<Record<string, TSchema>>;
   readonly mediaTypes: readonly string[];
   readonly encodings: readonly string[];
-  /** Allows an empty body without media type. */
+  /** An empty body needs no media type. */
   readonly optional?: true;
 }
 
 export interface Protocol {
-  /** Sent with every response; requests have the same headers. */
+  /** Of every response. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Names of OpenAPI security schemes. */
   readonly security: readonly string[];
   keyOf(head: Head): string | null;
   /** Called after the key was checked. @throws ApiError */
@@ -71,7 +69,6 @@ export interface Route {
   /** Null: needs no key. */
   readonly scope: NeededScope | null;
   readonly body: BodyRules | null;
-  /** Null: ignored. */
   readonly query: QueryReader | null;
   readonly protocol?: Protocol | undefined;
   readonly handle: Handle<unknown, string[]>;
@@ -99,11 +96,10 @@ export function route<Name extends `${Route['method']} /${string}`, Query extend
 }
 
 export interface Match {
-  /** Null: unknown path or method. */
   readonly route: Route | null;
   /** Null: unknown path. */
   readonly allow: string | null;
-  /** Needs no key, not even for NOT_FOUND. */
+  /** Also NOT_FOUND needs no key. */
   readonly keyless: boolean;
   readonly parameters: number;
   readonly protocol?: Route['protocol'];
@@ -133,7 +129,7 @@ const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MED
 
 const inflate = promisify(gunzip);
 
-/** @throws ApiError PAYLOAD_TOO_LARGE if the result exceeds the limit, INVALID_REQUEST for invalid gzip */
+/** @throws ApiError PAYLOAD_TOO_LARGE, INVALID_REQUEST */
 export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   try {
     return await inflate(body, { maxOutputLength: limit });
@@ -159,7 +155,6 @@ interface Field {
 
 const plainDecimal = /^\d{1,15}(\.\d{1,15})?$/;
 
-/** Ignores unknown parameters. */
 function createQueryReader(schema: TObject) {
   const check = Compile(schema);
   const fields = Object.entries<Field>(schema.properties);
@@ -183,7 +178,7 @@ function createQueryReader(schema: TObject) {
   };
 }
 
-/** @throws ApiError for known parameters that are empty or repeated */
+/** Rejects repeated and empty parameters. @throws ApiError */
 function textsOf(query: string, names: readonly string[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const part of query.split('&')) {
@@ -203,7 +198,7 @@ const badQuery = (path: string, message: string): ApiError => misfit('query', { 
 
 const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
 
-/** uWebSockets.js replaces bytes that are not UTF-8: different ids would become equal. */
+/** uWebSockets.js inserts it for bytes that are not UTF-8: different ids would become equal. */
 const notUtf8 = '\ufffd';
 
 function decodePercent(text: string): string | null {
@@ -214,7 +209,7 @@ function decodePercent(text: string): string | null {
   }
 }
 
-/** Parses a structured-field string (RFC 8941) or bare text. @throws ApiError INVALID_REQUEST */
+/** A structured-field string (RFC 8941) or bare text. @throws ApiError INVALID_REQUEST */
 export function parseIdempotencyKey(header: string | null): string | null {
   if (header === null) return null;
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);

@@ -37,7 +37,6 @@ declare module 'uWebSockets.js' {
 interface ServerOptions {
   readonly host: string;
   readonly port: number;
-  /** API processes of a host share a port. */
   readonly sharePort: boolean;
   readonly routes: readonly Route[];
   readonly gate: Gate;
@@ -50,7 +49,7 @@ interface ServerOptions {
 
 export type Server = Awaited<ReturnType<typeof startServer>>;
 
-/** @throws Error when the port cannot be listened on */
+/** @throws Error if the port is unavailable */
 export async function startServer(options: ServerOptions) {
   const { routes, gate, figures, logger, spans = null } = options;
   const app = App();
@@ -65,7 +64,7 @@ export async function startServer(options: ServerOptions) {
   const socket = await listen(app, options);
   return {
     port: us_socket_local_port(socket),
-    /** Stops accepting, waits up to `timeoutMs` for requests in flight, then closes all connections. */
+    /** Waits up to `timeoutMs` for requests in flight, then closes all connections. */
     close: async (timeoutMs: number): Promise<void> => {
       traffic.closing = true;
       us_listen_socket_close(socket);
@@ -80,7 +79,7 @@ export async function startServer(options: ServerOptions) {
 
 const tellEveryMs = 5000;
 
-/** If file descriptors run out, uWebSockets.js can no longer accept or reject connections. */
+/** Without file descriptors, uWebSockets.js cannot even reject connections. */
 function boundConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,
@@ -103,13 +102,13 @@ function boundConnections(
       );
       logged = refused;
     }
-    // Calls this function with -1 before it returns.
+    // Calls this function with -1.
     res.close();
   };
   app.filter(count);
 }
 
-/** Does not reveal paths and methods of the API to requests without a key. */
+/** Hides paths and methods from requests without a key. */
 const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
@@ -142,7 +141,7 @@ function register(
     app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
 }
 
-/** Default of uWebSockets.js: processes share a port. */
+/** Default of uWebSockets.js. */
 const shared = 0;
 
 function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Promise<us_listen_socket> {

@@ -1,4 +1,4 @@
-/** xAPI over HTTP (Communication, 3 and 4). */
+/** xAPI (Communication, 3 and 4). */
 import Type from 'typebox';
 import { parseLarge } from '../contracts/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
