@@ -1,15 +1,13 @@
 import { timer } from './deadline.js';
 
-/**
- * One timer for the earliest time that was set. It runs only when needed: a timer keeps the process alive.
- */
+/** One timer, for the earliest time. It runs only when needed: a timer keeps the process alive. */
 export class Alarm {
   #ringing: ReturnType<typeof timer> | undefined;
   #at = Number.POSITIVE_INFINITY;
 
   constructor(private readonly ring: () => void) {}
 
-  /** @param at Unix milliseconds; Infinity sets nothing */
+  /** @param at Unix milliseconds or Infinity */
   set(at: number): void {
     if (at >= this.#at) return;
     this.clear();

@@ -1,7 +1,7 @@
 import type { IdentifiedAnswer } from './lines.js';
 import type { Answer } from './types.js';
 
-/** Adds a missing event id, so that repeated requests count the answer once. */
+/** Adds a missing event id: repeated requests count the answer once. */
 export const withEventId = <Sent extends Answer>(answer: Sent): Sent & { readonly event_id: string } => ({
   ...answer,
   event_id: answer.event_id ?? newId(),
@@ -16,7 +16,7 @@ export const identified = (answer: Answer, now: number): IdentifiedAnswer => ({
 /** Incomplete on insecure pages; missing in Node 18. */
 const { crypto } = globalThis as { readonly crypto?: Partial<typeof globalThis.crypto> };
 
-/** UUID (RFC 9562, version 4). It need only be unique for a learner within a day, not unpredictable. */
+/** UUID (RFC 9562, version 4), which need not be unpredictable. */
 function newId(): string {
   if (crypto?.randomUUID !== undefined) return crypto.randomUUID();
   const zeros = new Uint8Array(16);

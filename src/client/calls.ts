@@ -21,7 +21,7 @@ type Skill = [skillId: string];
 type Webhook = [webhookId: string];
 type Key = [keyId: string];
 
-/** For writes that create an entry each time: retried only if the first attempt certainly had no effect. */
+/** For writes that create an entry each time. */
 const once = { isIdempotent: false };
 
 /** All API operations except those for xAPI clients. They reject with SkilltraceError. */
@@ -34,7 +34,7 @@ export class Calls extends Operations {
     return this.#count(withEventId(answer), options);
   }
 
-  /** 1 to 1000 answers, with a result for each. Rejects if no answer was counted. */
+  /** 1 to 1000 answers, with a result for each. Rejects if none was counted. */
   async trackAnswers(answers: readonly Api.Answer[], options?: CallOptions): Promise<Api.BatchResult> {
     return this.#countAll({ events: answers.map(withEventId) }, options);
   }
@@ -45,7 +45,7 @@ export class Calls extends Operations {
   readonly classPredictions = this.post<[request: Api.ClassRequest], Api.ClassPredictions>('/predictions');
   /** Forecast under a practice plan. */
   readonly whatIf = this.post<[userId: string, plan: Api.Plan], Api.WhatIf>('/predictions/{}/what-if');
-  /** Ranks up to 1000 questions for the learner, best first, with reasons. */
+  /** Ranks up to 1000 questions, best first. */
   readonly nextItems = this.post<[userId: string, request: Api.NextItemsRequest], Api.NextItems>(
     '/next-items/{}',
   );
@@ -53,7 +53,6 @@ export class Calls extends Operations {
   readonly mastery = this.get<User, Api.Mastery, Api.PageQuery>('/mastery/{}');
   /** Up to 500 learners, with a result for each. */
   readonly classMastery = this.post<[request: Api.ClassMasteryRequest], Api.ClassMastery>('/mastery');
-  /** With `explain`, includes the reasons. */
   readonly skillMastery = this.get<[userId: string, skillId: string], Api.SkillMastery, ExplainOptions>(
     '/mastery/{}/{}',
   );
@@ -61,7 +60,6 @@ export class Calls extends Operations {
   readonly skillAnswers = this.get<[userId: string, skillId: string], Api.SkillAnswerPage, Api.PageQuery>(
     '/mastery/{}/{}/history',
   );
-  /** Rate of change of mastery. */
   readonly velocity = this.get<User, Api.Velocity, Api.VelocityQuery>('/velocity/{}');
   readonly goal = this.getTagged<User, Api.Goal>('/goals/{}');
   readonly setGoal = this.put<[userId: string, goal: Api.GoalSetting], Api.Goal>('/goals/{}');
@@ -83,7 +81,7 @@ export class Calls extends Operations {
     '/learners/{}/attempts/{}',
   );
 
-  /** All stored data of the learner. Rejects with BAD_RESPONSE if the export is truncated. */
+  /** Rejects with BAD_RESPONSE if the export is truncated. */
   async *exportLearner(userId: string, options?: CallOptions): AsyncGenerator<ExportLine, void, undefined> {
     const request = { method: 'GET', path: `/api/v1/learners/${escaped(userId)}/export` } as const;
     let last: ExportLine | undefined;
@@ -95,7 +93,7 @@ export class Calls extends Operations {
     throw new SkilltraceError('BAD_RESPONSE', 'The export is not complete', { status: 200 });
   }
 
-  /** Starts the erasure; `erasure` reports the progress. */
+  /** `erasure` reports the progress. */
   readonly eraseLearner = this.remove<User, Api.BegunErasure>('/learners/{}');
   readonly erasure = this.get<[erasureId: string], Api.Erasure>('/erasures/{}');
   /** Newest first. */
@@ -104,26 +102,22 @@ export class Calls extends Operations {
   /** Skills with settings or answers. */
   readonly skills = this.get<[], Api.SkillPage, Api.PageQuery>('/skills');
   readonly skill = this.getTagged<Skill, Api.Skill>('/skills/{}');
-  /** Replaces the whole catalogue entry. */
+  /** Replaces the whole entry. */
   readonly setSkill = this.put<[skillId: string, skill: Api.SkillSetting], Api.Skill>('/skills/{}');
   /** Removes a skill that has fewer than 20 answers. */
   readonly deleteSkill = this.remove<Skill, Api.DeletedSkill, WriteOptions>('/skills/{}');
-  /** Results of all learners, by skill. */
+  /** Of all learners. */
   readonly skillStatistics = this.get<[], Api.SkillStatisticsPage, Api.PageQuery>('/skill-statistics');
-  /** Results of all learners on one skill, with learning curve and weekly cohorts. */
+  /** Of all learners. */
   readonly statisticsOfSkill = this.get<Skill, Api.SkillStatistics>('/skills/{}/statistics');
   /** Hardest first. */
   readonly skillItems = this.get<Skill, Api.SkillItemPage, Api.PageQuery>('/skills/{}/items');
 
-  /** Rules that convert xAPI statements to answers. */
   readonly xapiMapping = this.getTagged<[], Api.XapiMapping>('/xapi-mapping');
   /** Missing fields get their defaults. */
   readonly setXapiMapping = this.put<[mapping: Api.XapiMappingSetting], Api.XapiMapping>('/xapi-mapping');
 
-  /**
-   * Registers a URL for events. Only this result has the signing secret. If the result is lost, the endpoint
-   * may exist.
-   */
+  /** Only this result has the signing secret. If it is lost, the endpoint may exist. */
   readonly createWebhook = this.post<[webhook: Api.WebhookSetting], Api.WebhookWithSecret>('/webhooks', once);
   readonly webhooks = this.get<[], Api.WebhookPage, Api.PageQuery>('/webhooks');
 
@@ -140,7 +134,7 @@ export class Calls extends Operations {
     '/webhooks/{}',
   );
   readonly deleteWebhook = this.remove<Webhook, Api.DeletedWebhook>('/webhooks/{}');
-  /** Retried by the client: a secret in a lost response is useless. */
+  /** Retried, because a secret in a lost response is useless. */
   readonly rotateSecret = this.post<
     [webhookId: string, rotation?: Api.SecretRotation],
     Api.WebhookWithSecret
@@ -157,7 +151,7 @@ export class Calls extends Operations {
     );
   }
 
-  /** Sends a message again with the same id. */
+  /** With the same message id. */
   readonly redeliver = this.trigger<[webhookId: string, messageId: string], Api.SentMessage>(
     '/webhooks/{}/deliveries/{}/redeliver',
   );
@@ -167,14 +161,13 @@ export class Calls extends Operations {
   /** Skills of the version. */
   readonly modelVersion = this.get<[version: number], Api.ModelVersion, Api.PageQuery>('/model/versions/{}');
   readonly rollBack = this.post<[rollback: Api.Rollback], Api.UsedVersion>('/model/rollback');
-  /** Share of right answers by predicted probability. */
   readonly reliability = this.get<[], Api.Reliability, Api.ReliabilityQuery>('/model/reliability');
-  /** Share of served forecast intervals that contained the result. */
+  /** Share of forecast intervals that contained the result. */
   readonly coverage = this.get<[], Api.Coverage>('/model/coverage');
 
-  /** Scopes and quota of the client's key. */
+  /** Scopes and quota. */
   readonly ownKey = this.get<[], Api.OwnKey>('/key');
-  /** For operators: keys of `tenant`, or of all tenants. Newest first. */
+  /** For operators: of `tenant`, or of all tenants. */
   readonly keys = this.get<[], Api.KeyPage, Api.KeyQuery>('/keys');
 
   /** Newest first. */
@@ -187,21 +180,21 @@ export class Calls extends Operations {
     );
   }
 
-  /** Only this result has the key. If the result is lost, the key may exist. */
+  /** Only this result has the key. */
   readonly createKey = this.post<[key?: Api.KeySetting], Api.CreatedKey>('/keys', once);
   /** Sets the quota. */
   readonly changeKey = this.patch<[keyId: string, change: Api.KeyChange], Api.Key>('/keys/{}');
-  /** Also works for the client's key. The service rejects it within 5 s. */
+  /** Also for the client's key. The service rejects it within 5 s. */
   readonly revokeKey = this.remove<Key, Api.Key>('/keys/{}');
 
-  /** Dead-letter rows, which ClickHouse rejected. */
+  /** Dead-letter rows. */
   readonly parked = this.get<[], Api.ParkedPage, Api.PageQuery>('/parked');
-  /** Returns all dead-letter rows to the queue. */
+  /** Queues all dead-letter rows again. */
   readonly redrive = this.trigger<[], Api.Redriven>('/parked/redrive');
   readonly audits = this.get<[], Api.LastAudit>('/audits');
   readonly deployment = this.get<[], Api.Deployment>('/deployment');
 
-  /** Service figures each second, until the caller or the service ends the stream. */
+  /** Each second, until the caller or the service ends the stream. */
   async *live(query: Api.LiveQuery & CallOptions = {}): AsyncGenerator<Api.LiveFigures, void, undefined> {
     const { signal, ...rest } = query;
     const request = { method: 'GET', path: '/api/v1/live', query: rest } as const;

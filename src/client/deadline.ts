@@ -8,13 +8,13 @@ export const timer = (act: () => void, ms: number) => setTimeout(act, Math.min(M
 const aborted = (signal: AbortSignal): SkilltraceError =>
   new SkilltraceError('ABORTED', 'The call was aborted', { cause: signal.reason });
 
-/** Timeout plus the caller's signal. Node 18 lacks AbortSignal.any. */
+/** Timeout plus the caller's signal: Node 18 lacks AbortSignal.any. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #follow = (): void => this.#controller.abort();
   #isLate = false;
 
-  /** @param ms limit of each guarded step */
+  /** @param ms per step */
   constructor(
     private readonly ms: number,
     private readonly caller: AbortSignal | undefined,
@@ -27,12 +27,12 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Call it after the last step, also after an error. */
+  /** Call it in any case. */
   end(): void {
     this.caller?.removeEventListener('abort', this.#follow);
   }
 
-  /** The signal aborts the step. @throws SkilltraceError ABORTED, TIMEOUT, NETWORK_ERROR */
+  /** @throws SkilltraceError ABORTED, TIMEOUT, NETWORK_ERROR */
   async guard<Value>(step: () => Promise<Value>): Promise<Value> {
     const ending = timer(() => {
       this.#isLate = true;

@@ -6,11 +6,7 @@ import type { BatchResult } from './types.js';
 /** Null: counted. */
 export type Outcome = SkilltraceError | null;
 
-/**
- * Sends answers in one request.
- * @returns an outcome per answer
- * @throws SkilltraceError if some outcome is unknown
- */
+/** @returns an outcome per answer @throws SkilltraceError if some outcome is unknown */
 export async function deliver(
   transport: Transport,
   batch: readonly Queued[],
@@ -25,7 +21,7 @@ export async function deliver(
   }
 }
 
-/** Sends a single answer alone, so that an error applies to it. */
+/** Errors of this request apply to a single answer. */
 function requestOf(batch: readonly Queued[]): Request {
   const events = batch.map(({ json }) => json).join();
   return batch.length === 1
@@ -46,7 +42,7 @@ function outcomeOf(result: BatchResult['results'][number]): Outcome {
   return new SkilltraceError(code, message, { status: result.status, details });
 }
 
-/** @returns an error per answer if no answer was counted and the response explains each; otherwise null */
+/** @returns null unless no answer was counted and the response explains each */
 function refusalsOf(batch: readonly Queued[], error: SkilltraceError): readonly Outcome[] | null {
   if (batch.length === 1 && (isOfAnswers(error) || answersAlone.includes(error.code))) return [error];
   if (!isOfAnswers(error)) return null;
@@ -62,9 +58,9 @@ function refusalsOf(batch: readonly Queued[], error: SkilltraceError): readonly 
 
 const answersOwn: readonly string[] = ['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'];
 
-/** Errors that delay only the answer's learner. */
+/** They delay only the answer's learner. */
 const answersAlone: readonly string[] = ['CONFLICT', 'INTERNAL'];
 
-/** Whether the answers are invalid or too many. Otherwise the key, the address or the service is at fault. */
+/** Otherwise the key, the address or the service is at fault. */
 export const isOfAnswers = ({ code, status }: SkilltraceError): boolean =>
   answersOwn.includes(code) || status === 413;

@@ -1,23 +1,21 @@
 import { type ErrorCode, errorTable, type Problem } from '../errors.js';
 
-/** As in the service's error table. `with an event_id`: unknown whether the call had an effect. */
+/** `with an event_id`: unknown whether the call had an effect. */
 type Retry = (typeof errorTable)[ErrorCode]['retry'];
 
-/** Errors of the client, and whether to retry. */
 const clientErrors = {
   /** No connection, or it broke. */
   NETWORK_ERROR: 'with an event_id',
   TIMEOUT: 'with an event_id',
-  /** The caller's signal ended the call; its reason is the `cause`. */
+  /** The reason of the caller's signal is the `cause`. */
   ABORTED: 'no',
-  /** The response is not from Skilltrace but, for example, from a proxy. Retried from status 500 on. */
+  /** Not from Skilltrace but, for example, from a proxy. Retried from status 500 on. */
   BAD_RESPONSE: 'no',
-  /** The queue of `track` is full. */
   QUEUE_FULL: 'no',
   CLOSED: 'no',
-  /** The answer is too old: the service may have forgotten its event id. */
+  /** The service may have forgotten the event id. */
   EXPIRED: 'no',
-  /** The `store` failed; its error is the `cause`. */
+  /** The store's error is the `cause`. */
   STORE_FAILED: 'no',
 } as const satisfies Readonly<Record<string, Retry>>;
 
@@ -36,11 +34,10 @@ export class SkilltraceError extends Error {
   override readonly name = 'SkilltraceError';
   /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Invalid fields, if the service names them. */
+  /** Invalid fields. */
   readonly details: readonly Problem[];
-  /** X-Request-Id of the response, as in the service's log. */
+  /** As in the service's log. */
   readonly requestId: string | null;
-  /** Delay that the service requests. */
   readonly retryAfterMs: number | null;
   /** Attempts of the call so far. */
   tries = 1;
@@ -57,12 +54,12 @@ export class SkilltraceError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** True if the call may succeed later and repeating it is harmless. */
+  /** The call may succeed later, and repeating it is harmless. */
   get retryable(): boolean {
     return this.#retry !== 'no';
   }
 
-  /** True if the call had no effect: even a conditional write can be repeated. */
+  /** Even a conditional write can be repeated. */
   get hadNoEffect(): boolean {
     return this.#retry === 'yes';
   }
@@ -74,7 +71,6 @@ export class SkilltraceError extends Error {
   }
 }
 
-/** @param text body of a response with an error status */
 export function errorOf({ status, headers }: Response, text: string, retryAfterMs: number | null) {
   const error = errorIn(text);
   const fields = { status, retryAfterMs, requestId: headers.get('x-request-id') };

@@ -1,13 +1,13 @@
 import type { SkilltraceError } from './errors.js';
 import type { Queued } from './lines.js';
 
-/** Waits until some answers are counted or rejected. */
+/** Waits until answers are counted or rejected. */
 export class Flush {
   readonly #open = new Set<Queued>();
   #wake = (): void => undefined;
   #failure: SkilltraceError | null = null;
 
-  /** Resolves when all answers are complete. @throws SkilltraceError that `fail` was called with */
+  /** @throws SkilltraceError that `fail` was called with */
   async of(answers: Iterable<Queued>): Promise<void> {
     for (const queued of answers) this.#open.add(queued);
     const settled = new Promise<void>((resolve) => {

@@ -2,11 +2,11 @@ import { SkilltraceError } from './errors.js';
 import type { StoredAnswer } from './lines.js';
 
 /**
- * Stores unsent answers beyond the end of the process, for one client at a time. Calls never overlap. `load`
- * may return an answer that was removed just before a crash: its event id makes this harmless.
+ * Stores unsent answers beyond the end of the process, for one client. Calls never overlap. Because of event
+ * ids, `load` may return an answer that was removed just before a crash.
  */
 export interface AnswerStore {
-  /** Answers that were added and not removed, in that order. */
+  /** In the order of `add`. */
   load(): Promise<readonly StoredAnswer[]>;
   /** Resolves when the answers are durable. */
   add(answers: readonly StoredAnswer[]): Promise<void>;
@@ -20,7 +20,7 @@ interface Adding {
   readonly failed: (error: SkilltraceError) => void;
 }
 
-/** Writes to a store, one call at a time. A call includes all changes since the previous one. */
+/** Calls never overlap; each includes all changes since the previous one. */
 export class Journal {
   #adding: Adding[] = [];
   #removing: StoredAnswer[] = [];
@@ -28,7 +28,7 @@ export class Journal {
   #isLoaded = false;
   #failure: SkilltraceError | null = null;
 
-  /** @param restore receives the stored answers before any `add` */
+  /** @param restore called before any `add` */
   constructor(
     private readonly store: AnswerStore,
     private readonly restore: (stored: readonly StoredAnswer[]) => void,
@@ -36,10 +36,7 @@ export class Journal {
     this.#write();
   }
 
-  /**
-   * @param onStored called when the answer is durable, in the order of the calls.
-   * @throws SkilltraceError STORE_FAILED
-   */
+  /** @param onStored called in the order of the calls. @throws SkilltraceError STORE_FAILED */
   add(stored: StoredAnswer, whenStored: () => void): Promise<void> {
     return new Promise((resolve, failed) => {
       const done = (): void => {
@@ -51,7 +48,7 @@ export class Journal {
     });
   }
 
-  /** Failed removals are repeated with the next write. */
+  /** Failures are repeated with the next write. */
   remove(stored: StoredAnswer): void {
     this.#removing.push(stored);
     this.#write();

@@ -1,15 +1,15 @@
 export interface QueueLimits {
-  /** Limit of pending answers; then `track` rejects with QUEUE_FULL. */
+  /** Above, `track` rejects with QUEUE_FULL. */
   readonly answers: number;
   /** Per request, 1 to 1000. */
   readonly batchAnswers: number;
   /** Per request. */
   readonly batchBytes: number;
-  /** Milliseconds that an answer waits for others to share its request. */
+  /** Wait for further answers to share a request. */
   readonly lingerMs: number;
-  /** Requests in flight. */
+  /** Concurrent. */
   readonly requests: number;
-  /** Milliseconds for which an answer is retried. The service remembers event ids for 24 hours. */
+  /** The service remembers event ids for 24 hours. */
   readonly maxAgeMs: number;
 }
 

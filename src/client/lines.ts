@@ -13,7 +13,7 @@ export interface Queued {
   readonly json: string;
   /** Of `json` in UTF-8. */
   readonly bytes: number;
-  /** Failed attempts because of this answer alone. */
+  /** Because of this answer alone. */
   failures: number;
 }
 
@@ -26,11 +26,11 @@ export function queuedOf(stored: StoredAnswer): Queued {
 
 const learnerOf = ({ stored }: Queued): string => stored.answer.user_id;
 
-/** A learner's answers in order. At most the first is in flight. */
+/** At most the first answer is in flight. */
 interface Line {
   readonly waiting: Queued[];
   isOut: boolean;
-  /** Unix milliseconds; the first answer is not sent earlier. */
+  /** Unix milliseconds. */
   notBefore: number;
 }
 
@@ -39,10 +39,10 @@ interface BatchLimits {
   readonly bytes: number;
 }
 
-/** Pending answers, one queue per learner. Learners take turns. */
+/** One queue per learner; learners take turns. */
 export class Lines {
   readonly #lines = new Map<string, Line>();
-  /** Queues without an answer in flight; the latest are at the end. */
+  /** Queues without an answer in flight. */
   readonly #ready = new Set<Line>();
   #size = 0;
 
@@ -67,7 +67,7 @@ export class Lines {
     if (!line.isOut) this.#ready.add(line);
   }
 
-  /** Takes the first answer of each ready queue, up to the limits, but at least one. */
+  /** The first answer of each ready queue, up to the limits, but at least one. */
   take(limits: BatchLimits, now: number): Queued[] {
     const batch: Queued[] = [];
     let bytes = 0;
@@ -83,7 +83,7 @@ export class Lines {
     return batch;
   }
 
-  /** Removes an answer that was in flight; the learner's next one becomes ready. */
+  /** The learner's next answer becomes ready. */
   settle(queued: Queued): void {
     const line = this.#lineOf(queued);
     line.waiting.shift();
@@ -92,12 +92,11 @@ export class Lines {
     else this.#lines.delete(learnerOf(queued));
   }
 
-  /** The answer in flight will be sent again. */
   putBack(queued: Queued, notBefore: number): void {
     this.#release(this.#lineOf(queued), notBefore);
   }
 
-  /** @returns Unix milliseconds at which a ready answer has waited for `lingerMs`; Infinity without one */
+  /** @returns Unix milliseconds; Infinity without a ready answer */
   dueAt(lingerMs: number): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { waiting, notBefore } of this.#ready)

@@ -2,12 +2,11 @@ import { SkilltraceError } from './errors.js';
 import { type CallOptions, jsonOf, type Received, type Request, type Transport } from './transport.js';
 import type { PageQuery } from './types.js';
 
-/** With `ifMatch`, the write rejects with PRECONDITION_FAILED if the entry's `etag` has changed. */
+/** Rejects with PRECONDITION_FAILED if the `etag` has changed. */
 export interface WriteOptions extends CallOptions {
   readonly ifMatch?: string | undefined;
 }
 
-/** The `etag` is for `ifMatch`. */
 export type Tagged<Data> = Data & { readonly etag: string };
 
 /** For all pages; `limit` is the page size. */
@@ -15,10 +14,7 @@ export type AllQuery = Omit<PageQuery, 'cursor'> & CallOptions;
 
 type Send = Pick<Request, 'method' | 'isIdempotent'> & { readonly hasBody?: boolean };
 
-/**
- * Builds API calls from path templates below /api/v1. The first arguments replace each `{}`; body and options
- * follow. `Args`: arguments before the options.
- */
+/** The first arguments of a call replace each `{}` of the template below /api/v1; body and options follow. */
 export class Operations {
   constructor(protected readonly transport: Transport) {}
 
@@ -42,7 +38,7 @@ export class Operations {
       dataOf(await this.#send(template, args, { method: 'POST', hasBody: true, ...send }));
   }
 
-  /** POST without a body. */
+  /** Without a body. */
   protected trigger<Args extends unknown[], Data>(template: string, send: Pick<Send, 'isIdempotent'> = {}) {
     return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
       dataOf(await this.#send(template, args, { method: 'POST', ...send }));
@@ -79,7 +75,7 @@ interface Page {
   readonly next_cursor: string | null;
 }
 
-/** Fetches each page when the loop reaches it. */
+/** Fetches pages when the loop reaches them. */
 export async function* entriesOf<Of extends Page, Entry>(
   pageAt: (cursor: string | undefined) => Promise<Of>,
   entriesIn: (page: Of) => readonly Entry[],
@@ -100,7 +96,7 @@ const taggedOf = <Data>(received: Received): Tagged<Data> => ({
 });
 
 /**
- * fetch removes path segments `.` and `..`, escaped or not: the request would have another path.
+ * fetch removes `.` and `..`, escaped or not: the path would change.
  * @throws SkilltraceError INVALID_REQUEST
  */
 export function escaped(id: string): string {

@@ -1,13 +1,12 @@
-/** Remembers until when the quota of the key is exhausted. */
 export class Pace {
   #until = 0;
 
-  /** Unix milliseconds; not in the future: no pause. */
+  /** Unix milliseconds. */
   get until(): number {
     return this.#until;
   }
 
-  /** Reads the headers of a response. @returns milliseconds of Retry-After, or null */
+  /** @returns milliseconds of Retry-After */
   note({ status, headers }: Response): number | null {
     const retryAfter = retryAfterMs(headers.get('retry-after'));
     const pause = status === 429 ? retryAfter : exhaustedMs(headers.get('ratelimit'));
@@ -23,7 +22,7 @@ function retryAfterMs(header: string | null): number | null {
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** Time to the next window if no request remains (draft-ietf-httpapi-ratelimit-headers). */
+/** Remaining window (draft-ietf-httpapi-ratelimit-headers). */
 function exhaustedMs(header: string | null): number | null {
   const [, seconds] = /;r=0;t=(\d+)/.exec(header ?? '') ?? [];
   return seconds === undefined ? null : Number(seconds) * 1000;

@@ -2,11 +2,11 @@ import { sleep } from './deadline.js';
 import { SkilltraceError } from './errors.js';
 
 export interface RetryPolicy {
-  /** Maximum attempts; 1: no retry. */
+  /** 1: no retry. */
   readonly tries: number;
-  /** No attempt starts later than this after the call. */
+  /** No attempt starts later. */
   readonly withinMs: number;
-  /** Maximum delay after the first failure; doubles with each failure. */
+  /** Doubles with each failure. */
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
 }
@@ -19,8 +19,7 @@ export const standardRetry: RetryPolicy = {
 };
 
 /**
- * Milliseconds to wait after this many failures: Retry-After plus a random part of a limit that doubles, so
- * that clients that failed together do not retry together.
+ * Retry-After plus a random part of a limit that doubles: clients that failed together do not retry together.
  */
 export function delayMs(policy: RetryPolicy, failures: number, { retryAfterMs }: SkilltraceError): number {
   const bound = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** (failures - 1));
@@ -29,15 +28,12 @@ export function delayMs(policy: RetryPolicy, failures: number, { retryAfterMs }:
 
 interface Retrying {
   readonly policy: RetryPolicy;
-  /** False if a retry would fail because an earlier attempt had an effect. */
+  /** False if an earlier attempt could make a retry fail. */
   readonly isRepeatable: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
-/**
- * Repeats a call while this is allowed and time and attempts remain.
- * @throws SkilltraceError of the last attempt
- */
+/** @throws SkilltraceError of the last attempt */
 export async function withRetries<Value>(
   call: () => Promise<Value>,
   { policy, isRepeatable, signal }: Retrying,

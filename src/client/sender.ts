@@ -14,15 +14,15 @@ interface SenderEvents {
   readonly onStopped: (error: SkilltraceError) => void;
 }
 
-/** Sends answers in batches; a learner's answers one after another. */
+/** Sends batches with at most one answer per learner. */
 export class Sender {
   readonly #waiting = new Lines();
   readonly #alarm = new Alarm(() => this.#pump());
   readonly #requests = new Set<Promise<void>>();
   readonly #ending = new AbortController();
-  /** Failures since the last success; concurrent ones count once. */
+  /** Concurrent failures count once. */
   #failures = 0;
-  /** Unix milliseconds; pauses the whole queue after a failure. */
+  /** Unix milliseconds. */
   #restsUntil = 0;
   #isStopped = false;
   #batchBytes: number;
@@ -52,7 +52,7 @@ export class Sender {
     this.#pump();
   }
 
-  /** Aborts all requests, and resolves when they have ended. */
+  /** Aborts all requests. */
   async end(): Promise<void> {
     this.#ending.abort();
     this.#alarm.clear();
@@ -67,14 +67,13 @@ export class Sender {
     return Math.max(this.#restsUntil, this.transport.pace.until);
   }
 
-  /** Send time of the first ready answer, without pauses. */
+  /** Without pauses. */
   get #dueAt(): number {
     const { batchAnswers, lingerMs } = this.limits;
     const isFull = this.events.isHurried() || this.#waiting.readyCount >= batchAnswers;
     return this.#waiting.dueAt(isFull ? 0 : lingerMs);
   }
 
-  /** Sends due answers, and sets the alarm for the next ones. */
   #pump(): void {
     const { requests, batchAnswers } = this.limits;
     const mayGo = (): boolean =>
@@ -106,7 +105,6 @@ export class Sender {
     }
   }
 
-  /** @returns true if the answer is too old; it is then complete */
   #expire(queued: Queued): boolean {
     const { maxAgeMs } = this.limits;
     if (Date.now() - queued.stored.queuedAt <= maxAgeMs) return false;
@@ -126,7 +124,7 @@ export class Sender {
     }
   }
 
-  /** No answer was counted, or the result is unknown. */
+  /** No answer was counted, or this is unknown. */
   async #refuse(batch: readonly Queued[], error: SkilltraceError): Promise<void> {
     if (isOfAnswers(error)) return this.#halve(batch, error);
     this.#putBack(batch);
@@ -134,7 +132,7 @@ export class Sender {
     else if (!this.#isOff) this.#stop(error);
   }
 
-  /** Concurrent failures count once, but each can extend the pause. */
+  /** Each failure can extend the pause. */
   #rest(error: SkilltraceError): void {
     const now = Date.now();
     if (now >= this.#restsUntil) this.#failures += 1;
@@ -142,7 +140,7 @@ export class Sender {
     this.#restsUntil = Math.max(this.#restsUntil, now + waitMs);
   }
 
-  /** An answer is invalid or the batch is too large: sends its halves one after the other. */
+  /** An answer is invalid or the batch too large. */
   async #halve(batch: readonly Queued[], { status }: SkilltraceError): Promise<void> {
     if (status === 413) this.#batchBytes = Math.ceil(bytesOf(batch) / 2);
     const middle = Math.ceil(batch.length / 2);

@@ -12,22 +12,21 @@ import { Transport } from './transport.js';
 import type { Answer } from './types.js';
 
 export interface SkilltraceOptions {
-  /** URL before `/api/v1`, of the service or of a proxy. */
+  /** URL before `/api/v1`; may be a proxy. */
   readonly baseUrl: string;
-  /** A function is called for each request. Omit it if a proxy adds the key. */
+  /** A function is called for each request. A proxy may add the key instead. */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** Milliseconds to wait for a response (default 15,000). */
+  /** Default: 15,000. */
   readonly timeoutMs?: number | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
   readonly queue?: Partial<QueueLimits> | undefined;
-  /** Stores unsent answers beyond the end of the process. */
+  /** Stores unsent answers. */
   readonly store?: AnswerStore | undefined;
   /** Called for each answer of `track` that is rejected or has an unknown result. Default: logs it. */
   readonly onUndelivered?: ((answer: IdentifiedAnswer, error: SkilltraceError) => void) | undefined;
   /**
-   * Called when the service rejects all requests, for example with UNAUTHORIZED. The queue retains its
-   * answers and resumes with the next `flush`. Default: logs it.
+   * Called when the service rejects all requests. The queue resumes with the next `flush`. Default: logs it.
    */
   readonly onStopped?: ((error: SkilltraceError) => void) | undefined;
 }
@@ -38,7 +37,6 @@ const standardCloseMs = 10_000;
 /** Name that polyfills use. */
 const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
-/** Client for one service and one key. */
 export class Skilltrace extends Calls {
   readonly #tracker: Tracker;
 
@@ -59,9 +57,8 @@ export class Skilltrace extends Calls {
   }
 
   /**
-   * Queues an answer and sends it in the background, in batches. Answers of a learner are sent in the order
-   * of the calls, until each is counted or passed to `onUndelivered`. A missing time becomes the time of the
-   * call.
+   * Queues an answer. It is sent in the background, in the order of a learner's calls, until it is counted or
+   * passed to `onUndelivered`. A missing time becomes the time of the call.
    * @returns the event id, when the answer is queued and stored
    * @throws SkilltraceError QUEUE_FULL, CLOSED, STORE_FAILED
    */
@@ -78,7 +75,7 @@ export class Skilltrace extends Calls {
   }
 
   /**
-   * Sends queued answers immediately, also after a stop. Resolves when all are counted or rejected.
+   * Sends immediately, also after a stop. Resolves when all queued answers are counted or rejected.
    * @throws SkilltraceError TIMEOUT, ABORTED, STORE_FAILED, or the error that stopped the queue
    */
   flush(options: WaitOptions = {}): Promise<void> {
@@ -86,8 +83,8 @@ export class Skilltrace extends Calls {
   }
 
   /**
-   * Stops accepting answers and sends the queued ones for up to `timeoutMs` (default 10,000). The rest stays
-   * in the store, or without a store goes to `onUndelivered`.
+   * Sends the queued answers for up to `timeoutMs` (default 10,000). The rest stays in the store, or goes to
+   * `onUndelivered`.
    * @returns number of answers left in the store
    * @throws SkilltraceError STORE_FAILED
    */

@@ -58,10 +58,7 @@ export class Tracker {
     }
   }
 
-  /**
-   * Sends immediately, also after a stop, and resolves when all answers are complete.
-   * @throws SkilltraceError TIMEOUT, ABORTED, STORE_FAILED, or the error that stopped the queue
-   */
+  /** @throws as `Skilltrace.flush` */
   async flush(options: WaitOptions): Promise<void> {
     const flush = new Flush();
     this.#flushes.add(flush);
@@ -72,7 +69,7 @@ export class Tracker {
     }
   }
 
-  /** @returns number of answers left in the store @throws SkilltraceError STORE_FAILED */
+  /** @throws as `Skilltrace.close` */
   close(options: WaitOptions): Promise<number> {
     this.#closed ??= this.#close(options);
     return this.#closed;
@@ -103,7 +100,7 @@ export class Tracker {
     for (const flush of this.#flushes) flush.settle(queued);
     const { stored } = queued;
     if (error !== null) tell(() => this.options.onUndelivered(stored.answer, error));
-    // Only after the callback: after a crash in between, the answer is reported again.
+    // Only now: after a crash in between, the answer is reported again.
     this.#journal?.remove(stored);
   }
 
@@ -113,7 +110,7 @@ export class Tracker {
   }
 }
 
-/** An error of a callback becomes an uncaught error and does not stop the queue. */
+/** Errors become uncaught and do not stop the queue. */
 function tell(callback: () => void): void {
   try {
     callback();

@@ -4,7 +4,7 @@ import { Pace } from './pace.js';
 import { type RetryPolicy, withRetries } from './retry.js';
 
 export interface CallOptions {
-  /** Aborts the call with the code ABORTED. */
+  /** Rejects with ABORTED. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface Request {
   readonly body?: string;
   /** Value of the ETag header. */
   readonly ifMatch?: string | undefined;
-  /** False: retried only if the first attempt certainly had no effect. */
+  /** False: retried only if an attempt certainly had no effect. */
   readonly isIdempotent?: boolean;
   /** In addition to 2xx. */
   readonly alsoFine?: readonly number[];
@@ -40,12 +40,12 @@ export class Transport {
 
   constructor(readonly settings: TransportSettings) {}
 
-  /** Retries, and waits while the quota is exhausted. @throws SkilltraceError */
+  /** Waits while the quota is exhausted. @throws SkilltraceError */
   call(request: Request, { signal }: CallOptions = {}): Promise<Received> {
     return this.#retrying(request, signal, () => this.once(request, signal));
   }
 
-  /** One attempt. @throws SkilltraceError */
+  /** @throws SkilltraceError */
   async once(request: Request, signal?: AbortSignal): Promise<Received> {
     const { response, deadline } = await this.#open(request, signal);
     try {
@@ -55,7 +55,7 @@ export class Transport {
     }
   }
 
-  /** Retries until the first line. `timeoutMs` limits the time between pieces. @throws SkilltraceError */
+  /** Retries until the first line. @throws SkilltraceError */
   async *lines(request: Request, { signal }: CallOptions = {}): AsyncGenerator<string> {
     const opened = await this.#retrying(request, signal, () => this.#open(request, signal));
     try {
@@ -79,7 +79,7 @@ export class Transport {
     const { retry: policy } = this.settings;
     const call = async (): Promise<Value> => {
       const waitMs = this.pace.until - Date.now();
-      // For longer pauses, the service's error is more useful.
+      // For longer pauses, the service responds with an error.
       if (waitMs > 0 && waitMs <= policy.withinMs) await sleep(waitMs, signal);
       return attempt();
     };
@@ -97,7 +97,7 @@ export class Transport {
         headers: await this.#headers(request),
         ...(body !== undefined && { body }),
         signal: deadline.signal,
-        // A redirect could send the key elsewhere.
+        // A redirect could leak the key.
         redirect: 'manual',
       }),
     );
