@@ -1,9 +1,9 @@
-// Builds everything with esbuild: node src/build.mjs OUT [--bundles | --watch]. tsc checks the types, not this file.
-//   OUT/bundle/*.js                  the service: one bundle per program starts five times as fast as 1,400 files
-//   OUT/bundle/{docs,dashboard}/*    pages; their files are compressed and named by content hash
-//   OUT/{src,workers,bench,test}/**  single modules, for tests and benchmarks
-//   OUT/client/index.js              the client, for Node, browsers, Deno and Bun
-//   OUT/typebox/*.js                 TypeBox for the single modules: its 700 files take 0.25 s to load
+// Builds everything with esbuild: node src/build.mjs OUT [--bundles | --watch]. Does not check types.
+//   OUT/bundle/*.js                  programs; bundles start five times as fast as 1,400 files
+//   OUT/bundle/{docs,dashboard}/*    pages, compressed and named by content hash
+//   OUT/{src,workers,bench,test}/**  modules, for tests and benchmarks
+//   OUT/client/index.js              client, for Node, browsers, Deno and Bun
+//   OUT/typebox/*.js                 TypeBox for the modules: its 700 files take 0.25 s to load
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,8 +18,8 @@ const CLI = 'audit backtest demo evaluate export fit import keys openapi parked 
 const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract', 'deliver'];
 
 /**
- * Programs by bundle name. Bundles of a group share chunks. Programs that start with the service have a
- * separate group, because loading thirty chunks took a third of a thread's start time.
+ * Bundles of a group share chunks. Programs that start with the service have separate groups: thirty chunks
+ * took a third of a thread's start time.
  */
 const GROUPS = [
   { main: 'src/main.ts', app: 'src/app/app.ts' },
@@ -33,10 +33,7 @@ const GROUPS = [
 
 const OUTSIDE = ['uWebSockets.js', 'chdb', 'piscina'];
 
-/**
- * Loads source maps first. The other names are for packages written for `require`; they do not collide with
- * our sources.
- */
+/** Source maps come first. The names are for packages that expect `require`. */
 const BANNER = `import './source-maps.js';
 import { createRequire as $require } from 'node:module';
 import { dirname as $dirname } from 'node:path';
@@ -49,7 +46,7 @@ const COMMON = {
   absWorkingDir: ROOT,
   platform: 'node',
   target: 'node20',
-  // Stack traces show names and lines only, so the maps need no sources.
+  // Stack traces need no source text.
   sourcemap: 'linked',
   sourcesContent: false,
   logLevel: 'warning',
@@ -63,7 +60,7 @@ const sourceFiles = () =>
       .map((name) => join(folder, name)),
   );
 
-/** Skips missing files: tests of the set-up build a service of a few lines. */
+/** Tests of the set-up build a service of a few files. */
 const present = (group) =>
   Object.fromEntries(Object.entries(group).filter(([, file]) => existsSync(join(ROOT, file))));
 
@@ -76,16 +73,16 @@ const bundles = (out, group) => ({
   format: 'esm',
   chunkNames: 'chunk-[hash]',
   external: OUTSIDE,
-  // Without comments the output is ASCII, which V8 stores in one byte per character. Lines are short because
-  // Node prints the line of an uncaught error.
+  // Without comments the output is ASCII, which V8 stores in half the memory. Node prints the line of an
+  // uncaught error, so lines are short.
   minifyWhitespace: true,
   lineLimit: 120,
-  // msgpackr's native code only speeds up reading, but BullMQ only writes. The search for it takes 30 ms.
+  // msgpackr's native code only speeds up reading, which BullMQ does not use. The search for it takes 30 ms.
   define: { 'process.env.MSGPACKR_NATIVE_ACCELERATION_DISABLED': '"true"' },
   banner: { js: BANNER },
 });
 
-/** Entry of Piscina, which tries `require` first (workers/entry.cts). */
+/** Piscina tries `require` first (workers/entry.cts). */
 const threadEntry = (out) => ({
   ...COMMON,
   entryPoints: ['workers/entry.cts'].filter((file) => existsSync(join(ROOT, file))),
@@ -94,7 +91,7 @@ const threadEntry = (out) => ({
   outExtension: { '.js': '.cjs' },
 });
 
-/** The neutral platform proves that the client needs no Node modules. */
+/** The neutral platform has no Node modules. */
 const client = (out) => ({
   ...COMMON,
   entryPoints: ['src/client/index.ts'].filter((file) => existsSync(join(ROOT, file))),
@@ -141,7 +138,7 @@ const typebox = (out) => ({
 
 const PAGES = { docs: 'page.js', dashboard: 'main.tsx' };
 
-/** File names contain content hashes, so that browsers can cache them forever. */
+/** File names contain content hashes, for long caching. */
 async function buildPage(out, name, entry) {
   const source = join('src/pages', name);
   if (!existsSync(join(ROOT, source))) return;
@@ -172,7 +169,6 @@ async function buildPage(out, name, entry) {
   writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
 }
 
-/** Licences and notices of the packages in a page. @param files all inputs of the page */
 function licencesOf(files) {
   const folders = files.flatMap((file) => file.match(/.*node_modules\/(@[^/]+\/)?[^/]+/)?.[0] ?? []);
   const texts = [...new Set(folders)].sort().flatMap((folder) =>

@@ -1,7 +1,7 @@
 import { unavailable } from './errors.js';
 import { createFairQueue, type Queued } from './fair-queue.js';
 
-/** Concurrent calls with the same name share one result. @param run settles in bounded time */
+/** Concurrent calls with the same name share a result. @param run settles in bounded time */
 export function singleFlights<More extends unknown[], Value>(
   make: (name: string, ...more: More) => Promise<Value>,
 ): (name: string, ...more: More) => Promise<Value> {
@@ -13,10 +13,7 @@ export function singleFlights<More extends unknown[], Value>(
   };
 }
 
-/**
- * Calls with the same name share one `run` until `ready` resolves. No call gets a value that is older than
- * the call.
- */
+/** Calls with the same name share a `run` until `ready` resolves, so that no value is older than a call. */
 export function sharedStart<Ready, Value>(
   ready: () => Promise<Ready>,
   make: (ready: Ready, name: string) => Promise<Value>,
@@ -38,7 +35,7 @@ export function singleFlight<Value>(make: () => Promise<Value>): () => Promise<V
   return () => shared('');
 }
 
-/** @throws the first error, after all have settled */
+/** Waits for all, then throws the first error. */
 export async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
   for (const one of await Promise.allSettled(work)) if (one.status === 'rejected') throw one.reason;
 }
@@ -68,10 +65,7 @@ export interface LimiterOptions {
   readonly refusal: string;
 }
 
-/**
- * Runs work when a slot is free.
- * @param onRejected result of rejected work; absent: throws ApiError UNAVAILABLE
- */
+/** Rejected work returns `onRejected()`. @throws ApiError UNAVAILABLE without `onRejected` */
 export type Limiter = <Result>(
   tenant: string,
   work: () => Promise<Result>,

@@ -11,13 +11,12 @@ import { StartError } from './lifecycle.js';
 /** `requestsPerMinute`: 1 to 10^9. */
 export type ApiKeySetting = { key: string; tenant: string; requestsPerMinute: number };
 
-/** The message has a line for each wrong setting. */
 export class ConfigError extends StartError {
   override readonly name = 'ConfigError';
 }
 
 type Source = Record<string, string | undefined>;
-/** @param shown value without secrets */
+/** @param shown without secrets */
 type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
 
 const { properties } = environmentSchema;
@@ -31,8 +30,8 @@ const annotations = Type.Object({
 const explain = (name: EnvironmentName) => Value.Parse(annotations, properties[name]);
 
 /**
- * Reads all settings. An empty variable is unset.
- * @throws ConfigError that names every wrong variable, its value without secrets, and the allowed values
+ * An empty variable is unset.
+ * @throws ConfigError with every wrong variable, its value without secrets, and the allowed values
  */
 export function loadConfig(env: Source = process.env): Config {
   const problems: string[] = [];
@@ -45,7 +44,6 @@ export function loadConfig(env: Source = process.env): Config {
   return config;
 }
 
-/** For `--help`. */
 export function describeSettings(): string {
   const lines = names.map((name) => {
     const { description, allowed, default: fallback } = explain(name);
@@ -55,7 +53,7 @@ export function describeSettings(): string {
   return `Settings (environment variables):\n${lines.join('\n')}\n`;
 }
 
-/** Replaces wrong values by defaults, so that all settings are checked. */
+/** Wrong values become defaults, so that all settings are checked. */
 function readValues(env: Source, complain: Complain): Environment {
   const values: Record<string, unknown> = {};
   for (const name of names) {
@@ -68,7 +66,7 @@ function readValues(env: Source, complain: Complain): Environment {
   return Value.Parse(environmentSchema, Value.Default(environmentSchema, values));
 }
 
-/** Settings that contain a password, and can be read from a file instead. */
+/** With passwords; `*_FILE` names a file to read instead. */
 const inFiles = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
 
 function readFiles(values: Environment, complain: Complain): Environment {
@@ -99,13 +97,12 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     host: values.HOST,
     /** 0: any free port. */
     port: values.PORT,
-    /** For the error about a taken port. */
     portIsSet: textOf(env, 'PORT') !== undefined,
     apiProcesses: values.API_PROCESSES,
     dataDir: resolve(values.DATA_DIR),
-    /** From API_KEYS and API_KEYS_FILE, each key once. */
+    /** From API_KEYS and API_KEYS_FILE. */
     apiKeys: readKeys(values, complain),
-    /** One URL, or comma-separated nodes of a cluster; null: embedded. */
+    /** Comma-separated nodes for a cluster; null: embedded. */
     redisUrl: readRedisUrl(values.REDIS_URL, complain),
     redisWaitReplicas: values.REDIS_WAIT_REPLICAS,
     /** null: embedded. */
@@ -122,9 +119,8 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
       memoryBytes: readBytes('ANALYST_MAX_MEMORY', values.ANALYST_MAX_MEMORY, complain),
       rows: values.ANALYST_MAX_ROWS,
     },
-    /** For all partitions together. */
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
-    /** Per API process; 0: depends on the load. */
+    /** Per API process; 0: by load. */
     lanes: values.LANES,
     skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
@@ -132,10 +128,8 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
     webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',
     role: values.ROLE,
-    /** Absolute path of a readable file. */
     skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,
-    /** null: no tracing. */
     spans: readSpans(values, complain),
   };
 }
@@ -162,7 +156,7 @@ const minBytes = 64 * 2 ** 20;
 
 function readMaxmemory(text: string | undefined, complain: Complain): number {
   if (text !== undefined) return readBytes('EMBEDDED_REDIS_MAXMEMORY', text, complain);
-  // Limit of the cgroup, if any.
+  // Of the cgroup.
   const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(limit, totalmem()) / 2);
 }
@@ -191,7 +185,7 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   return [...keys.values()];
 }
 
-/** @returns a problem or null */
+/** @returns a problem */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
   const [key = '', tenant = 'default', quota = `${defaultQuota}`, ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
@@ -205,7 +199,7 @@ function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null 
   return isSame ? null : 'the same key stands before with other values';
 }
 
-/** A colon in a key makes its rest look like a tenant: show only well-formed tenants and digits. */
+/** Its rest may be part of a key with a colon: show only valid tenants and digits. */
 function maskKey(entry: string): string {
   const [, ...parts] = entry.split(':');
   if (parts.length > 2) return '"***"';
@@ -227,7 +221,7 @@ function readRedisUrl(list: string | undefined, complain: Complain): string | nu
   return nodes.join(',');
 }
 
-/** @returns the scheme, or null if invalid */
+/** @returns the scheme */
 function checkRedisNode(node: string, inCluster: boolean, complain: Complain): string | null {
   const url = parseUrl(node);
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
@@ -263,7 +257,7 @@ function readSpans({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environ
 
 const parseUrl = (raw: string): URL | null => (URL.canParse(raw) ? new URL(raw) : null);
 
-/** Passwords can be before the last @, after a ?, or anywhere in a malformed URL. */
+/** A password may be before the last @, after a ?, or anywhere in a malformed URL. */
 function maskUrl(raw: string): string {
   const [matched, scheme = '', login = '', place = '', query = ''] =
     /^([a-z+]+:\/\/)?(.*@)?([\w.-]*(?::\d*)?(?:\/\w*)?)(\?[^@]*)?$/is.exec(raw) ?? [];
@@ -285,7 +279,6 @@ function readableFile(name: EnvironmentName, path: string | undefined, complain:
 
 const quote = (value: string): string => JSON.stringify(value);
 
-/** Environment for a child that starts like a user's process. */
 export const childEnvironment = (settings: Partial<Record<EnvironmentName, string>>): NodeJS.ProcessEnv => ({
   ...process.env,
   ...settings,

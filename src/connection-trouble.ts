@@ -1,9 +1,9 @@
-/** Turns connection errors of Redis, ClickHouse and webhook receivers into text that says what to do. */
+/** Connection errors of Redis, ClickHouse and webhook receivers, as text that says what to do. */
 
 export interface Trouble {
-  /** Without passwords: clients do not put commands into error messages. */
+  /** Contains no passwords. */
   readonly text: string;
-  /** Retries are useless until a setting changes. */
+  /** Do not retry until a setting changes. */
   readonly isFinal: boolean;
 }
 
@@ -17,7 +17,7 @@ const noTls = final('the URL asks for TLS, the server speaks none');
 const alike = (trouble: Trouble, ...codes: string[]) =>
   Object.fromEntries(codes.map((code) => [code, trouble]));
 
-/** By error code: of Node or OpenSSL, the first word of a Redis error, or a ClickHouse number. */
+/** By error code of Node or OpenSSL, first word of Redis, or number of ClickHouse. */
 const known: Readonly<Record<string, Trouble>> = {
   ECONNREFUSED: passing('connection refused'),
   ENOTFOUND: passing('host not found'),
@@ -58,6 +58,6 @@ function codeOf(error: unknown): string {
   return 'code' in error ? String(error.code) : '';
 }
 
-/** Node reports every TLS error of a write as EPROTO. */
+/** Node reports all TLS errors of writes as EPROTO. */
 const isOtherTls = ({ message }: Error): boolean =>
   message.includes('EPROTO') && !message.includes('wrong version number');

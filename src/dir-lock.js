@@ -3,9 +3,9 @@
  * Locks a folder: a checkout during its set-up, or DATA_DIR while a service runs. Plain JavaScript, because src/setup.mjs
  * uses it before the build.
  *
- * The lock is the file `lock.N` with the highest N. It is free if its owner is dead or has released it. A process acquires it by
- * creating `lock.N+1` as a hard link. This fails if the file exists, so exactly one process wins. Numbers only grow and the
- * highest file is never removed: a process that paused after its check cannot acquire an outdated lock.
+ * The file `lock.N` with the highest N is the lock. It is free if its owner is dead or has released it. A process acquires it by
+ * creating `lock.N+1` as a hard link, so exactly one process wins. The highest file is never removed: a process that paused
+ * after its check cannot acquire an outdated lock.
  */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -13,7 +13,7 @@ import { linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 
 /**
- * The process id alone is not unique: it is reused, after a container's restart even by the same program.
+ * Process ids are reused, after a container's restart even by the same program.
  * @typedef {{ pid: number, startedAt: string }} ProcessIdentity
  */
 

@@ -1,13 +1,9 @@
-/** An invalid part of a request. */
 export interface Problem {
   readonly path: string;
   readonly message: string;
 }
 
-/**
- * All errors that a caller can see, and whether to retry. Other thrown errors are defects and become
- * INTERNAL.
- */
+/** All errors that callers see. Other thrown errors are defects and become INTERNAL. */
 export const errorTable = {
   INVALID_REQUEST: { status: 400, retry: 'no' },
   UNAUTHORIZED: { status: 401, retry: 'no' },
@@ -39,7 +35,7 @@ interface ErrorExtras {
   readonly cause?: unknown;
 }
 
-/** Sent to the caller: the message contains no internals. */
+/** The message contains no internals. */
 export class ApiError extends Error {
   readonly details: readonly Problem[] | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -64,7 +60,7 @@ const retryAfterSeconds = 1;
 export const unavailable = (message: string, cause?: unknown): ApiError =>
   new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
 
-/** For failed reads of stored data. @throws ApiError UNAVAILABLE */
+/** @throws ApiError UNAVAILABLE */
 export const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
   found.catch((error: unknown) => {
     throw unavailable('What is stored cannot be read right now; try again later', error);

@@ -1,17 +1,16 @@
 /** `weight`: in any unit. */
 export type Queued = { readonly tenant: string; readonly weight: number };
 
-/** `servedWeight`: total so far, comparable with the queue's level. */
+/** `servedWeight` is comparable with the queue's level. */
 type TenantQueue<Item> = { readonly items: Item[]; weight: number; served: number };
 
 export type FairQueue<Item extends Queued> = ReturnType<typeof createFairQueue<Item>>;
 
 /**
- * The tenant with the least served weight is next. A returning tenant starts at the queue's level, so idle
- * time earns no credit.
+ * The least served tenant is next. A returning tenant starts at the queue's level: idle time earns no credit.
  */
 export function createFairQueue<Item extends Queued>() {
-  /** An empty tenant queue stays while it is above the level. */
+  /** Empty queues stay while they are above the level. */
   const queues = new Map<string, TenantQueue<Item>>();
   const none: Readonly<TenantQueue<Item>> = { items: [], weight: 0, served: 0 };
   const all = { items: 0, weight: 0 };
@@ -45,7 +44,7 @@ export function createFairQueue<Item extends Queued>() {
       all.items += 1;
       all.weight += item.weight;
     },
-    /** Removes the next item; considers the first item of each tenant that `canDispatch` accepts. */
+    /** Considers the first item of each tenant. */
     take: (mayGo: (item: Item) => boolean): Item | undefined => {
       let next: TenantQueue<Item> | undefined;
       for (const queue of nonEmpty()) {
@@ -55,7 +54,7 @@ export function createFairQueue<Item extends Queued>() {
       level = Math.max(level, next.served);
       return removeFrom(next, 0, 1, true)[0];
     },
-    /** Removes each tenant's first items until `canDispatch` rejects one, least served tenant first. */
+    /** Removes each tenant's items up to the first rejected one. */
     takeAll: (mayGo: (item: Item) => boolean): Item[] => {
       const taken: Item[] = [];
       for (const queue of [...nonEmpty()].sort((a, b) => a.served - b.served)) {

@@ -1,8 +1,6 @@
 import type { Logger } from './telemetry.js';
 
-/**
- * The user can fix the cause: only the message is printed. Other errors are defects, logged with their stack.
- */
+/** The user can fix the cause: only the message is printed. */
 export class StartError extends Error {
   override readonly name: string = 'StartError';
 }
@@ -21,20 +19,16 @@ export async function within(work: Promise<unknown>, ms: number): Promise<void> 
   await inTime(work, ms).catch(() => undefined);
 }
 
-/** @param limitMs afterwards the next closer runs */
 export type Closer = (limitMs: number) => Promise<unknown> | unknown;
 
 export type Closers = ReturnType<typeof createClosers>;
 
 /** Leaves 0.5 s of 10 s for the exit. */
 const closeDeadlineMs = 9_500;
-/** npm and the terminal both forward one Ctrl-C: a second signal within this time is a duplicate. */
+/** npm and the terminal both forward one Ctrl-C. */
 const sameSignalMs = 1_000;
 
-/**
- * Closers of a process or a test.
- * @param deadlineMs for all together. Each may use half of the rest, the last one all.
- */
+/** @param deadlineMs for all together. Each may use half of the rest, the last one all. */
 export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   const stack: { name: string; close: Closer }[] = [];
   let closing: Promise<boolean> | undefined;
@@ -50,15 +44,15 @@ export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
   }
 
   return {
-    /** Call it right after the resource was created. During `close`, the closer runs immediately. */
+    /** Call it right after the resource was created. During `close` the closer runs immediately. */
     add(name: string, close: Closer): void {
       stack.push({ name, close });
       // `closeAll` may have ended already.
       if (closing !== undefined) closing = closing.then(async (clean) => (await closeAll()) && clean);
     },
     /**
-     * Runs all closers, newest first. Never rejects: logs closers that fail or time out, and continues.
-     * @returns whether all closers succeeded; every call returns the same promise
+     * Runs all closers, newest first. Never rejects: logs failures and timeouts, and continues.
+     * @returns whether all succeeded; the same promise on every call
      */
     close(): Promise<boolean> {
       closing ??= closeAll();
@@ -84,10 +78,9 @@ async function closeOne(name: string, close: Closer, limitMs: number, logger: Lo
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
 
 /**
- * The first SIGTERM or SIGINT closes everything and exits with 0, or with 1 if a closer failed. Signals in
- * the next second are ignored; later ones exit immediately with 1. Uncaught errors are logged, close
- * everything and exit with 1.
- * @returns function that resolves after the exit
+ * The first SIGTERM or SIGINT closes everything and exits with 0, or 1 if a closer failed. Signals in the
+ * next second are ignored; later ones exit immediately with 1. Uncaught errors close everything and exit with
+ * 1.
  */
 export function installShutdown(
   logger: Logger,
@@ -122,20 +115,19 @@ export function installShutdown(
   return shutdown;
 }
 
-/** If `start` fails, closes everything and exits with 1. @param start resolves when the process is ready */
+/** If `start` fails, closes everything and exits with 1. */
 export async function runProcess(logger: Logger, start: (closers: Closers) => Promise<void>): Promise<void> {
   const closers = createClosers(logger);
   const shutdown = installShutdown(logger, closers);
   try {
     await start(closers);
   } catch (error) {
-    // After a stop during startup, such errors are a consequence.
+    // A stop during startup causes such errors.
     if (!closers.closing) reportStartFailure(error, logger);
     await shutdown(1);
   }
 }
 
-/** Prints only the message of a StartError; logs other errors. */
 export function reportStartFailure(
   error: unknown,
   logger: Logger,

@@ -1,4 +1,3 @@
-/** Preserves the order. */
 export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -25,7 +24,7 @@ export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum
 
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
 
-/** Assigns the next index to a new id. */
+/** New ids get the next index. */
 export function createInterner(ids: string[]) {
   const known = new Map(ids.map((id, i) => [id, i]));
   return {

@@ -4,7 +4,6 @@ import { type Config, describeSettings, loadConfig } from './config.js';
 import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
 import { createLogger } from './telemetry.js';
 
-/** @param argv arguments after the command */
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv.includes('--help') || argv.includes('-h')) {
     process.stdout.write(

@@ -1,4 +1,4 @@
-/** OpenTelemetry spans, sent by OTLP over HTTP. Imported only if tracing is on. */
+/** OpenTelemetry over OTLP and HTTP. Imported only if tracing is on. */
 import * as api from '@opentelemetry/api';
 import { setGlobalErrorHandler, W3CTraceContextPropagator } from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
@@ -14,7 +14,7 @@ type Settings = NonNullable<Config['spans']>;
 
 const [logEveryMs, flushMs] = [60_000, 1500];
 
-/** Never throws. Up to 2,048 spans are queued for the receiver; further spans are dropped. */
+/** Never throws: drops spans if 2,048 are queued. */
 export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): Spans {
   logTroubles(logger);
   const detected = detectResources({ detectors: [envDetector] });
@@ -41,7 +41,7 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
 
 function logTroubles(logger: Logger): void {
   let nextAt = 0;
-  /** The SDK passes its component, the problem, the reason, and possibly sent data, which is left out. */
+  /** Logs component, problem and reason, without sent data. */
   const log = (...problem: unknown[]): void => {
     if (performance.now() < nextAt) return;
     nextAt = performance.now() + logEveryMs;

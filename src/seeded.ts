@@ -1,4 +1,4 @@
-/** mulberry32: numbers from 0 to below 1, the same for the same seed. */
+/** mulberry32: 0 to below 1. */
 export function seeded(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,7 +1,6 @@
 #!/usr/bin/env node
-// Entry of the npm scripts: installs packages and builds if something is missing or has changed. Then runs the command in
-// the same process, so that it receives signals. Imports only Node modules, because no package may be installed yet.
-// In an installed package, which is already built, this is the program `skilltrace`.
+// Entry of the npm scripts and of the package's program `skilltrace`: installs and builds if something has changed, then runs
+// the command in the same process, so that it receives signals. Imports only Node modules: no package may be installed yet.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -17,7 +16,6 @@ const SOURCES = ['src', 'workers', 'bench', 'test'];
 const SHOWN_LINES = 15;
 const { existsSync, readdirSync, rmSync, writeFileSync } = fs;
 
-/** The module exports `main(argv)`. */
 const COMMANDS = {
   start: { about: 'start the service', module: 'bundle/main.js' },
   test: { about: 'run the tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
@@ -47,7 +45,7 @@ const readText = (file) => (existsSync(file) ? fs.readFileSync(file, 'utf8') : '
 
 class SetupError extends Error {}
 
-// During installation and build, a signal ends the child processes and this one.
+// During set-up, a signal ends the child processes and this one.
 
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let child;
@@ -56,11 +54,11 @@ let stopSignal = '';
 function onSignal(signal) {
   stopSignal = signal;
   if (child?.pid === undefined) process.exit(exitCodeOf(signal));
-  // Signals the whole process group, because npm starts children.
+  // Signals the process group: npm starts children.
   process.kill(-child.pid, 'SIGTERM');
 }
 
-/** A service that is stopped before it started has succeeded; another command has not. */
+/** A service that is stopped before it started has succeeded. */
 const exitCodeOf = (signal) => (process.argv[2] === 'start' ? 0 : signal === 'SIGINT' ? 130 : 143);
 
 async function run(command, args) {
@@ -89,7 +87,7 @@ async function runOrFail(what, command, args) {
   if (process.stderr.isTTY) say(`${what}: ${((performance.now() - since) / 1000).toFixed(1)} s`);
 }
 
-/** The reason is at the beginning (npm, esbuild) or at the end (install scripts). */
+/** The reason is at the beginning (npm, esbuild) or the end (install scripts). */
 function shorten(output) {
   const lines = output.trimEnd().split('\n');
   if (lines.length > 2 * SHOWN_LINES) lines.splice(SHOWN_LINES, lines.length - 2 * SHOWN_LINES, '...');
@@ -102,7 +100,6 @@ const packagesStamp = pathIn('node_modules', '.skilltrace-setup');
 const packagesKey = () => sha256(process.platform, process.arch, readText(pathIn('package-lock.json')));
 const packagesReady = () => readText(packagesStamp) === packagesKey();
 
-/** Also accepts packages that the user installed with npm. */
 function installedByHand() {
   const hidden = readText(pathIn('node_modules', '.package-lock.json'));
   if (hidden === '') return false;
@@ -116,9 +113,8 @@ function installedByHand() {
 }
 
 /**
- * `npm ci` rejects a lock file without the optional packages of every platform (EUSAGE). npm writes such a
- * file if the registry has only some of them. `npm install` installs the same versions and finds the missing
- * packages.
+ * `npm ci` rejects a lock file without the optional packages of every platform (EUSAGE). npm writes one if
+ * the registry lacks some of them. `npm install` installs the same versions.
  */
 async function npmInstall() {
   const flags = ['--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
@@ -136,7 +132,6 @@ async function installPackages() {
   writeFileSync(packagesStamp, packagesKey());
 }
 
-/** Hash of all inputs of a build. */
 function buildKey() {
   const sources = SOURCES.filter((folder) => existsSync(pathIn(folder))).flatMap((folder) =>
     readdirSync(pathIn(folder), { recursive: true, encoding: 'utf8' })
@@ -151,9 +146,7 @@ function buildKey() {
 const buildStamp = join(DIST, '.skilltrace-setup');
 const buildReady = () => readText(buildStamp) === buildKey();
 
-/**
- * Builds into a new folder and swaps: a half-built dist never runs, and outputs of deleted sources disappear.
- */
+/** Builds into a new folder and swaps, so that a half-built dist never runs. */
 async function build() {
   const key = buildKey();
   if (readText(buildStamp) === key) return;
@@ -199,7 +192,7 @@ async function prepare() {
   });
 }
 
-/** Prepares `npm pack`: builds, and writes the client's types. */
+/** For `npm pack`. */
 async function prepack() {
   await prepare();
   await runOrFail('writing types', pathIn('node_modules/.bin/tsc'), ['-p', 'src/client']);
@@ -221,8 +214,8 @@ async function main([name, ...args]) {
   // For modules that are not bundled.
   await import(pathToFileURL(join(DIST, 'bundle/source-maps.js')).href);
   const command = await import(pathToFileURL(join(DIST, COMMANDS[name].module)).href);
-  // The command attaches its signal handlers in its first synchronous part. Remove ours only afterwards:
-  // without a handler, Node would ignore a signal in between.
+  // The command attaches its signal handlers in its first synchronous part. Without ours until then, Node
+  // would ignore a signal.
   const running = command.main(args);
   for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, onSignal);
   await running;

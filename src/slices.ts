@@ -1,4 +1,4 @@
-/** Runs long work in slices between requests. Each turn of the event loop runs one slice of one caller. */
+/** Runs long work in slices: each turn of the event loop runs one slice of one caller. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const sliceMs = 1;
@@ -11,7 +11,7 @@ export function sliceTurn(): Promise<unknown> {
   return line;
 }
 
-/** Work that is shorter than a slice does not wait. @throws errors of a step */
+/** Work shorter than a slice does not wait. @throws errors of a step */
 export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (;;) {
     const end = performance.now() + sliceMs;

@@ -1,12 +1,12 @@
 /**
- * Maps stack traces to sources. Reads a source map only when an error is shown: Node's --enable-source-maps
- * parses all maps, a tenth of the startup time.
+ * Reads a source map only when an error is shown. Node's --enable-source-maps parses all maps, a tenth of the
+ * startup time.
  */
 import { readFileSync, statSync } from 'node:fs';
 import { SourceMap, type SourceMapping } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
-/** A younger map is from another build, made while this process runs. */
+/** Younger maps are from another build. */
 const loadedAt = Date.now();
 const maps = new Map<string, SourceMap | null>();
 
@@ -36,12 +36,12 @@ function lineOf(frame: NodeJS.CallSite): string {
     const place = `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
     return text.replace(`${url}:${line}:${column}`, () => place);
   } catch {
-    // Show the original error even if the map cannot be read, for example because too many files are open.
+    // Show the error even if the map is unreadable, for example with too many open files.
     return text;
   }
 }
 
-/** Node shows the codes of Node errors there. */
+/** Like Node, shows codes of Node errors. */
 function headOf(error: Error): string {
   const text = Error.prototype.toString.call(error);
   const isNodes = 'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_');

@@ -1,19 +1,19 @@
 /** Interface to OpenTelemetry. Elsewhere, "tracing" means knowledge tracing. */
 
-/** OpenTelemetry's semantic conventions. Never a learner id, a key, or text that may quote a request. */
+/** Never contains learner ids, keys, or text that may quote a request. */
 type Attributes = Readonly<Record<string, string | number>>;
 
-/** A sampled span. Times are from `unixMs`; absent: now. */
+/** Times are from `unixMs`; absent: now. */
 export interface Span {
   child(name: string, attributes?: Attributes, links?: readonly Span[], start?: number): Span;
-  /** @param attributes with `error.type` after a failure */
+  /** @param attributes with `error.type` on failure */
   end(attributes?: Attributes, at?: number): void;
 }
 
-/** @param header of a request, by lower-case name; absent for a job. @returns null if not sampled */
+/** @param header by lower-case name; absent for a job. @returns null if not sampled */
 export type Spans = (name: string, header?: (name: string) => string | null) => Span | null;
 
-/** With fractions, which Date.now() lacks: a batch takes 2 ms. */
+/** With fractions, because a batch takes 2 ms. */
 export const unixMs = (): number => performance.timeOrigin + performance.now();
 
 /** Redis round trip. */

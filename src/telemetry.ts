@@ -3,9 +3,8 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 export type { Logger };
 
 /**
- * Logs JSON lines to standard error; standard output is for results. Callers never pass request bodies or
- * keys; redaction is a second safeguard.
- * @param level one of pino's, or `silent`
+ * Standard output is for results. Callers never pass request bodies or keys; redaction is a second safeguard.
+ * @param level of pino, or `silent`
  */
 export function createLogger(
   level: string,
@@ -25,7 +24,7 @@ export function createLogger(
   );
 }
 
-/** Omits other fields, in which clients store sent data. */
+/** Other fields may contain sent data. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { type, message, stack } = pino.stdSerializers.err(error);
