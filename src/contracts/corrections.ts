@@ -22,7 +22,7 @@ export type RewriteCorrection = Static<typeof Rewrite>;
 
 export interface CorrectedRows extends LearnerPlace {
   readonly partition: number;
-  /** Exclusive upper bound. */
+  /** Only rows with smaller ids are affected. */
   readonly below: OutboxId;
   /** First `learner_seq`; 0: the whole history. */
   readonly fromSeq: number;

@@ -1,4 +1,4 @@
-/** Columns are shared memory. */
+/** The columns of `AnswerLog` are shared memory. */
 import type { AnswerLog } from '../domain/base/answer-log.js';
 import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay.js';
 
@@ -7,7 +7,7 @@ export type FitTask =
       readonly kind: 'read';
       readonly clickhouseUrl: string;
       readonly tenant: string;
-      /** Above it, a sample of learners is read. */
+      /** If there are more answers, a sample of learners is read. */
       readonly maxAnswers: number;
     }
   | {

@@ -15,7 +15,7 @@ export const drainShards = 2;
 
 export const drainJobId = (shard: number): string => `drain-${shard}`;
 
-/** Bounds are included. */
+/** The bounds are part of the range. */
 export interface OutboxRange {
   partition: number;
   from: string;
@@ -23,7 +23,7 @@ export interface OutboxRange {
   rows: number;
 }
 
-/** The same in every attempt. */
+/** All attempts of a job use the same batch. */
 export interface FixedBatch {
   ranges: OutboxRange[];
   rows: number;

@@ -155,7 +155,7 @@ export function lastOfEnded(
   return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
 }
 
-/** Follows the time. */
+/** Prefix of a learner's rows after their time. */
 export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
 
 type Column = (typeof journalColumns)[JournalKind][number];

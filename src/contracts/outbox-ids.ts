@@ -24,7 +24,7 @@ export interface LastRow {
   readonly partition: number;
   readonly ms: number;
   readonly seq: number;
-  /** Unix milliseconds on Redis' clock; later rows have no earlier id. */
+  /** Unix milliseconds on Redis' clock. Ids of later rows are not smaller. */
   readonly askedAt: number;
 }
 
@@ -40,10 +40,10 @@ function rowIdOf(entryId: string, place: number): OutboxId {
   return { ms, seq: seq * placesOfEntry + place };
 }
 
-/** Above all rows of earlier entries. */
+/** Greater than all row ids of earlier entries. */
 export const firstRowOf = (entryId: string): OutboxId => rowIdOf(entryId, 0);
 
-/** Not below any row of this or an earlier entry. */
+/** Not smaller than any row id of this or an earlier entry. */
 export const lastRowOf = (entryId: string): OutboxId => rowIdOf(entryId, placesOfEntry - 1);
 
 export const entryIdOf = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / placesOfEntry)}`;

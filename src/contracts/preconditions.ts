@@ -1,7 +1,7 @@
 /** Entity tags (RFC 9110, 8.8.3) and If-Match (13.1.1). */
 import { invalid } from '../errors.js';
 
-/** `tag`: without quotes. */
+/** The tag has no quotes. */
 export type Tagged<Value> = { readonly value: Value; readonly tag: string };
 
 /** `*`: any tag; null: no condition. */
@@ -22,7 +22,7 @@ export function parseIfMatch(header: string | null): IfMatch {
   return tags.flatMap((tag) => (tag === null || tag[1] !== undefined ? [] : [tag[2] as string]));
 }
 
-/** Ignores commas in quotes, and empty items (RFC 9110, 5.6.1). */
+/** Commas in quotes do not separate; empty items are ignored (RFC 9110, 5.6.1). */
 const splitList = (text: string): string[] =>
   (text.match(/(?:"[^"]*"|[^,"])+|"/g) ?? []).map((item) => item.trim()).filter((item) => item !== '');
 

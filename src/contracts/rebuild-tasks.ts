@@ -58,14 +58,14 @@ interface Reply {
 }
 
 export interface RestoreReply extends Reply {
-  /** Examples of learners with gaps or duplicates. */
+  /** Examples of learners with gaps or duplicates in their rows. */
   readonly broken: readonly string[];
   readonly brokenCount: number;
 }
 
 export interface CompareReply extends Reply {
   readonly differing: readonly { readonly learner: string; readonly what: string }[];
-  /** With more answers in Redis than rows. */
+  /** Learners with more answers in Redis than rows. */
   readonly behind: readonly LearnerPlace[];
 }
 

@@ -8,7 +8,7 @@ import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
 
 export interface TrackEvent extends AttemptEvent {
-  /** Distinguishes a repeated event from another. */
+  /** As sent: distinguishes a repeated event from another. */
   readonly occurredAtText: string | null;
   /** Null: not imported. */
   readonly importLine: number | null;
@@ -90,7 +90,7 @@ export interface ForecastOptions {
 export interface ForecastOrder extends ForecastOptions {
   readonly tenant: string;
   readonly userIds: readonly string[];
-  /** Unix milliseconds after the last answer; absent: now. */
+  /** Unix milliseconds, after the last counted answer; absent: now. */
   readonly at?: number;
   /** Return JSON of the `GoalStanding`, or null without a goal. */
   readonly standing?: true;
@@ -99,7 +99,7 @@ export interface ForecastOrder extends ForecastOptions {
 /** JSON of `ForecastOrder[]`. */
 export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
 
-/** By order and learner; null: no answers. */
+/** Results by order and learner; null: no answers. */
 export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
 
 /** Not `isTransient`: a defect, with the reason for the log only. */
@@ -144,10 +144,10 @@ type Refused = { readonly unavailable: string };
 
 export interface RetractionTask extends LearnerPlace {
   readonly eventId: string;
-  /** Of the learner record, read before the rows. */
+  /** Version of the learner record, read before the rows. */
   readonly version: number;
   readonly attempts: number;
-  /** These have priority over `storedRows`. */
+  /** Rows of the outbox. They have priority over `storedRows`. */
   readonly waiting: readonly string[];
   /** Each ends with a line feed; times are Unix seconds. */
   readonly stored: string;
@@ -173,9 +173,9 @@ export interface WorkerSettings {
   /** Replicas that store an answer before it is confirmed. */
   readonly waitReplicas: number;
   readonly partitions: number;
-  /** Per partition; above, answers are rejected. */
+  /** Limit per partition. Above it, answers are rejected. */
   readonly outboxBound: number;
-  /** Per partition; further ones are dropped. */
+  /** Limit per partition. Further forecasts are dropped. */
   readonly forecastsBound: number;
   readonly skillLimits: SkillLimits;
   /** Default: 30 s. */

@@ -18,7 +18,6 @@ export interface WebhookEvent {
   readonly id: string;
   readonly tenant: string;
   readonly type: WebhookType;
-  /** JSON. */
   readonly body: string;
 }
 

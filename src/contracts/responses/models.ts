@@ -33,7 +33,7 @@ const Band = Type.Object({
 export type Band = Static<typeof Band>;
 export const Coverage = Type.Object({ bands: Type.Array(Band) });
 
-/** Of p_correct on held-out answers. */
+/** Of p_correct on held-out answers, for the active and the fitted model. */
 const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
 
 /** Counts are null without a report. */

@@ -47,7 +47,7 @@ interface EventNote {
 
 const at = '2026-11-25T23:18:02.147Z';
 
-/** After the answer that caused the event. */
+/** State after the answer that caused the event. */
 const SkillEvent = Type.Object({
   ...each(Id, 'user_id', 'skill_id'),
   event_id: nullable(Id),
@@ -65,7 +65,7 @@ const ofSkill = (mastery_after: number, summary: string): EventNote => ({
   },
 });
 
-/** For the target date, or for 365 days. */
+/** Forecast for the target date, or for 365 days. */
 const GoalEvent = Type.Object({
   ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
   ...each(TotalScore, 'current_total', 'predicted_total'),
