@@ -5,7 +5,7 @@ import { unauthorized } from '../errors.js';
 
 /** A revoked key works for up to this time. */
 const trustedMs = 2000;
-/** For valid and invalid keys separately: invalid keys cannot evict valid ones. */
+/** Limit for valid and for invalid keys: invalid keys cannot evict valid ones. */
 const maxRemembered = 10_000;
 
 interface Keys {
@@ -51,7 +51,7 @@ export function createAuthenticator(keys: Keys, now: () => number) {
   const unknown = new Map<string, LookUp>();
 
   const lookUpOf = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
-    // Not from the reply: the process may be blocked until then.
+    // Measured from the request: the process may be blocked before the reply.
     const until = now() + trustedMs;
     const grant = await keys.find(hashKey(key));
     known.delete(name);

@@ -18,7 +18,7 @@ export type Headers = Readonly<Record<string, string>>;
 
 interface Head {
   readonly status: number;
-  /** A list: merging doubles the cost. */
+  /** A list, because merging would double the cost. */
   readonly headers: readonly Headers[];
 }
 
@@ -27,13 +27,13 @@ type Answer = Head & { readonly body: string | Buffer };
 /** Receives the body, ApiError or ClientDisconnectedError. */
 type TakeBody = (body: Buffer | Error) => void;
 
-/** Rejected bodies are read up to here, so that the client sees the response. */
+/** Rejected bodies are read up to this size, so that the client sees the response. */
 const drainedBytes = 16 * 1024 * 1024;
 
 /** A piece costs like 1,000 bytes: half a megabyte in single bytes would block others for seconds. */
 const mostPieces = (bytes: number): number => 4096 + bytes / 256;
 
-/** An object literal would create its methods for each request. */
+/** A class: an object literal would create its methods for each request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
   /** Empty if the route ignores it. */
@@ -67,7 +67,6 @@ export class Exchange extends OpenResponse {
     this.headers = headers;
     this.framingProblem = framingProblem;
     this.requestId = requestIdOf(this.header('x-request-id'));
-    // A rejected body is received and dropped, so that the client sees the response.
     const sendsBody = this.header('content-length') || this.header('transfer-encoding');
     const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
     this.received = limit === null;
@@ -178,7 +177,7 @@ export class Exchange extends OpenResponse {
     this.res.cork(() => {
       writeHead(this.res, answer);
       if (answer.status !== 204) sent = this.res.tryEnd(answer.body, 0)[1];
-      // No length with 204 (RFC 9110).
+      // A response with status 204 must have no length (RFC 9110).
       else sent = this.res.endWithoutBody() !== null;
     });
     if (!sent) this.sendRest(bytesOf(answer.body), over);
@@ -245,10 +244,10 @@ function writeHead(res: HttpResponse, { status, headers }: Head): void {
   for (const some of headers) for (const name in some) res.writeHeader(name, some[name] as string);
 }
 
-/** Repeated ones are rejected: a proxy may have used another value. */
+/** Requests that repeat one of these headers are rejected: a proxy may have used another value. */
 const singles = ['content-length', 'host', 'x-api-key', 'authorization', 'idempotency-key'];
 
-/** Lower-case names, each followed by its value: faster than a map. */
+/** @returns lower-case names, each followed by its value: faster than a map */
 function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: string | null } {
   const headers: string[] = [];
   let framingProblem: string | null = null;

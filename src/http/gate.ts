@@ -122,7 +122,7 @@ export function isLoopbackHost(host: string): boolean {
 
 const authority = /^(?:\[([\da-f:.]+)\]|([a-z\d.]+?)\.?)(?::\d{0,5})?$/i;
 
-/** Of Host: other names may resolve to this machine. */
+/** For the header Host. Other names may resolve to this machine. */
 export function isLoopbackAuthority(header: string): boolean {
   const [, literal, name] = authority.exec(header) ?? [];
   if (literal !== undefined) return isIPv6(literal) && isLoopbackHost(literal);
@@ -149,7 +149,7 @@ type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number;
 interface Lease {
   left: number;
   readonly endsAt: number;
-  /** By all processes. */
+  /** Total of the window, over all processes. */
   readonly taken: number;
 }
 

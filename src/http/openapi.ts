@@ -107,7 +107,6 @@ const bodyOf = ({ body }: Route) =>
     },
   };
 
-/** @throws Error for an undescribed route */
 function saidOf({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
   const answers = routeAnswers[name];

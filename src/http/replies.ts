@@ -121,7 +121,7 @@ export async function batchReply(results: readonly EventResult[]): Promise<Reply
 
 type IndexedError = { readonly index: number; readonly error: ApiError };
 
-/** Retrying the batch does not help. */
+/** Errors of the caller: a retry fails again. */
 const callersOwn = new Set<ErrorCode>(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED']);
 
 function refusedBatch(errors: readonly IndexedError[]): Reply {

@@ -7,7 +7,7 @@ import type { Route } from './route.js';
 export interface RouteFigures {
   readonly labels: { readonly method: string; readonly route: string };
   readonly statuses: Map<number, number>;
-  /** One per latency bound, and one above. */
+  /** One per latency bound, and one for longer times. */
   readonly buckets: number[];
   seconds: number;
 }
@@ -15,7 +15,7 @@ export interface RouteFigures {
 /** Seconds. */
 const latencyBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
-/** Without Redis, all requests fail: one line per second has their number. */
+/** Without Redis all requests fail: log one line per second, with their number. */
 const unavailableEveryMs = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
@@ -31,7 +31,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   figures.add('http_request_duration_seconds', samples(latencySamples));
   figures.add('defects_total', () => defects);
   return {
-    /** @param path the template: a request's path names learners */
+    /** @param path the route's template: a request's path names learners */
     countsOf: (method: string, path: string): RouteFigures => {
       const name = `${method} ${path}`;
       const labels = { method, route: path };
@@ -52,7 +52,7 @@ export function createRequestLog(figures: Figures, logger: Logger) {
         unlogged = 0;
       }
     },
-    /** One line: failed parts usually have the same cause. */
+    /** Logs one line, because failed parts usually have the same cause. */
     partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
       if (errors.length === 0) return;
       defects += errors.length;

@@ -6,7 +6,7 @@
 import type { HttpResponse } from 'uWebSockets.js';
 import type { Figures } from '../services/read/figures.js';
 
-/** Slower clients are disconnected. */
+/** A client that reads nothing for this long is disconnected. */
 const stallMs = 60_000;
 
 /**
@@ -17,7 +17,7 @@ const keepOpenMs = 4000;
 
 const chunkBytes = 64 * 1024;
 
-/** Without the buffers of uWebSockets.js (16 KiB per connection) and the kernel. */
+/** Does not include the buffers of uWebSockets.js (16 KiB per connection) and the kernel. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
 export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
@@ -52,7 +52,7 @@ export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
 export const nothing = (): void => undefined;
 
 export class OpenResponse {
-  /** Do not use the response any more. */
+  /** The response was sent or aborted: do not use it any more. */
   done = false;
   /** Idempotent. */
   protected forget = nothing;
@@ -64,7 +64,7 @@ export class OpenResponse {
     private readonly unread: UnreadAnswers,
   ) {}
 
-  /** Closing calls `onAborted`, and this again. */
+  /** Closing calls `onAborted`, which calls this method again. */
   protected finish(): void {
     if (this.done) return;
     this.done = true;

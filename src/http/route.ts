@@ -17,7 +17,7 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
   readonly head: Head;
-  /** Promises would cost more than all previous checks. */
+  /** For handlers without a promise, which would cost more than all previous checks. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
 }
@@ -25,11 +25,11 @@ export interface HttpCall<Query = unknown> extends Call<Query> {
 export interface Reply {
   readonly status: number;
   readonly body: string | Buffer;
-  /** For bodies too long for one string. */
+  /** Replaces a body that is too long for one string. */
   readonly pieces?: AsyncIterable<string>;
-  /** Not timed. */
+  /** Excluded from response times. */
   readonly goesOn?: boolean;
-  /** Complete or not. */
+  /** Called when the response has ended, complete or not. */
   readonly onOver?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
   readonly error?: ApiError;
@@ -37,7 +37,7 @@ export interface Reply {
 }
 
 export interface BodyRules {
-  /** Bytes, also after decompression. */
+  /** Limits the bytes before and after decompression. */
   readonly limit: number;
   readonly content: Readonly<Record<string, TSchema>>;
   readonly mediaTypes: readonly string[];
@@ -47,7 +47,7 @@ export interface BodyRules {
 }
 
 export interface Protocol {
-  /** Of every response. */
+  /** Sent with every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly security: readonly string[];
   keyOf(head: Head): string | null;
@@ -99,7 +99,7 @@ export interface Match {
   readonly route: Route | null;
   /** Null: unknown path. */
   readonly allow: string | null;
-  /** Also NOT_FOUND needs no key. */
+  /** Requests need no key, not even for NOT_FOUND. */
   readonly keyless: boolean;
   readonly parameters: number;
   readonly protocol?: Route['protocol'];

@@ -66,7 +66,7 @@ export interface RoutePorts {
 }
 
 const events = bodyOf(largeBytes, { [json]: WellFormedBatch, 'application/x-ndjson': EventLines }, 'gzip');
-/** 500 ids of 128 characters, each up to twelve bytes in JSON. */
+/** Fits 500 ids of 128 characters, each up to twelve bytes in JSON. */
 const classRequest = asks(largeBody(forecasts.ClassRequest));
 const classMasteryRequest = asks(largeBody(ClassMasteryRequest));
 const nextItemsRequest = asks(largeBody(NextItemsRequest));

@@ -102,7 +102,7 @@ function boundConnections(
       );
       logged = refused;
     }
-    // Calls this function with -1.
+    // This calls the filter again, with -1.
     res.close();
   };
   app.filter(count);
@@ -141,7 +141,7 @@ function register(
     app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
 }
 
-/** Default of uWebSockets.js. */
+/** uWebSockets.js shares ports by default. */
 const shared = 0;
 
 function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Promise<us_listen_socket> {

@@ -44,7 +44,7 @@ const protocol: Protocol = {
 };
 
 const statements = { ...writes(bodyOf(largeBytes, { [json]: StatementBody }, 'gzip')), protocol };
-/** 50 for each of 1,000 statements. */
+/** 50 values for each of 1,000 statements. */
 const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
 const mapping = administers(largeBody(MappingRequest));
