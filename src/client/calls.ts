@@ -21,7 +21,7 @@ type Skill = [skillId: string];
 type Webhook = [webhookId: string];
 type Key = [keyId: string];
 
-/** For writes that create an entry each time. */
+/** For writes that create an entry each time they are sent. */
 const once = { isIdempotent: false };
 
 /** All API operations except those for xAPI clients. They reject with SkilltraceError. */
@@ -106,9 +106,9 @@ export class Calls extends Operations {
   readonly setSkill = this.put<[skillId: string, skill: Api.SkillSetting], Api.Skill>('/skills/{}');
   /** Removes a skill that has fewer than 20 answers. */
   readonly deleteSkill = this.remove<Skill, Api.DeletedSkill, WriteOptions>('/skills/{}');
-  /** Of all learners. */
+  /** Results of all learners. */
   readonly skillStatistics = this.get<[], Api.SkillStatisticsPage, Api.PageQuery>('/skill-statistics');
-  /** Of all learners. */
+  /** Results of all learners. */
   readonly statisticsOfSkill = this.get<Skill, Api.SkillStatistics>('/skills/{}/statistics');
   /** Hardest first. */
   readonly skillItems = this.get<Skill, Api.SkillItemPage, Api.PageQuery>('/skills/{}/items');
@@ -151,7 +151,7 @@ export class Calls extends Operations {
     );
   }
 
-  /** With the same message id. */
+  /** Sends the message again with the same id. */
   readonly redeliver = this.trigger<[webhookId: string, messageId: string], Api.SentMessage>(
     '/webhooks/{}/deliveries/{}/redeliver',
   );
@@ -165,9 +165,9 @@ export class Calls extends Operations {
   /** Share of forecast intervals that contained the result. */
   readonly coverage = this.get<[], Api.Coverage>('/model/coverage');
 
-  /** Scopes and quota. */
+  /** Scopes and quota of the client's key. */
   readonly ownKey = this.get<[], Api.OwnKey>('/key');
-  /** For operators: of `tenant`, or of all tenants. */
+  /** For operators: keys of `tenant`, or of all tenants. */
   readonly keys = this.get<[], Api.KeyPage, Api.KeyQuery>('/keys');
 
   /** Newest first. */
@@ -184,7 +184,7 @@ export class Calls extends Operations {
   readonly createKey = this.post<[key?: Api.KeySetting], Api.CreatedKey>('/keys', once);
   /** Sets the quota. */
   readonly changeKey = this.patch<[keyId: string, change: Api.KeyChange], Api.Key>('/keys/{}');
-  /** Also for the client's key. The service rejects it within 5 s. */
+  /** Also works for the client's key. The service rejects it within 5 s. */
   readonly revokeKey = this.remove<Key, Api.Key>('/keys/{}');
 
   /** Dead-letter rows. */
@@ -194,7 +194,7 @@ export class Calls extends Operations {
   readonly audits = this.get<[], Api.LastAudit>('/audits');
   readonly deployment = this.get<[], Api.Deployment>('/deployment');
 
-  /** Each second, until the caller or the service ends the stream. */
+  /** Figures each second, until the caller or the service ends the stream. */
   async *live(query: Api.LiveQuery & CallOptions = {}): AsyncGenerator<Api.LiveFigures, void, undefined> {
     const { signal, ...rest } = query;
     const request = { method: 'GET', path: '/api/v1/live', query: rest } as const;

@@ -14,7 +14,7 @@ export class Deadline {
   readonly #follow = (): void => this.#controller.abort();
   #isLate = false;
 
-  /** @param ms per step */
+  /** @param ms limit per step */
   constructor(
     private readonly ms: number,
     private readonly caller: AbortSignal | undefined,
@@ -27,7 +27,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Call it in any case. */
+  /** Call it after the last step in any case. */
   end(): void {
     this.caller?.removeEventListener('abort', this.#follow);
   }

@@ -21,7 +21,7 @@ export async function deliver(
   }
 }
 
-/** Errors of this request apply to a single answer. */
+/** A single answer is sent alone, so that errors apply to it. */
 function requestOf(batch: readonly Queued[]): Request {
   const events = batch.map(({ json }) => json).join();
   return batch.length === 1
@@ -42,7 +42,7 @@ function outcomeOf(result: BatchResult['results'][number]): Outcome {
   return new SkilltraceError(code, message, { status: result.status, details });
 }
 
-/** @returns null unless no answer was counted and the response explains each */
+/** @returns an error per answer, or null if the response does not explain each rejection */
 function refusalsOf(batch: readonly Queued[], error: SkilltraceError): readonly Outcome[] | null {
   if (batch.length === 1 && (isOfAnswers(error) || answersAlone.includes(error.code))) return [error];
   if (!isOfAnswers(error)) return null;
@@ -58,9 +58,9 @@ function refusalsOf(batch: readonly Queued[], error: SkilltraceError): readonly 
 
 const answersOwn: readonly string[] = ['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'];
 
-/** They delay only the answer's learner. */
+/** Errors that delay only the answer's learner. */
 const answersAlone: readonly string[] = ['CONFLICT', 'INTERNAL'];
 
-/** Otherwise the key, the address or the service is at fault. */
+/** True if the answers are at fault, and not the key, the address or the service. */
 export const isOfAnswers = ({ code, status }: SkilltraceError): boolean =>
   answersOwn.includes(code) || status === 413;

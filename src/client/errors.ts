@@ -9,7 +9,7 @@ const clientErrors = {
   TIMEOUT: 'with an event_id',
   /** The reason of the caller's signal is the `cause`. */
   ABORTED: 'no',
-  /** Not from Skilltrace but, for example, from a proxy. Retried from status 500 on. */
+  /** The response is not from Skilltrace but, for example, from a proxy. Retried from status 500 on. */
   BAD_RESPONSE: 'no',
   QUEUE_FULL: 'no',
   CLOSED: 'no',
@@ -34,9 +34,8 @@ export class SkilltraceError extends Error {
   override readonly name = 'SkilltraceError';
   /** HTTP status; 0 without a response. */
   readonly status: number;
-  /** Invalid fields. */
   readonly details: readonly Problem[];
-  /** As in the service's log. */
+  /** X-Request-Id, as in the service's log. */
   readonly requestId: string | null;
   readonly retryAfterMs: number | null;
   /** Attempts of the call so far. */

@@ -6,7 +6,7 @@ import type { StoredAnswer } from './lines.js';
  * ids, `load` may return an answer that was removed just before a crash.
  */
 export interface AnswerStore {
-  /** In the order of `add`. */
+  /** Returns the answers in the order of `add`. */
   load(): Promise<readonly StoredAnswer[]>;
   /** Resolves when the answers are durable. */
   add(answers: readonly StoredAnswer[]): Promise<void>;
@@ -20,7 +20,7 @@ interface Adding {
   readonly failed: (error: SkilltraceError) => void;
 }
 
-/** Calls never overlap; each includes all changes since the previous one. */
+/** Calls of the store never overlap. A call includes all changes since the previous one. */
 export class Journal {
   #adding: Adding[] = [];
   #removing: StoredAnswer[] = [];
@@ -36,7 +36,10 @@ export class Journal {
     this.#write();
   }
 
-  /** @param onStored called in the order of the calls. @throws SkilltraceError STORE_FAILED */
+  /**
+   * @param onStored called when the answer is durable, in the order of the calls.
+   * @throws SkilltraceError STORE_FAILED
+   */
   add(stored: StoredAnswer, whenStored: () => void): Promise<void> {
     return new Promise((resolve, failed) => {
       const done = (): void => {
@@ -48,7 +51,7 @@ export class Journal {
     });
   }
 
-  /** Failures are repeated with the next write. */
+  /** Failed removals are repeated with the next write. */
   remove(stored: StoredAnswer): void {
     this.#removing.push(stored);
     this.#write();

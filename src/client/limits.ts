@@ -1,15 +1,15 @@
 export interface QueueLimits {
-  /** Above, `track` rejects with QUEUE_FULL. */
+  /** Limit of pending answers. Above it, `track` rejects with QUEUE_FULL. */
   readonly answers: number;
-  /** Per request, 1 to 1000. */
+  /** Answers per request, 1 to 1000. */
   readonly batchAnswers: number;
-  /** Per request. */
+  /** Bytes per request. */
   readonly batchBytes: number;
-  /** Wait for further answers to share a request. */
+  /** Time that an answer waits for others to share its request. */
   readonly lingerMs: number;
-  /** Concurrent. */
+  /** Maximum number of requests in flight. */
   readonly requests: number;
-  /** The service remembers event ids for 24 hours. */
+  /** Answers are retried for this time. The service remembers event ids for 24 hours. */
   readonly maxAgeMs: number;
 }
 

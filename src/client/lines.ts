@@ -13,7 +13,7 @@ export interface Queued {
   readonly json: string;
   /** Of `json` in UTF-8. */
   readonly bytes: number;
-  /** Because of this answer alone. */
+  /** Failed attempts because of this answer alone. */
   failures: number;
 }
 
@@ -67,7 +67,7 @@ export class Lines {
     if (!line.isOut) this.#ready.add(line);
   }
 
-  /** The first answer of each ready queue, up to the limits, but at least one. */
+  /** Takes the first answer of each ready queue, up to the limits, but at least one. */
   take(limits: BatchLimits, now: number): Queued[] {
     const batch: Queued[] = [];
     let bytes = 0;

@@ -2,7 +2,7 @@ import { SkilltraceError } from './errors.js';
 import { type CallOptions, jsonOf, type Received, type Request, type Transport } from './transport.js';
 import type { PageQuery } from './types.js';
 
-/** Rejects with PRECONDITION_FAILED if the `etag` has changed. */
+/** The write rejects with PRECONDITION_FAILED if the entry has another `etag`. */
 export interface WriteOptions extends CallOptions {
   readonly ifMatch?: string | undefined;
 }
@@ -38,7 +38,7 @@ export class Operations {
       dataOf(await this.#send(template, args, { method: 'POST', hasBody: true, ...send }));
   }
 
-  /** Without a body. */
+  /** POST without a body. */
   protected trigger<Args extends unknown[], Data>(template: string, send: Pick<Send, 'isIdempotent'> = {}) {
     return async (...args: [...Args, options?: CallOptions]): Promise<Data> =>
       dataOf(await this.#send(template, args, { method: 'POST', ...send }));

@@ -22,7 +22,7 @@ function retryAfterMs(header: string | null): number | null {
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
-/** Remaining window (draft-ietf-httpapi-ratelimit-headers). */
+/** Time until the next window, if no request remains (draft-ietf-httpapi-ratelimit-headers). */
 function exhaustedMs(header: string | null): number | null {
   const [, seconds] = /;r=0;t=(\d+)/.exec(header ?? '') ?? [];
   return seconds === undefined ? null : Number(seconds) * 1000;

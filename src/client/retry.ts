@@ -4,9 +4,9 @@ import { SkilltraceError } from './errors.js';
 export interface RetryPolicy {
   /** 1: no retry. */
   readonly tries: number;
-  /** No attempt starts later. */
+  /** No attempt starts later than this after the call. */
   readonly withinMs: number;
-  /** Doubles with each failure. */
+  /** Maximum delay after the first failure; doubles with each failure. */
   readonly firstDelayMs: number;
   readonly longestDelayMs: number;
 }

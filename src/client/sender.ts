@@ -52,7 +52,6 @@ export class Sender {
     this.#pump();
   }
 
-  /** Aborts all requests. */
   async end(): Promise<void> {
     this.#ending.abort();
     this.#alarm.clear();
@@ -67,7 +66,7 @@ export class Sender {
     return Math.max(this.#restsUntil, this.transport.pace.until);
   }
 
-  /** Without pauses. */
+  /** Ignores pauses. */
   get #dueAt(): number {
     const { batchAnswers, lingerMs } = this.limits;
     const isFull = this.events.isHurried() || this.#waiting.readyCount >= batchAnswers;
@@ -124,7 +123,7 @@ export class Sender {
     }
   }
 
-  /** No answer was counted, or this is unknown. */
+  /** No answer of the batch was counted, or the result is unknown. */
   async #refuse(batch: readonly Queued[], error: SkilltraceError): Promise<void> {
     if (isOfAnswers(error)) return this.#halve(batch, error);
     this.#putBack(batch);

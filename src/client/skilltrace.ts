@@ -17,11 +17,11 @@ export interface SkilltraceOptions {
   /** A function is called for each request. A proxy may add the key instead. */
   readonly apiKey?: string | (() => string | Promise<string>) | undefined;
   readonly fetch?: typeof fetch | undefined;
-  /** Default: 15,000. */
+  /** Milliseconds to wait for a response. Default: 15,000. */
   readonly timeoutMs?: number | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
   readonly queue?: Partial<QueueLimits> | undefined;
-  /** Stores unsent answers. */
+  /** Stores unsent answers beyond the end of the process. */
   readonly store?: AnswerStore | undefined;
   /** Called for each answer of `track` that is rejected or has an unknown result. Default: logs it. */
   readonly onUndelivered?: ((answer: IdentifiedAnswer, error: SkilltraceError) => void) | undefined;
@@ -34,7 +34,7 @@ export interface SkilltraceOptions {
 const standardTimeoutMs = 15_000;
 const standardCloseMs = 10_000;
 
-/** Name that polyfills use. */
+/** Polyfills use this name. */
 const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
 export class Skilltrace extends Calls {

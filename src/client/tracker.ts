@@ -110,7 +110,7 @@ export class Tracker {
   }
 }
 
-/** Errors become uncaught and do not stop the queue. */
+/** Errors of the callback become uncaught errors and do not stop the queue. */
 function tell(callback: () => void): void {
   try {
     callback();

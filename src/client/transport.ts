@@ -4,7 +4,7 @@ import { Pace } from './pace.js';
 import { type RetryPolicy, withRetries } from './retry.js';
 
 export interface CallOptions {
-  /** Rejects with ABORTED. */
+  /** Aborts the call, which rejects with ABORTED. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -24,9 +24,9 @@ export interface Request {
   readonly body?: string;
   /** Value of the ETag header. */
   readonly ifMatch?: string | undefined;
-  /** False: retried only if an attempt certainly had no effect. */
+  /** False: the call is retried only if an attempt certainly had no effect. */
   readonly isIdempotent?: boolean;
-  /** In addition to 2xx. */
+  /** Accepted in addition to 2xx. */
   readonly alsoFine?: readonly number[];
 }
 
