@@ -60,7 +60,7 @@ const sourceFiles = () =>
       .map((name) => join(folder, name)),
   );
 
-/** Tests of the set-up build a service of a few files. */
+/** Skips missing files: tests of the set-up build a service of a few files. */
 const present = (group) =>
   Object.fromEntries(Object.entries(group).filter(([, file]) => existsSync(join(ROOT, file))));
 

@@ -66,7 +66,7 @@ function readValues(env: Source, complain: Complain): Environment {
   return Value.Parse(environmentSchema, Value.Default(environmentSchema, values));
 }
 
-/** With passwords; `*_FILE` names a file to read instead. */
+/** Settings with passwords. `*_FILE` names a file to read instead. */
 const inFiles = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
 
 function readFiles(values: Environment, complain: Complain): Environment {
@@ -100,7 +100,6 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     portIsSet: textOf(env, 'PORT') !== undefined,
     apiProcesses: values.API_PROCESSES,
     dataDir: resolve(values.DATA_DIR),
-    /** From API_KEYS and API_KEYS_FILE. */
     apiKeys: readKeys(values, complain),
     /** Comma-separated nodes for a cluster; null: embedded. */
     redisUrl: readRedisUrl(values.REDIS_URL, complain),
@@ -120,7 +119,7 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
       rows: values.ANALYST_MAX_ROWS,
     },
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
-    /** Per API process; 0: by load. */
+    /** Threads per API process; 0: depends on the load. */
     lanes: values.LANES,
     skillLimits: { perLearner: values.MAX_SKILLS_PER_LEARNER, perTenant: values.MAX_SKILLS_PER_TENANT },
     fitIntervalHours: values.FIT_INTERVAL_HOURS,
@@ -156,7 +155,7 @@ const minBytes = 64 * 2 ** 20;
 
 function readMaxmemory(text: string | undefined, complain: Complain): number {
   if (text !== undefined) return readBytes('EMBEDDED_REDIS_MAXMEMORY', text, complain);
-  // Of the cgroup.
+  // Limit of the cgroup, if any.
   const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
   return Math.floor(Math.min(limit, totalmem()) / 2);
 }
@@ -185,7 +184,7 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
   return [...keys.values()];
 }
 
-/** @returns a problem */
+/** @returns null if the entry is valid */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
   const [key = '', tenant = 'default', quota = `${defaultQuota}`, ...rest] = entry.split(':');
   if (rest.length > 0) return 'more than three parts';
@@ -199,7 +198,7 @@ function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null 
   return isSame ? null : 'the same key stands before with other values';
 }
 
-/** Its rest may be part of a key with a colon: show only valid tenants and digits. */
+/** A key with a colon looks like a key and a tenant: show only valid tenants and digits. */
 function maskKey(entry: string): string {
   const [, ...parts] = entry.split(':');
   if (parts.length > 2) return '"***"';
@@ -221,7 +220,7 @@ function readRedisUrl(list: string | undefined, complain: Complain): string | nu
   return nodes.join(',');
 }
 
-/** @returns the scheme */
+/** @returns null if the node is invalid */
 function checkRedisNode(node: string, inCluster: boolean, complain: Complain): string | null {
   const url = parseUrl(node);
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {

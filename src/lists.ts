@@ -13,7 +13,6 @@ export const byPartition = <Item extends { readonly partition: number }>(
   items: readonly Item[],
 ): Map<number, Item[]> => groupedBy(items, ({ partition }) => partition);
 
-/** The last part may be shorter. */
 export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 

@@ -214,8 +214,8 @@ async function main([name, ...args]) {
   // For modules that are not bundled.
   await import(pathToFileURL(join(DIST, 'bundle/source-maps.js')).href);
   const command = await import(pathToFileURL(join(DIST, COMMANDS[name].module)).href);
-  // The command attaches its signal handlers in its first synchronous part. Without ours until then, Node
-  // would ignore a signal.
+  // The command attaches its signal handlers in its first synchronous part. Until then ours are needed:
+  // without a handler, Node would ignore a signal.
   const running = command.main(args);
   for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, onSignal);
   await running;
