@@ -61,7 +61,7 @@ export const LearningEventResult = Type.Object({
   correct_attempts: Type.Integer({ minimum: 0 }),
   recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
   recommendation_code: Type.Optional(
-    Type.String({ description: 'The recommendation for machines, only where there is one' }),
+    Type.String({ description: 'Code of the recommendation; missing without one' }),
   ),
 });
 

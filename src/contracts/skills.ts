@@ -18,7 +18,7 @@ const SkillBody = Type.Object({
       minLength: 1,
       maxLength: 200,
       pattern: noControls,
-      description: 'For people',
+      description: 'For display',
     }),
   ),
   section: orNull(Type.Enum(sections, { description: 'Absent: counts half in each' })),

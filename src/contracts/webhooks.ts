@@ -14,7 +14,7 @@ export const EventTypes = Type.Array(Type.Enum([...askedTypes, '*']), {
   ...{ minItems: 1, maxItems: askedTypes.length, uniqueItems: true },
   description: 'Types of events, or * alone for all of them',
 });
-export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For people' });
+export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For display' });
 
 /** `gone`: status 410. `undelivered`: too many pending messages. `restored`: without secrets. */
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;

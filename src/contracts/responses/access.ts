@@ -59,12 +59,11 @@ export const Deployment = Type.Object({
 
 export const LiveFigures = Type.Object({
   at: Time,
-  processes: Type.Integer({ minimum: 0, description: 'API processes that the figures are of' }),
+  processes: Type.Integer({ minimum: 0, description: 'API processes that the figures include' }),
   ...each(nullable(Amount), 'answers_per_second', 'requests_per_second'),
   errors: nullable(
     Type.Record(Type.String(), Amount, {
-      description:
-        'Per second, by the status; null, as the other rates, where nobody has looked a moment before',
+      description: 'Per second, by status; rates are null without an earlier measurement',
     }),
   ),
   latency_ms: nullable(Type.Object(each(Amount, 'p50', 'p90', 'p99'))),

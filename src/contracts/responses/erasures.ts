@@ -17,17 +17,17 @@ export const Erasure = Type.Object({
   erasure_id: Type.String(),
   status: Type.Enum(['pending', 'running', 'done'], {
     description:
-      'pending: answers of before wait for ClickHouse; running: they are deleted, the rest is to be proven',
+      'pending: earlier answers are not in ClickHouse yet; running: answers are deleted, the proof follows',
   }),
   requested_at: Time,
   done_at: nullable(Time),
   removed: Type.Object(each(Count, 'records', 'items'), {
-    description: 'What the request itself took out of Redis: fields of the learner, remembered items',
+    description: 'Removed from Redis by the request: fields of the learner, remembered items',
   }),
-  places: Type.Array(Place, { description: 'Rows, of daily sums the answers that they count' }),
+  places: Type.Array(Place, { description: 'Rows; for daily sums the answers that they count' }),
   proof: nullable(
     Type.Object({
-      query: Type.String({ description: 'Its parameters are those below and user_id, which is not kept' }),
+      query: Type.String({ description: 'Its parameters are below, plus user_id, which is not stored' }),
       parameters: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
     }),
   ),

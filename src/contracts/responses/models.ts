@@ -40,10 +40,10 @@ const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
 const ModelChange = Type.Object({
   ...each(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),
-  based_on: Type.Integer({ minimum: 0, description: 'Version that was in force before; 0: none' }),
+  based_on: Type.Integer({ minimum: 0, description: 'Version that was active before; 0: none' }),
   published_at: Time,
   in_force: Type.Boolean(),
-  kept: Type.Boolean({ description: 'Whether it can be put into force again' }),
+  kept: Type.Boolean({ description: 'Whether it can be activated again' }),
   ...each(nullable(Count), 'skills', 'skills_published', 'answers', 'learners'),
   ...logLosses,
   summary: Type.String(),
@@ -58,7 +58,7 @@ const VersionSkill = Type.Object({
   ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
   ...each(Count, 'answers', 'learners'),
   ...logLosses,
-  reason: Type.String({ description: 'Why its parameters are those that were fitted, or why not' }),
+  reason: Type.String({ description: 'Why its parameters were fitted, or why not' }),
 });
 export type VersionSkill = Static<typeof VersionSkill>;
 export const ModelVersion = page('skills', VersionSkill, { version: Count });

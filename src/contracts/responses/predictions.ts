@@ -22,7 +22,7 @@ const interval = (value: TSchema) => Type.Object(each(value, 'low', 'high'));
 export const GoalTracking = Type.Object({
   target_score: TargetScore,
   target_date: nullable(Day),
-  is_set: Type.Boolean({ description: 'Set or asked for; false: a default that nobody chose' }),
+  is_set: Type.Boolean({ description: 'Set or requested; false: the default goal' }),
   days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalModel.horizonDays })),
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),
@@ -91,8 +91,7 @@ export const NextItems = Type.Object({
       ...each(Share, 'p_correct', 'mastery'),
       expected_gain: Type.Number({
         minimum: 0,
-        description:
-          'Points of its section by an hour on the skill, as if there were enough of it for an hour',
+        description: 'Section points gained by an hour on the skill, assuming enough items',
       }),
       reason_code: Type.Enum(reasonCodes),
       reason: Type.String({ maxLength: 200 }),

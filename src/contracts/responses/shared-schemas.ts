@@ -25,7 +25,7 @@ export const ErrorObject = Type.Object(
     message: Type.String({ minLength: 1 }),
     details: Type.Optional(Type.Array(Type.Object(each(Type.String(), 'path', 'message')))),
   },
-  { description: 'What is wrong, and where' },
+  { description: 'Reason and location of an error' },
 );
 
 const learner = { index: Count, user_id: Id };

@@ -22,7 +22,7 @@ const CurveStep = Type.Object({
   attempt: Type.Integer({ minimum: 1, maximum: 30 }),
   learners: Type.Integer({
     minimum: 5,
-    description: 'Who came so far: later steps tell of those who went on',
+    description: 'Learners with at least this many answers',
   }),
   ...each(Share, 'accuracy', 'low', 'high', 'p_correct', 'mastery'),
 });

@@ -16,7 +16,7 @@ export const XapiMapping = Type.Object({
     () => `must not have more than ${maxSkills} entries`,
   ),
   success_threshold: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  unmapped: Type.Enum(['reject', 'ignore'], { description: 'What becomes of an answer without a skill' }),
+  unmapped: Type.Enum(['reject', 'ignore'], { description: 'Handling of answers without a skill' }),
 });
 export type XapiMapping = Static<typeof XapiMapping>;
 export const xapiMappingCheck = Compile(XapiMapping);

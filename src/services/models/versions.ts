@@ -103,7 +103,7 @@ export const RollbackRequest = Type.Object(
     version: Type.Integer({
       minimum: 0,
       maximum: lastChange,
-      description: '0: nothing fitted, the defaults',
+      description: '0: the defaults, without a fit',
     }),
     tenant: orNull({ ...Tenant, description: "Absent: the key's" }),
   },

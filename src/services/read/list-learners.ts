@@ -19,7 +19,7 @@ export const LearnersQuery = Type.Object({
   ...PageQuery.properties,
   prefix: Type.Optional({
     ...Id,
-    description: 'What the ids begin with, byte for byte; absent: all learners',
+    description: 'Beginning of the ids, byte for byte; absent: all learners',
   }),
 });
 

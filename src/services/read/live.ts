@@ -11,7 +11,7 @@ export const LiveQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 86_400,
-      description: 'The stream ends after so many; absent: never by itself',
+      description: 'Number of events after which the stream ends; absent: no limit',
     }),
   ),
 });

@@ -16,7 +16,7 @@ const Item = Type.Object({
   question_difficulty: orNull(
     Type.Number({
       ...{ minimum: -difficultyModel.limit, maximum: difficultyModel.limit },
-      description: 'As the answers on the item are sent: what is learned of an item counts beside it',
+      description: 'As in the answers on the item; the difficulty learned from answers is added',
     }),
   ),
 });
@@ -28,7 +28,7 @@ export const NextItemsRequest = Type.Object(
     target: orNull(
       Type.Number({
         ...{ minimum: target.low, maximum: target.high, default: target.start },
-        description: 'Success rate aimed at',
+        description: 'Desired success rate',
       }),
     ),
   },

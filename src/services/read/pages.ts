@@ -9,10 +9,10 @@ export const PageQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: 'Most entries of a page; absent: 100, of mastery all',
+      description: 'Maximum entries of a page; absent: 100, for mastery all',
     }),
   ),
-  cursor: Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
+  cursor: Type.Optional(Type.String({ description: 'next_cursor of the previous page' })),
 });
 export type PageQuery = Static<typeof PageQuery>;
 
