@@ -51,7 +51,10 @@ export const rowColumns = [
   ...(['event_fingerprint', 'learner_version'] as const),
 ] as const;
 
-/** @returns TSV without `outboxColumns` and line feed. Times are Unix seconds with three decimals. */
+/**
+ * @returns TSV without `outboxColumns` and line feed. A missing id is empty, a missing number is `\N`. Times
+ * are Unix seconds with three decimals.
+ */
 export function encodeAttemptRow(
   event: AttemptEvent,
   figures: AttemptFigures,

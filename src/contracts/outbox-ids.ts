@@ -1,7 +1,7 @@
 /**
- * A commit appends one stream entry for all rows of a batch in a partition. A row id combines entry id and
- * position; in ClickHouse it is (outbox_ms, outbox_seq). Hazard: its text looks like an entry id, but `seq`
- * differs.
+ * A commit appends one stream entry for all rows of a batch in a partition. A row id combines the entry's id
+ * and the row's position; in ClickHouse it is (outbox_ms, outbox_seq). Hazard: its text looks like an entry
+ * id, but has another `seq`.
  */
 import { inParts } from '../lists.js';
 
