@@ -41,7 +41,6 @@ const known: Readonly<Record<string, Trouble>> = {
   LOADING: passing('it is still reading its data'),
 };
 
-/** Falls back to the error's cause. */
 export function troubleOf(error: unknown): Trouble {
   const code = codeOf(error);
   const trouble = known[code];

@@ -30,7 +30,6 @@ export type ErrorCode = keyof typeof errorTable;
 
 interface ErrorExtras {
   readonly details?: readonly Problem[];
-  /** For example Allow. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }

@@ -74,7 +74,6 @@ async function closeOne(name: string, close: Closer, limitMs: number, logger: Lo
   }
 }
 
-/** `process`, except in tests. */
 export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
 
 /**

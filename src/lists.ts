@@ -23,7 +23,6 @@ export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum
 
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
 
-/** New ids get the next index. */
 export function createInterner(ids: string[]) {
   const known = new Map(ids.map((id, i) => [id, i]));
   return {

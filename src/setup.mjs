@@ -192,7 +192,6 @@ async function prepare() {
   });
 }
 
-/** For `npm pack`. */
 async function prepack() {
   await prepare();
   await runOrFail('writing types', pathIn('node_modules/.bin/tsc'), ['-p', 'src/client']);

@@ -16,7 +16,6 @@ export type Spans = (name: string, header?: (name: string) => string | null) => 
 /** With fractions, because a batch takes 2 ms. */
 export const unixMs = (): number => performance.timeOrigin + performance.now();
 
-/** A Redis round trip. */
 export type StepTimes = { readonly name: 'load' | 'commit'; readonly start: number; readonly end: number };
 
 export function ending<Value>(span: Span | null | undefined, work: Promise<Value>): Promise<Value> {

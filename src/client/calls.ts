@@ -43,7 +43,6 @@ export class Calls extends Operations {
   readonly predictions = this.get<User, Api.Prediction, Api.PredictionQuery>('/predictions/{}');
   /** Up to 500 learners, with a result for each. */
   readonly classPredictions = this.post<[request: Api.ClassRequest], Api.ClassPredictions>('/predictions');
-  /** Forecast under a practice plan. */
   readonly whatIf = this.post<[userId: string, plan: Api.Plan], Api.WhatIf>('/predictions/{}/what-if');
   /** Ranks up to 1000 questions, best first. */
   readonly nextItems = this.post<[userId: string, request: Api.NextItemsRequest], Api.NextItems>(

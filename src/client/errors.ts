@@ -29,7 +29,6 @@ interface ErrorFields {
   readonly cause?: unknown;
 }
 
-/** Rejection of every call. */
 export class SkilltraceError extends Error {
   override readonly name = 'SkilltraceError';
   /** HTTP status; 0 without a response. */

@@ -66,7 +66,6 @@ export class Sender {
     return Math.max(this.#restsUntil, this.transport.pace.until);
   }
 
-  /** Ignores pauses. */
   get #dueAt(): number {
     const { batchAnswers, lingerMs } = this.limits;
     const isFull = this.events.isHurried() || this.#waiting.readyCount >= batchAnswers;

@@ -21,7 +21,6 @@ export interface SkilltraceOptions {
   readonly timeoutMs?: number | undefined;
   readonly retry?: Partial<RetryPolicy> | undefined;
   readonly queue?: Partial<QueueLimits> | undefined;
-  /** Stores unsent answers beyond the end of the process. */
   readonly store?: AnswerStore | undefined;
   /** Called for each answer of `track` that is rejected or has an unknown result. Default: logs it. */
   readonly onUndelivered?: ((answer: IdentifiedAnswer, error: SkilltraceError) => void) | undefined;

@@ -20,7 +20,6 @@ export class Tracker {
   readonly #journal: Journal | null;
   readonly #flushes = new Set<Flush>();
   #closed: Promise<number> | null = null;
-  /** Answers that are being stored. */
   #storing = 0;
 
   constructor(
