@@ -1,17 +1,19 @@
-/** Arguments of a command: a table of options defines the --help text, the parsing and the types. */
+/** A table of options defines the --help text, the parsing and the types. */
 import { parseArgs } from 'node:util';
 import { parseTime } from '../contracts/events.js';
 import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
-/** Wrong arguments. A hint at --help follows the message. */
 export class Misuse extends StartError {}
 
 interface Option<Value> {
-  /** Placeholder of the value in --help; '': a flag. */
+  /** Shown in --help; '' for a flag. */
   readonly form: string;
   readonly about: string;
-  /** @param name with its dashes @throws StartError */
+  /**
+   * @param name with its dashes
+   * @throws StartError
+   */
   readonly read: (given: string | boolean | undefined, name: string) => Value;
 }
 
@@ -21,7 +23,6 @@ export const flag = (about: string): Option<boolean> => ({
   read: (given) => given === true,
 });
 
-/** An option with a value; null: not given. */
 export const option = <Value>(
   form: string,
   about: string,
@@ -50,7 +51,10 @@ export const choiceOption = <Choice extends string>(
     throw new Misuse(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
   });
 
-/** Unix milliseconds of an RFC 3339 time, or of the beginning of a day in UTC. @param problemOf returns why a time is rejected, or null */
+/**
+ * Unix milliseconds; a date means 0:00 UTC.
+ * @param findProblem returns why a time is rejected, or null
+ */
 export const momentOption = (
   form: string,
   about: string,
@@ -85,17 +89,15 @@ interface Given {
 }
 
 interface Specification<Options extends OptionTable, Arguments> {
-  /** The command line in one line. */
   readonly form: string;
-  /** Texts of --help before and after the options. */
   readonly about: string;
   readonly notes: string;
   readonly options: Options;
-  /** @throws StartError for missing values, or values that exclude each other */
+  /** @throws StartError */
   readonly read: (values: Values<Options>, given: Given) => Arguments;
 }
 
-/** @returns the --help text, and `read`, which returns null for --help */
+/** `read` returns null for --help. */
 export function argumentsOf<Options extends OptionTable, Arguments>(
   specification: Specification<Options, Arguments>,
 ) {
@@ -116,7 +118,6 @@ export function argumentsOf<Options extends OptionTable, Arguments>(
         if (values.help) return null;
         const found = table.map(([name, option]) => [name, option.read(values[name], `--${name}`)]);
         const { help: _, ...own } = Object.fromEntries(found);
-        // Each option returned the type of its value.
         return read(own as Values<Options>, { operands: positionals, argv });
       } catch (error) {
         if (!(error instanceof Misuse)) throw error;
@@ -138,13 +139,13 @@ function parse(argv: readonly string[], table: readonly [string, Option<unknown>
   }
 }
 
-/** For a command without operands. @throws Misuse */
+/** @throws UsageError */
 export function onlyOptions<Values>(values: Values, { operands: [first] }: Given): Values {
   if (first !== undefined) throw new Misuse(`${JSON.stringify(first)} is no option`);
   return values;
 }
 
-/** For a command on one FILE. @throws Misuse */
+/** Requires exactly one operand. @throws UsageError */
 export function withFile<Values>(values: Values, { operands: [file, ...more] }: Given) {
   if (file === undefined || more.length > 0) throw new Misuse('exactly one FILE is needed');
   return { ...values, file };

@@ -71,7 +71,6 @@ function auditText({ days, seconds, totals, mismatches, notCompared }: AuditRepo
 
 const maxShown = 40;
 
-/** A table, then for each kind its meaning and a query for its first case. */
 function mismatchesText(mismatches: readonly Mismatch[]): string {
   const shown = mismatches.slice(0, maxShown).map(describe);
   const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => {

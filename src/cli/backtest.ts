@@ -1,4 +1,3 @@
-/** Measures the reliability of forecasts on a file of answers. */
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip } from '../domain/base/metrics.js';
@@ -55,7 +54,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
         context.showProgress(`forecasting fold ${fold}, window ${i + 1}`);
         await nextTurn();
         if (context.closers.closing) return null;
-        // Not push(...all): millions of arguments overflow the stack.
+        // `push(...all)` with millions of arguments overflows the stack.
         for (const one of forecastFold({ ...split, training }, trained.models.served, fold, window))
           scored.push(one);
       }
@@ -73,7 +72,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
   page: backtestPage,
 });
 
-/** Folds of the file, or by hash if the file has all learners in one fold. */
+/** Folds of a hash if the file has only one fold. */
 function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
   const ofFile = foldsOf(table);
   const byHash = foldsOf({ ...table, folds: new Map() });

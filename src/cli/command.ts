@@ -1,4 +1,3 @@
-/** Runs a command: settings, signals, output and exit code. */
 import { type Config, loadConfig } from '../config.js';
 import { ApiError } from '../errors.js';
 import {
@@ -27,13 +26,12 @@ export interface CommandContext extends Pick<CommandHost, 'env' | 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
-  /** Whether standard output is a terminal. */
+  /** Of standard output. */
   readonly isTerminal: boolean;
-  /** Replaces the progress line on the terminal; '' clears it. */
+  /** '' clears the progress line. */
   readonly showProgress: (text: string) => void;
-  /** Clears the progress line and writes to standard output. */
   readonly print: (result: string) => void;
-  /** Sets the exit code, 0 by default. */
+  /** Default: 0. */
   readonly endWith: (exitCode: number) => void;
 }
 
@@ -42,9 +40,9 @@ interface Command<Arguments> {
   readonly help: string;
   /** @returns null for --help @throws StartError */
   readonly read: (argv: readonly string[]) => Arguments | null;
-  /** The message of a StartError is printed; other errors are defects. */
+  /** The message of a StartError is printed. Other errors are defects. */
   readonly work: (context: CommandContext, args: Arguments) => Promise<void>;
-  /** Exit code after an error, 1 by default. */
+  /** Default: 1. */
   readonly failure?: number;
 }
 
@@ -62,10 +60,10 @@ export const commandOf =
     }
   };
 
-/** 128 plus the number of the signal, as in a shell. */
+/** 128 plus the signal's number, as in a shell. */
 const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
-/** Runs a command until it ends or a signal stops it, and closes its resources. Never rejects. */
+/** Never rejects. Closes all resources after the end or a signal. */
 async function runCommand<Arguments>(
   { work, failure = 1 }: Command<Arguments>,
   args: Arguments,
@@ -95,7 +93,7 @@ async function runCommand<Arguments>(
   };
   try {
     const config = loadConfig(host.env);
-    // Level info would mix log lines of the service with the output.
+    // Level info would mix log lines with the output.
     if (config.logLevel !== 'info') logger.level = config.logLevel;
     const isTerminal = stdout.isTTY === true;
     const shown = { showProgress, print, endWith, stderr, isTerminal };
@@ -103,20 +101,18 @@ async function runCommand<Arguments>(
     await flush(stdout);
     await shutdown(result);
   } catch (error) {
-    // During a shutdown, failing connections are expected.
     if (!closers.closing) {
       showProgress('');
-      // Messages for callers of the API suit the user of a command.
       const known = error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
       reportStartFailure(known, logger, stderr);
-      // If Redis is unavailable, closers time out; the reason is printed already.
+      // If Redis is down, closers time out. The reason is printed already.
       logger.level = 'silent';
     }
     await shutdown(failure);
   }
 }
 
-/** An exit loses output that a pipe has not accepted. Resolves also if the reader closed the pipe. */
+/** `exit` would discard output that a pipe has not accepted. Resolves also if the reader closed the pipe. */
 const flush = (stdout: CommandHost['stdout']): Promise<void> =>
   new Promise((resolve) => {
     stdout.once('error', () => resolve());

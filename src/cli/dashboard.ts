@@ -1,4 +1,3 @@
-/** Prints the link to the dashboard of a demo, and opens it on a desktop. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { dashboardLink, localAddress } from '../app/dashboard-link.js';
@@ -9,7 +8,7 @@ import type { CommandContext } from './command.js';
 
 export type Dashboard = Awaited<ReturnType<typeof findDashboard>>;
 
-/** @returns `link`: with a key, null if that key would be rejected; `runs`: whether the service responds */
+/** `link` contains a key; null if the service would reject the key. */
 export async function findDashboard({ config }: CommandContext, redis: RedisClient, tenant: string) {
   const address = readApiUrl(config.dataDir) ?? localAddress(config.host, config.port);
   const key = await prepareDemoKey(config, redis, tenant);
@@ -34,7 +33,7 @@ export function dashboardText({ tenant, page, link, runs }: Dashboard): string {
 
 type Surroundings = Pick<CommandContext, 'env' | 'isTerminal'> & { readonly platform: NodeJS.Platform };
 
-/** @returns the program that opens a page, null without a desktop */
+/** Null without a desktop. */
 export function openerOf({ env, isTerminal, platform }: Surroundings): string | null {
   if (!isTerminal || env.CI || env.SSH_CONNECTION) return null;
   if (platform === 'darwin') return 'open';
@@ -44,7 +43,7 @@ export function openerOf({ env, isTerminal, platform }: Surroundings): string | 
 export async function openDashboard(context: CommandContext, { link, runs }: Dashboard): Promise<void> {
   const opener = openerOf({ ...context, platform: process.platform });
   if (opener === null || link === null || !runs) return;
-  // All users of the machine can read program arguments, so the key is passed in a private file.
+  // Other users of the machine can read program arguments, so a private file passes the key.
   const page = writeDemoPage(context.config.dataDir, link);
   const child = spawn(opener, [page], { detached: true, stdio: 'ignore', env: { ...context.env } });
   try {

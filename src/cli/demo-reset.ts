@@ -1,4 +1,3 @@
-/** Finds and removes the demo of a tenant. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { learnerHash } from '../contracts/learner-name.js';
@@ -23,8 +22,8 @@ const selectOther = `SELECT user_id AS other FROM (
 ) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
 
 /**
- * Whether the tenant has a complete or partial demo: its skills are set first and removed last. @throws StartError if the tenant
- * has other data
+ * True also for a partial demo: the import sets skills first, `removeDemo` removes them last.
+ * @throws StartError if the tenant has other data
  */
 export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
   const own = drawSkills(0).map(({ id }) => id);
@@ -38,7 +37,7 @@ export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string):
 }
 
 /**
- * Removes a complete or partial demo; each step can be repeated. Receipts of the erasures stay: they contain no ids.
+ * Each step can be repeated. Receipts of the erasures stay, without ids.
  * @returns number of erased learners; null after a signal
  */
 export async function removeDemo(context: CommandContext, engine: Engine, tenant: string) {
@@ -55,7 +54,8 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   const waiting = async () => (await engine.journal.facts()).journalLength;
   if (!(await untilNone(context, 'steps of erasures are left', steps))) return null;
   if (!(await untilNone(context, 'changes wait for ClickHouse', waiting))) return null;
-  // Otherwise goals and forecasts of a next demo, with past times, would be removed as late rows of erased learners.
+  // Otherwise a later check for late rows would delete goals and forecasts of the next demo, which have past
+  // times.
   const hashes = new Set(allLearners.map((userId) => learnerHash(tenant, userId)));
   for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
   await removeModels(redis, tenant);

@@ -1,4 +1,3 @@
-/** Imports the demo week by week, with fits in between. */
 import { fitParts } from '../app/consumers.js';
 import type { Engine } from '../app/engine.js';
 import type { DemoAnswer } from '../lab/demo/answers.js';
@@ -17,12 +16,12 @@ interface DemoRun {
   readonly context: CommandContext;
   readonly args: DemoOptions & { readonly tenant: string };
   readonly engine: Engine;
-  /** A new engine, whose threads load the current model. */
+  /** The threads of a new engine load the current model. */
   readonly startAnother: () => Promise<Engine>;
   readonly importId: string;
 }
 
-/** Shares of the weeks before each fit. Two fits give the model page two versions to compare. */
+/** Shares of the weeks before each fit. The model page can then compare two versions. */
 const fitsAfter = [1 / 2, 3 / 4];
 
 /** @returns null after a signal @throws StartError */
@@ -104,7 +103,7 @@ const eventOf = ({ sentAt: _, ...sent }: DemoAnswer, tenant: string, importLine:
 
 const learnersOfOrder = 8;
 
-/** Forecasts as of that evening: later answers are not imported yet. @returns number of forecasts */
+/** Forecasts from the answers imported so far. @returns number of forecasts */
 async function forecastWeek({ forecast }: Engine['compute'], tenant: string, { forecasts, end }: DemoWeek) {
   const orders = forecasts.flatMap(({ days, userIds }) =>
     inParts(userIds, learnersOfOrder).map((some) => ({ tenant, userIds: some, days, at: end })),
@@ -115,7 +114,7 @@ async function forecastWeek({ forecast }: Engine['compute'], tenant: string, { f
   return all.flat().filter((result) => result !== null).length;
 }
 
-/** Waits until ClickHouse has all counted rows. @returns false after a signal */
+/** @returns false after a signal */
 async function untilStored({ context, args: { tenant }, engine }: DemoRun, counts: Counts): Promise<boolean> {
   const missing = Object.entries(counts).map(([table, n]) => `greatest(0, ${n} - (${countOf(table)}))`);
   const query = `SELECT ${missing.join(' + ')}`;

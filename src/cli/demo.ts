@@ -1,4 +1,3 @@
-/** Fills a tenant with a simulated school, or removes it. */
 import { createHash } from 'node:crypto';
 import { startJournal, startPipeline } from '../app/consumers.js';
 import { type Engine, startEngine } from '../app/engine.js';
@@ -79,7 +78,7 @@ async function makeOrRemove(context: CommandContext, args: DemoArguments): Promi
     throw new StartError(`Tenant ${tenant} has a demo${seen}, or part of one: --reset removes it`);
   }
   const content = createHash('sha256').update(`demo\n${tenant}`).digest('hex');
-  // Concurrent erasures keep the marks of a running import.
+  // While an import runs, erasures retain its marks.
   await takeProcessLock(redis, importLockKey(content), inUse, context);
   const store = createImportStore(redis, partitions, content);
   const { id: importId } = await store.start(await store.find());

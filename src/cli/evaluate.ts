@@ -1,4 +1,3 @@
-/** Measures how well the models predict the answers of a file. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../domain/base/metrics.js';
 import { type AnswerTable, foldsOf, maxFold, type Split } from '../lab/evaluate/answers.js';

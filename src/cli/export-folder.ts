@@ -1,4 +1,3 @@
-/** The folder of an export: complete files, their manifest and a lock. */
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
@@ -7,7 +6,6 @@ import { lockDir } from '../dir-lock.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { ExportFormat } from '../warehouse/reads/tenant-tables.js';
 
-/** Identifies an export. */
 export interface Wanted {
   readonly table: string;
   readonly format: ExportFormat;
@@ -27,17 +25,17 @@ interface Part extends Content {
   readonly rows: number;
   readonly first_key: readonly string[];
   readonly last_key: readonly string[];
-  /** Later erasures and retractions are not applied. */
+  /** The part ignores later erasures and retractions. */
   readonly read_at: string;
 }
 
 export interface Manifest extends Wanted {
   readonly version: 1;
   readonly time_column: string | null;
-  /** Rows of this time and later are excluded, also in a resumed run. */
+  /** Exclusive, also in a resumed run. */
   readonly rows_before: string;
   readonly started_at: string;
-  /** Accepted answers that were not in ClickHouse at the start. */
+  /** Accepted answers that ClickHouse did not have at the start. */
   readonly waiting_answers: number;
   readonly key: readonly string[];
   readonly parts: readonly Part[];
@@ -47,22 +45,21 @@ export interface Manifest extends Wanted {
 }
 
 const manifestName = 'manifest.json';
-/** Files that a killed run leaves, and lock files. */
+/** Leftovers of a killed run, and lock files. */
 const passing = /^(part|manifest)\.tmp$|^lock[.-]/;
 
-/** Name of the next part. */
 export const nextFile = ({ table, format, parts }: Manifest): string =>
   `${table}-${String(parts.length + 1).padStart(5, '0')}.${format}`;
 
 /**
- * Locks the folder, and creates it if only its last part is missing.
- * @returns the manifest of the same export after a check of its files; null: an empty folder
+ * Locks the folder and creates it, but not its parents.
+ * @returns the manifest of an earlier run after a check of its files; null for an empty folder
  * @throws StartError if the folder has other content
  */
 export async function takeExport(folder: string, wanted: Wanted, closers: Closers): Promise<Manifest | null> {
   try {
     if (!existsSync(folder)) mkdirSync(folder);
-    // First, so that no lock file is written to a foreign folder.
+    // Checked first, so that a foreign folder gets no lock file.
     readManifest(folder, wanted);
     const lock = lockDir(folder);
     if ('heldBy' in lock) throw new Error(`is being written to by process ${lock.heldBy.pid}`);
@@ -86,7 +83,7 @@ function readManifest(folder: string, wanted: Wanted): Manifest | null {
   for (const name of Object.keys(wanted) as (keyof Wanted)[])
     if (manifest[name] !== wanted[name])
       throw new Error(`holds another export: ${name} is ${manifest[name]} there, not ${wanted[name]}`);
-  // A killed run may have renamed a part before it listed it.
+  // A killed run may have written a part that the manifest does not list.
   const known = [manifestName, nextFile(manifest), ...manifest.parts.map(({ file }) => file)];
   const strange = names.find((name) => !known.includes(name));
   if (strange !== undefined) throw new Error(`holds ${strange}, which its manifest does not list`);
@@ -113,7 +110,7 @@ async function contentOf(chunks: Chunks, use: (chunk: Buffer) => Promise<unknown
   return { bytes, sha256: hash.digest('hex') };
 }
 
-/** Atomic: a file appears under its name when it is complete and synced to disk. */
+/** Atomic: gives the file its name after a sync to disk. */
 export async function writeWhole(folder: string, name: string, chunks: Chunks): Promise<Content> {
   const temporary = join(folder, name === manifestName ? 'manifest.tmp' : 'part.tmp');
   const [file, directory] = [await open(temporary, 'w'), await open(folder)];

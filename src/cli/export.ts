@@ -1,4 +1,3 @@
-/** Writes a tenant's rows of a table to files, part by part. */
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -135,10 +134,9 @@ async function begin(table: TenantTable, wanted: Wanted, { redis }: Servers): Pr
   };
 }
 
-/** Maximum time from arrival to the outbox, and to ClickHouse while a service runs. */
 const [committedMs, storedMs] = [1000, 10_000];
 
-/** @returns 0 if ClickHouse has all answers from before that time, otherwise the length of the outbox at the time limit */
+/** @returns 0 if ClickHouse has all answers from before that time, else the outbox's length at the limit */
 async function answersOnTheirWay(redis: RedisClient, before: number): Promise<number> {
   await sleep(before + committedMs - Date.now());
   const outbox = createOutbox(redis, (await readDeployment(redis))?.partitions ?? defaultPartitions);
@@ -149,10 +147,9 @@ async function answersOnTheirWay(redis: RedisClient, before: number): Promise<nu
   }
 }
 
-/** Maximum attempts to read a part, because its rows may change during the read. */
 const maxTries = 10;
 
-/** @returns null at the end @throws StartError */
+/** @returns null after the last part @throws StartError */
 async function writePart(reader: TenantReader, out: string, wanted: Wanted, manifest: Manifest) {
   const after = manifest.parts.at(-1)?.last_key ?? null;
   const file = nextFile(manifest);
@@ -160,13 +157,13 @@ async function writePart(reader: TenantReader, out: string, wanted: Wanted, mani
     const range = { after, last: await reader.lastKey(after, wanted.part_rows) };
     const { rows, first, last, digest } = await reader.facts(range);
     if (rows === 0 && range.last === null) {
-      // Remove a file whose rows were erased during the export.
+      // An earlier attempt may have written rows that are erased now.
       await rm(join(out, file), { force: true });
       return null;
     }
     const read_at = new Date().toISOString();
     const content = await writeWhole(out, file, await reader.stream(range, wanted.format));
-    // Compares facts before and after: the rows of a written Parquet file are not counted here.
+    // Rows of a Parquet file cannot be counted here.
     if (rows > 0 && rows <= wanted.part_rows && (await reader.facts(range)).digest === digest)
       return { file, rows, ...content, first_key: first, last_key: last, read_at };
   }

@@ -1,4 +1,3 @@
-/** Fits the parameters of the models, or returns to an earlier version. */
 import { fitParts } from '../app/consumers.js';
 import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
 import type { Comparison } from '../domain/fit/bkt/trace.js';
@@ -64,7 +63,10 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     }),
 });
 
-/** @param use null: the previous version @throws StartError if the version is missing, or another one was published */
+/**
+ * @param requested null: the previous version
+ * @throws StartError
+ */
 async function changeVersion(parts: FitParts, tenant: string, use: number | null): Promise<void> {
   const inForce = await parts.models.inForce(tenant);
   const current = (await parts.models.versions(tenant)).find(({ version }) => version === inForce);

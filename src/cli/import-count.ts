@@ -1,4 +1,3 @@
-/** One run over the file: from the saved position to the end, or until a signal. */
 import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,9 +21,9 @@ const savePositionMs = 1000;
 const maxBacklog = 200_000;
 const backlogPauseMs = 200;
 const lookMs = 500;
-/** Share of the shutdown time for rows in flight. Later closers need the rest. */
+/** Share of the shutdown time. Later closers need the rest. */
 const inFlightShare = 1 / 4;
-/** Without progress for this long, the rows are left to the pipeline of the service: ClickHouse may be unavailable. */
+/** Then the import leaves the rows to the service: ClickHouse may be down. */
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
 
@@ -41,9 +40,8 @@ interface ImportRun {
 export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
 
 /**
- * Sends all rows through the feeder. A resumed run sends only the rows after its position, but checks all: rejects and figures
- * cover the whole file.
- * @returns null after a signal; `stored`: all rows are in ClickHouse
+ * A resumed run sends only rows after its position, but checks all: rejects and figures cover the whole file.
+ * @returns null after a signal; `stored`: ClickHouse has all rows
  * @throws StartError if the run must be resumed
  */
 export async function countFile(run: ImportRun) {
@@ -68,7 +66,7 @@ export async function countFile(run: ImportRun) {
   const watch = watchRun(run, figures);
   const reached = pace(run, watch.isFull);
   let last = 0;
-  /** Last line before the first open one: all lines up to it are counted or rejected. */
+  /** All lines up to it are counted or rejected. */
   const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
   const pages = readPages(file, (chunk) => {
     figures.bytes += chunk.length;
@@ -106,7 +104,9 @@ export async function countFile(run: ImportRun) {
   }
 }
 
-/** `skipped`: counted by an earlier run. `backwards`: the `order` is below that of the learner's previous row. */
+/**
+ * `skipped`: counted by an earlier run. `backwards`: with a lower `order` than the learner's previous row.
+ */
 type Figures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
 
 interface Rejected {
@@ -142,7 +142,7 @@ function pageChecker(
   };
 }
 
-/** Saves the position once a second, and pauses while the backlog is too large. A missing position only slows a resume. */
+/** Pauses while the backlog is too large. If saving fails, only a resume is slower. */
 function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
   let savedAt = performance.now();
   return async (line: number): Promise<void> => {
@@ -155,7 +155,7 @@ function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: 
   };
 }
 
-/** @throws StartError for errors that a repeated command can recover from */
+/** @throws StartError if running the command again can help */
 async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
@@ -167,10 +167,7 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
 
 type Stage = 'counting' | 'storing' | 'done';
 
-/**
- * On a signal, stops sending and waits briefly for rows in flight. The next run resolves unknown outcomes.
- * @returns call it with each stage of the run
- */
+/** Stops sending and waits briefly for rows in flight. The next run resolves unknown outcomes. */
 export function stopWithSignal(
   { closers, stderr, showProgress }: Pick<CommandContext, 'closers' | 'stderr' | 'showProgress'>,
   feeder: Feeder,
@@ -188,14 +185,12 @@ export function stopWithSignal(
   };
 }
 
-/** Twice a second shows the progress and reads the backlog. */
 function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
   const since = performance.now();
   const speed = () => {
     const seconds = (performance.now() - since) / 1000;
     return { seconds, rowsPerSecond: Math.round(figures.counted / Math.max(seconds, 0.001)) };
   };
-  /** Null: unknown. */
   let backlog: number | null = null;
   const timer = setInterval(async () => {
     const parts = [
@@ -215,8 +210,9 @@ function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
 }
 
 /**
- * Waits until ClickHouse has all rows that are committed now. Outbox ids start with the time of Redis: done when the oldest row of
- * each partition is newer than the start of the wait. @returns false without progress for a minute
+ * Waits until ClickHouse has all rows committed now. Outbox ids start with the time of Redis, so the oldest
+ * rows must be newer than the start of the wait.
+ * @returns false without progress for a minute
  */
 async function untilStored({ engine, context: { closers, logger } }: ImportRun): Promise<boolean> {
   const { outbox, partitions } = engine;
@@ -245,11 +241,10 @@ const notesOf = (stored: boolean, restarted: boolean): string[] => [
   ...(restarted ? [restartNote] : []),
 ];
 
-/** Rejected rows as NDJSON in DATA_DIR/imports, created with the first one. */
 function openRejects(dataDir: string, inputPath: string, importId: string) {
   const folder = join(dataDir, 'imports');
   const path = join(folder, `${basename(inputPath)}.${importId.slice(-12)}.rejects.ndjson`);
-  // A resumed run finds earlier rejects again.
+  // A resumed run rejects the same rows again.
   rmSync(path, { force: true });
   const add = (rows: readonly Rejected[]): void => {
     if (rows.length === 0) return;

@@ -1,4 +1,3 @@
-/** Reads a file of answers page by page, with constant memory. */
 import { createHash } from 'node:crypto';
 import { createReadStream, statSync } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
@@ -19,12 +18,11 @@ export type ImportFile = ReturnType<typeof openFile>;
 
 const readBytes = 256 * 1024;
 const pageRows = 1000;
-/** Maximum CSV record in bytes: an unclosed quote must not read the whole file into memory. */
+/** Protects memory against an unclosed quote. */
 const maxRecordBytes = 1024 * 1024;
-/** Maximum NDJSON line in bytes. */
 export const maxLineBytes = 64 * 1024;
 
-/** @throws StartError if it is no readable file */
+/** @throws StartError */
 export function openFile(path: string) {
   try {
     const stat = statSync(path);
@@ -36,10 +34,10 @@ export function openFile(path: string) {
 }
 
 /**
- * Reads the whole file before anything is counted. A damaged file must count nothing: after a repair its hash differs, and its
- * first rows would count again.
- * @param meaning options that make it another import
- * @returns hash of bytes and meaning, hexadecimal
+ * Reads the whole file before the first row is counted. A repaired file has another hash, so its first rows
+ * would count twice.
+ * @param importOptions options that make it another import
+ * @returns SHA-256 in hexadecimal
  */
 export async function checkContent(
   file: ImportFile,
@@ -57,8 +55,8 @@ export async function checkContent(
 }
 
 /**
- * The first bytes decide the format: gzip or text, and NDJSON if the text starts with a brace, else CSV with a header.
- * @throws StartError for a damaged gzip, missing columns, or a record without end
+ * Detects gzip, and NDJSON by a leading brace; all else is CSV with a header.
+ * @throws StartError for a damaged gzip, missing columns, or an unclosed quote
  */
 export async function* readPages(
   file: ImportFile,
@@ -93,7 +91,7 @@ async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): As
   }
 }
 
-/** Errors reach the reader of the last stream. */
+/** Errors of all streams reach the reader of the result. */
 async function* through<Item>(
   chunks: AsyncIterable<Buffer>,
   stream: NodeJS.ReadWriteStream,
@@ -101,7 +99,6 @@ async function* through<Item>(
   yield* pipeline(Readable.from(chunks), stream, () => undefined) as AsyncIterable<Item>;
 }
 
-/** @returns the first chunk, null if there is none, and all chunks */
 async function peek(chunks: AsyncGenerator<Buffer>) {
   const { value, done } = await chunks.next();
   const first: Buffer | null = done ? null : value;
@@ -114,7 +111,7 @@ async function peek(chunks: AsyncGenerator<Buffer>) {
 
 const lineFeed = 0x0a;
 
-/** Keeps at most one byte more than the limit of a line. */
+/** Buffers at most one byte more than the limit of a line. */
 async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
   let line = 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -147,7 +144,7 @@ function parseObject(text: string): RawFields | string {
 }
 
 /**
- * `relax_quotes` keeps quotes inside a field: the parser's own recovery from a bad record would skip good ones. A record over
+ * `relax_quotes` accepts quotes inside a field: the parser's recovery would skip good records. A record over
  * several lines has the number of its last line.
  */
 async function* csvRows(

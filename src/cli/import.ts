@@ -1,4 +1,3 @@
-/** Imports a file of answers through the engine. */
 import { startPipeline } from '../app/consumers.js';
 import { prepareSchema } from '../app/schema.js';
 import { occurredAtProblem } from '../contracts/events.js';
@@ -53,16 +52,15 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
 }
 
 /**
- * Connects to or starts the servers and finds the position. This process runs the pipeline too: otherwise the rows would not
- * reach ClickHouse if no service is running. A running service shares the jobs.
- * @throws StartError if the file was imported before, or another process is importing it now
+ * This process also runs the pipeline, so that rows reach ClickHouse without a running service.
+ * @throws StartError if the file was imported before, or another process is importing it
  */
 async function startImport(context: CommandContext, args: ImportArguments, content: string) {
   const { config, logger, closers } = context;
   const engine = await openEngine(context, config);
   const { redis, endpoints } = engine;
   const store = createImportStore(redis, engine.partitions, content);
-  // Concurrent imports count nothing twice (feeder.ts), but the first one to end would remove the marks of the other.
+  // Concurrent imports count no row twice (feeder.ts), but the first to end would remove the other's marks.
   const inUse = 'This file is being imported by another process right now';
   const lock = await takeProcessLock(redis, importLockKey(content), inUse, context);
   const record = await openRecord(store, args);

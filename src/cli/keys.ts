@@ -1,4 +1,3 @@
-/** Creates, lists and revokes API keys. */
 import {
   allScopes,
   defaultQuota,
@@ -42,14 +41,13 @@ reaches beyond its tenant)`,
     `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
 store takes the new quota, one that was revoked stays so`,
     (text, name) => {
-      // The error does not repeat the key, which is secret.
+      // The key is secret.
       if (!plainName.test(text)) throw new read.Misuse(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
       return text;
     },
   ),
 };
 
-/** @returns the output */
 type Action = (store: KeyStore) => Promise<string>;
 
 export const main = commandOf({
@@ -102,7 +100,7 @@ function create(values: read.Values<typeof options>): Action {
   };
 }
 
-/** A stored key keeps its tenant and scopes: reject others. */
+/** The tenant and scopes of a stored key never change. */
 function checkSame(stored: Grant, wanted: Grant): void {
   if (stored.tenant === wanted.tenant && stored.scopes.join() === wanted.scopes.join()) return;
   throw new StartError(
@@ -125,7 +123,7 @@ const list: Action = async (store) => {
 
 const minPrefix = 8;
 
-/** Tries the name as a key first, then as the prefix of a hash. */
+/** Accepts a key, or a unique prefix of a hash. */
 function revoke(name: string): Action {
   return async (store) => {
     const hash = hashKey(name);

@@ -1,4 +1,3 @@
-/** Shared by `evaluate` and `backtest`: options, reading of answers, training, and the report. */
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
@@ -75,7 +74,6 @@ export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }:
       if (result === null || context.closers.closing) return;
       context.print(args.json ? shown.json(result, run) : `${runTitle(run)}\n${shown.text(result)}`);
       const { report } = args;
-      // The path was checked before the run, but the disk may be full now. The figures are printed already.
       if (report !== null) reporting(report, () => writeFileSync(report, shown.page(result, run)));
     },
   });
@@ -103,10 +101,7 @@ const maxExamples = 5;
 
 type Answers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
-/**
- * Reads the answers of a file, and writes notes to standard error.
- * @returns null after a signal @throws StartError for an unreadable file, or one without valid rows
- */
+/** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
 async function readAnswers(path: string, { closers, stderr, showProgress }: CommandContext) {
   const since = performance.now();
   const file = openFile(path);
@@ -173,7 +168,7 @@ const manyAnswers = 1_000_000;
 export const threadsFor = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
   threads ?? (correct.length < manyAnswers ? 1 : availableParallelism());
 
-/** Trains in other threads, so that this one handles signals. @returns a function that returns null after a signal */
+/** Other threads train, so that this one can handle signals. The result is null after a signal. */
 export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
   const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', beside: false });
   closers.add('threads of the fit', () => pool.close());
@@ -181,7 +176,7 @@ export function openTrainer({ closers, showProgress }: CommandContext, threads: 
     try {
       return await trainModels(log, pool, (step) => showProgress(`fitting: ${step}`));
     } catch (error) {
-      // Expected when the threads are stopped.
+      // The shutdown stopped the threads.
       if (closers.closing) return null;
       throw error;
     }

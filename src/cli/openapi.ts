@@ -1,4 +1,3 @@
-/** Writes the description of the API. */
 import { writeFileSync } from 'node:fs';
 import { openapiOf } from '../http/openapi.js';
 import { withDescription } from '../http/pages.js';
@@ -20,7 +19,6 @@ export const main = commandOf({
     },
   }),
   work: async ({ print }, { file }) => {
-    // No handler is called, so none needs a port.
     const text = JSON.stringify(openapiOf(withDescription(routesOf({} as RoutePorts))), null, 2);
     if (file === undefined) return print(text);
     try {

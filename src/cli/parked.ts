@@ -1,4 +1,3 @@
-/** Lists dead-letter rows, which ClickHouse rejected, or redrives them. */
 import { dayMs } from '../domain/base/common.js';
 import { jsonLine } from '../lab/report/numbers.js';
 import { describeParked } from '../services/corrections/parked.js';
@@ -42,14 +41,14 @@ started for the moment.`,
     if (action === 'redrive') return context.print(redrivenText(await parked.redrive(streams)));
     const print = json ? jsonOf : textOf;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
-    // Streamed: a long list takes no memory.
+    // The list can be long.
     for await (const entry of parked.entries(streams)) context.print(print(entry));
   },
 });
 
 const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParked(entry));
 
-/** Tabs, for other tools. */
+/** Tab-separated, for other tools. */
 const textOf = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>
   [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t');
 

@@ -1,4 +1,3 @@
-/** Restores Redis from ClickHouse, or compares the two. */
 import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { createRebuildPool } from '../compute/run-threads.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
@@ -85,7 +84,7 @@ const progressOf =
     showProgress(total === 0 ? step : `${step}, ${of}`);
   };
 
-/** Rates cover the answers that this run replayed. */
+/** Rates cover only the answers replayed by this run. */
 function summaryOf(result: RebuildResult) {
   const { partitions, learners, answers, resumedAfter, seconds, replaySeconds } = result;
   const perSecond = (answers === 0 ? 0 : (answers - resumedAfter) / answers) / Math.max(replaySeconds, 0.001);

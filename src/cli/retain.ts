@@ -1,4 +1,3 @@
-/** Drops old answers, or lists what it would drop. */
 import { withMaintenance } from '../app/maintenance.js';
 import { aligned } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';

@@ -1,4 +1,3 @@
-/** Connects commands to the running service, or starts servers; and a lock between commands. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
@@ -26,7 +25,7 @@ export interface Servers {
   readonly signal: AbortSignal;
 }
 
-/** @throws StartError if no answers can be counted now */
+/** @throws StartError if the engine cannot count answers */
 export async function openEngine(context: CommandContext, settings: EngineSettings): Promise<Engine> {
   const { config, logger, closers } = context;
   const endpoints = await joinOrStart(config, logger, closers);
@@ -37,14 +36,14 @@ export async function openEngine(context: CommandContext, settings: EngineSettin
   return engine;
 }
 
-/** Redis only: with REDIS_URL set, ClickHouse is not needed. @throws StartError */
+/** With REDIS_URL set, ClickHouse is not needed. @throws StartError */
 export async function openStore(context: CommandContext): Promise<RedisClient> {
   const { config, logger, closers } = context;
   const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
   return openRedis(redisUrl, context);
 }
 
-/** @throws StartError if a server does not respond */
+/** @throws StartError if a server is down */
 export async function withServers<Result>(
   context: CommandContext,
   work: (servers: Servers) => Promise<Result>,
@@ -63,7 +62,7 @@ export async function withServers<Result>(
   }
 }
 
-/** Like `withServers`. @throws StartError also if the state in Redis is lost or being rebuilt */
+/** @throws StartError also if Redis lost its state or is being rebuilt */
 export const withDeployment = <Result>(
   context: CommandContext,
   work: (servers: Servers, partitions: number) => Promise<Result>,
@@ -77,8 +76,7 @@ export const withDeployment = <Result>(
   });
 
 /**
- * @throws StartError if the schema has another version or does not match CLICKHOUSE_CLUSTER, or if ClickHouse rejects access to
- * the database
+ * @throws StartError if the schema version or CLICKHOUSE_CLUSTER does not match, or ClickHouse denies access
  */
 export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<void> {
   const { clickhouseUrl, clickhouseCluster } = endpoints;
@@ -106,9 +104,9 @@ const renewMs = 2000;
 const pollMs = 250;
 
 /**
- * A lock between processes. A dead holder loses it within 10 s, and this function waits for that. A living holder renews the lock:
- * its remaining time grows.
- * @throws StartError with `message` if a living process holds it, ApiError UNAVAILABLE
+ * Waits up to 10 s for the lock of a dead process to expire. If the remaining time grows, its owner lives and
+ * renews it.
+ * @throws StartError with `message` if a living process has the lock, ApiError UNAVAILABLE
  */
 export async function takeProcessLock(
   redis: RedisClient,
@@ -129,11 +127,11 @@ export async function takeProcessLock(
   const renew = async (): Promise<void> => {
     lost ||= (await take()) > 0;
   };
-  /** @throws StartError if another process holds the lock now */
+  /** @throws StartError if another process has the lock */
   const check = (): void => {
     if (lost) throw taken();
   };
-  /** Renews the lock. @throws StartError if another process holds it, ApiError if Redis is unavailable */
+  /** @throws StartError if another process has the lock, ApiError UNAVAILABLE */
   const confirm = (): Promise<void> => renew().then(check);
   const later = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
   const timer = setInterval(() => void renew().catch(later('the lock is renewed later')), renewMs);
