@@ -1,4 +1,3 @@
-/** Charts of a backtest. */
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
 import { type Chart, chartFigure } from '../report/chart.js';
@@ -15,11 +14,10 @@ export const titles: Readonly<Record<ModelName, string>> = {
   population: 'Population',
 };
 
-/** Repeats the values if there are fewer than names. */
+/** Repeats the values if there are more names. */
 const named = <Value>(names: readonly string[], values: readonly Value[]): Record<string, Value> =>
   Object.fromEntries(names.map((name, i) => [name, values[i % values.length] as Value]));
 
-/** @param estimatesOf a band, by series */
 function bandChart(
   bands: readonly Band[],
   estimatesOf: (band: Band) => Readonly<Record<string, Estimate>>,
@@ -30,7 +28,7 @@ function bandChart(
   const points = bands.flatMap((band) =>
     Object.entries(estimatesOf(band)).map(([series, estimate]) => ({
       ...{ series, x: band.historyMiddle, y: estimate.mean },
-      // Losses have no bounds: they overlap, because all models predict the same answers.
+      // Bounds would overlap, because all models predict the same answers.
       ...(shown === share && { low: estimate.low, high: estimate.high }),
       note: `${withBounds(estimate, shown)} after ${rangeText(band.historyFrom, band.historyTo)} answers, ${grouped(band.cases)} forecasts for ${grouped(band.learners)} learners`,
     })),

@@ -1,7 +1,4 @@
-/**
- * Forecasts for the learners of a fold. Models are trained on other learners; if the log has times, only on answers before the
- * window.
- */
+/** Models see only learners of other folds and, with times, answers before the window. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
 import {
@@ -21,14 +18,12 @@ export const levels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
 export type ModelName = (typeof modelNames)[number];
 
-/** A forecast and its outcome. */
 export type ScoredCase = ReturnType<typeof scoreCase> & {
   readonly fold: number;
   /** Expected share of right answers. */
   readonly expected: Readonly<Record<ModelName, number>>;
 };
 
-/** Forecasts the cases of the window, each from the learner's answers until then. */
 export function forecastFold(
   { training, test }: Split,
   served: ServedModel,
@@ -61,11 +56,11 @@ function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: Acc
   return {
     ...one,
     observed,
-    /** Whether the observed share is in the interval, in the order of `levels`. */
+    /** In the order of `intervalLevels`. */
     inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
-    /** Of the 80 % interval. */
+    /** Width of the 80 % interval. */
     width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,
-    /** Forecast probability of a share below the observed one, and of at most it. */
+    /** Forecast probabilities of a share below the observed one, and up to it. */
     pit: { from: cdf(observed - half), to: cdf(observed + half) },
   };
 }
@@ -75,7 +70,7 @@ const placeIn =
   ({ learner, history }: AccuracyCase): number =>
     (starts[learner] as number) + history;
 
-/** Answers in the latest share. The smoothing avoids shares of 0 and 1. */
+/** `smoothing` avoids shares of 0 and 1. */
 const latest = 50;
 const smoothing = 1;
 

@@ -1,5 +1,3 @@
-/** The page of a backtest. */
-
 import { grouped } from '../report/numbers.js';
 import { chartGrid, fewObservations, htmlPage, htmlTable, section, tag, textTag } from '../report/page.js';
 import { type Run, runList } from '../report/run.js';

@@ -20,7 +20,7 @@ export interface Backtest {
   /** Null: all. */
   readonly fold: number | null;
   readonly unit: HorizonUnit;
-  /** Start of each window, Unix milliseconds; empty if the log has no times or is too short. */
+  /** Starts of the windows, Unix milliseconds; empty without times, or if the log is too short. */
   readonly cutoffs: readonly number[];
   readonly seconds: number;
   readonly results: BacktestResults;

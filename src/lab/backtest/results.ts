@@ -13,11 +13,10 @@ export interface Estimate {
 }
 
 export type Summary = Awaited<ReturnType<typeof summaryOf>>;
-/** Cases by horizon and answers so far. */
 export type Band = Awaited<ReturnType<typeof bandsOf>>[number];
 export type BacktestResults = Awaited<ReturnType<typeof resultsOf>>;
 
-/** Yields to the event loop between samples. @param scored at least one */
+/** @param scored not empty */
 export const resultsOf = async (scored: readonly ScoredCase[]) => ({
   all: await summaryOf(scored),
   bands: await bandsOf(scored),
@@ -47,7 +46,6 @@ async function bandsOf(scored: readonly ScoredCase[]) {
 export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[] =>
   distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
-/** Brier score and log loss of single answers; distance of the share from the expected one. */
 const lossOf = {
   brier: (observed: number, expected: number) =>
     observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
@@ -57,7 +55,7 @@ const lossOf = {
 type LossName = keyof typeof lossOf;
 const lossNames = Object.keys(lossOf) as LossName[];
 
-/** The number of cases, then the values to average. */
+/** The first column counts the cases. */
 const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] => [
   1,
   width,
@@ -77,7 +75,7 @@ async function summaryOf(scored: readonly ScoredCase[]) {
   return {
     cases: scored.length,
     learners: sums.length,
-    /** Share of cases inside and below the interval, in the order of `levels`. */
+    /** By level: share of cases inside, and below the interval. */
     coverage: [half, most, nearlyAll] as const,
     below: levels.map((_, i) => shareBelow(scored, i)),
     width,
@@ -91,7 +89,7 @@ const shareBelow = (scored: readonly ScoredCase[], level: number): number =>
   scored.filter(({ inside, observed, expected }) => !inside[level] && observed < expected.served).length /
   scored.length;
 
-/** Takes a few tenths of a second. */
+/** They take a few tenths of a second. */
 const casesPerTurn = 100_000;
 
 async function sumsByLearner(scored: readonly ScoredCase[]): Promise<Float64Array[]> {
@@ -117,9 +115,9 @@ export const seed = 20_260_101;
 const tail = 0.025;
 
 /**
- * Bootstrap over learners, because the cases of one learner are not independent: 95 % intervals of the mean of each column.
- * The seed is fixed: every run gives the same intervals. Yields to the event loop between samples, so that signals are handled.
- * @param learners at least one: sums of the columns, the first of them the number of cases
+ * 95 % intervals of each column's mean by a bootstrap over learners, because a learner's cases are not
+ * independent. Yields to the event loop, so that signals are handled.
+ * @param learners not empty: sums of the columns; the first column counts the cases
  */
 export async function bootstrapMeans(learners: readonly Float64Array[]) {
   const width = (learners[0] as Float64Array).length;
@@ -160,8 +158,8 @@ function reliabilityOf(scored: readonly ScoredCase[]) {
 export const pitBins = 20;
 
 /**
- * Probability integral transform in equal bins; uniform if forecasts are calibrated. Shares of few answers are discrete: each
- * counts evenly over its part of the distribution (Czado et al. 2009).
+ * Probability integral transform; uniform if forecasts are calibrated. A discrete share counts evenly over
+ * its part of the distribution (Czado et al. 2009).
  */
 const pitHistogram = (scored: readonly ScoredCase[]): number[] =>
   indices(pitBins).map((bin) => {

@@ -1,4 +1,3 @@
-/** Tables of a backtest for text and page, and whether coverage is acceptable. */
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { grouped, rangeText } from '../report/numbers.js';
 import { type Cell, fewObservations, type Row } from '../report/page.js';
@@ -11,14 +10,11 @@ export const percent = (value: number): string => `${Math.round(100 * value)} %`
 export const withBounds = ({ mean, low, high }: Estimate, shown: typeof share): string =>
   `${shown(mean)} [${shown(low)}\u00a0${shown(high)}]`;
 
-/**
- * Accepted distance of coverage from its level. With fewer learners, any distance is accepted if the 95 % interval contains the
- * level.
- */
+/** Accepted distance from the level. With fewer learners, an interval that contains the level also passes. */
 export const tolerance = 0.03;
 export const manyLearners = 500;
 
-/** Null if the coverage is acceptable, or there are too few forecasts to judge. */
+/** Null if the coverage is acceptable, or cannot be judged. */
 export function faultOf({ cases, learners, coverage }: Summary, i: number): string | null {
   const [{ mean, low, high }, level] = [coverage[i] as Estimate, levels[i] as number];
   const mayBeChance = learners < manyLearners && low <= level && level <= high;
@@ -83,7 +79,7 @@ export const bandHead = (unit: HorizonUnit): string[] => [
   ...['50 %', '80 %', '95 %', 'Width', 'Log loss', 'No change', 'Population'],
 ];
 
-/** @param boundsOf levels whose coverage has bounds in its cell */
+/** @param boundedLevels their cells show bounds */
 export const bandRows = (bands: readonly Band[], boundsOf: readonly number[]): Row[] =>
   bands.map((band) => [
     rangeText(band.historyFrom, band.historyTo),

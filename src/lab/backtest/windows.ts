@@ -1,10 +1,9 @@
-/** Windows of a log with times: a model trained on the answers before a window forecasts its moments. */
 import { type AnswerLog, everyone, logOfPlaces, placesByLearner } from '../../domain/base/answer-log.js';
 import { leastPast, unitOf } from '../../domain/fit/accuracy/cases.js';
 import { indices } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 
-/** Unix milliseconds, `to` excluded. The last window has no end. A log without times, or too short, has one without bounds. */
+/** Unix milliseconds, `to` excluded. Without times, or if the log is too short, one window covers all. */
 export interface Window {
   readonly from: number;
   readonly to: number;
@@ -12,7 +11,7 @@ export interface Window {
 
 export const always: Window = { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY };
 
-/** Parts with equal numbers of answers. The first is for training only. */
+/** Equal numbers of answers. The first part is for training only. */
 const stretches = 4;
 
 export function windowsOf({ training, test }: Split): readonly Window[] {
@@ -29,7 +28,7 @@ export function windowsOf({ training, test }: Split): readonly Window[] {
     .filter(({ from, to }) => from < to);
 }
 
-/** Answers before the window, and only learners who have any. */
+/** Omits learners without earlier answers. */
 export function answersBefore(log: AnswerLog, { from }: Window): AnswerLog {
   if (from === always.from) return log;
   const kept = [...placesByLearner(log, everyone(log))]

@@ -1,6 +1,6 @@
 /**
- * Simulated answers: learners gain knowledge by practice and forget it in idle weeks. Deliberately not a BKT model: items differ
- * in difficulty, ability matters, and some skills behave oddly.
+ * Deliberately not a BKT model: difficulty and ability matter, learners forget in idle weeks, and some skills
+ * behave oddly.
  */
 import { type Answer, clamp, dayMs, logit, sections, sigmoid } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
@@ -17,10 +17,9 @@ export interface DemoAnswer extends Answer {
 
 const hourMs = 3_600_000;
 
-/** Every ninth week, counted from the epoch, ends with a school test. */
+/** Every ninth week since the epoch ends with a school test. */
 export const isTestWeek = (monday: number): boolean => Math.floor(monday / (7 * dayMs) + 0.5) % 9 === 4;
 
-/** Activity relative to a normal week: holidays, and weeks before a test. */
 function weekFactor(monday: number): number {
   const day = new Date(monday + 3 * dayMs).toISOString().slice(5, 10);
   if (day >= '12-21' || day <= '01-04') return 0.15;
@@ -45,7 +44,7 @@ function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
   const factor = weekFactor(monday);
   const comes = monday === learner.from || draws.chance(learner.weeks * Math.min(1, 2 * factor));
   const count = comes ? Math.max(1, Math.round(learner.sessions * factor * draws.between(0.5, 1.5))) : 0;
-  // From 8:00 to 18:00, so that sessions end before midnight and before the forecasts of Sunday evening.
+  // Sessions end before midnight, and before the forecasts of Sunday evening.
   const on = (day: number, answers: number) => ({
     at: monday + day * dayMs + Math.round(draws.between(8, 18) * hourMs),
     answers: Math.max(3, Math.round(answers)),
@@ -55,7 +54,7 @@ function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
   return [...usual, ...cram].sort((a, b) => a.at - b.at);
 }
 
-/** @returns the next skill of a section: mostly the current one, else an earlier one */
+/** Draws the current skill of a section, or an earlier one. */
 function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
   const places = sections.map((section) => {
     const own = skills.filter((skill) => skill.section === section);
@@ -74,7 +73,7 @@ function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draw
   };
 }
 
-/** Knowledge of both halves of a skill's items. They differ only for a `double` skill. */
+/** By half of the items; the halves differ only for a `double` skill. */
 function begin(
   { ability, stuck }: DemoLearner,
   { easiness, oddity }: DemoSkill,
@@ -86,7 +85,10 @@ function begin(
   return { knows, stuck: oddity === 'unteachable' || (stuck && draws.chance(0.6)), answers: 0, lastAt };
 }
 
-/** Probability of a right answer without guessing. @param answers so far on the skill */
+/**
+ * Without rapid guesses.
+ * @param answers so far on the skill
+ */
 function chanceOf(
   { ability }: DemoLearner,
   skill: DemoSkill,
@@ -107,7 +109,7 @@ const secondsOf = (mean: number, draws: Draws): number =>
     ? draws.whole(3700, 9000)
     : Math.round(clamp(Math.exp(draws.normal(mean, 0.45)), 5, 900));
 
-/** @returns makes a session: start, number of answers, delay of their arrival in milliseconds */
+/** The result takes a start, a number of answers, and a delay of arrival in milliseconds. */
 function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
   const knowledge = new Map<DemoSkill, ReturnType<typeof begin>>();
   const nextSkill = createPath(learner, skills, draws);
@@ -133,7 +135,7 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     state.lastAt = occurredAt;
     const isAsked = learner.sure !== null && draws.chance(0.85);
     const sure = draws.normal(2.9 + 0.5 * logit(p) + (learner.sure ?? 0), 0.9);
-    // No spreads: they took one second for all answers.
+    // Object spreads took one second for all answers.
     return {
       userId: learner.userId,
       skillId: skill.id,

@@ -1,4 +1,3 @@
-/** All events of the demo's school, in the order of arrival. */
 import { dateText, dayMs } from '../../domain/base/common.js';
 import { distinct, groupedBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
@@ -22,19 +21,19 @@ export interface DemoOptions {
   readonly learners: number;
 }
 
-/** Events up to a Sunday evening (`end`, Unix milliseconds), and the forecasts requested then. */
+/** 1 to 1000, without named learners. */
 export type DemoWeek = ReturnType<typeof weeksOf>[number];
 
 const months = 8;
 const weekMs = 7 * dayMs;
-/** From Monday 0:00 to the forecasts on Sunday. */
+/** Ends on a Sunday evening (`end`, Unix milliseconds) with requests for forecasts. */
 const eveningMs = 6 * dayMs + 20 * 3_600_000;
-/** Each learner has a separate seed: adding learners does not change the others. */
+/** Separate seeds: adding learners does not change the others. */
 const learnerSeeds = 100_000;
 
 const mondayFrom = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
 
-/** Deterministic. */
+/** Deterministic; in the order of arrival. */
 export function makeDemo({ until, seed, learners }: DemoOptions) {
   const lastDay = Date.parse(until);
   const [start, end] = [new Date(lastDay), lastDay + dayMs];
@@ -55,12 +54,11 @@ export function makeDemo({ until, seed, learners }: DemoOptions) {
   const made = [...drawn, ...named];
   const answers = made.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
   const goals = made.flatMap((one) => one.goals).filter(({ at }) => at < end);
-  // Stable: simultaneous answers of a learner keep their order.
+  // Stable: simultaneous answers of a learner remain in order.
   answers.sort((a, b) => a.sentAt - b.sentAt);
   return { skills, weeks: weeksOf(answers, goals, from + eveningMs, end) };
 }
 
-/** @param firstEnd the first Sunday evening */
 function weeksOf(
   answers: readonly DemoAnswer[],
   goals: ReturnType<typeof goalsOf>,
@@ -93,7 +91,7 @@ function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastD
   return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
 
-/** Two of three learners set a goal, for a school test or a future day. Some raise it or give it up later. */
+/** Two of three learners set a goal, for a school test or a future day. */
 function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws) {
   if (!draws.chance(0.65)) return [];
   const at = from + Math.round(draws.between(3, 30) * dayMs);

@@ -1,4 +1,3 @@
-/** Skills, items and learners of the demo, drawn from a seed. */
 import { clamp, dayMs, sections } from '../../domain/base/common.js';
 import { normalQuantile } from '../../domain/base/normal.js';
 import { indices } from '../../lists.js';
@@ -14,7 +13,7 @@ Purpose, Paired texts, Transitions, Rhetorical synthesis, Sentence boundaries, C
 Subject and verb, Pronouns, Verb tenses, Modifiers, Parallel structure, Apostrophes`,
 };
 
-/** Skills that no BKT model fits: unteachable, two skills in one, or worse before better. */
+/** No BKT model fits these skills. */
 const oddities: Readonly<Record<string, 'unteachable' | 'double' | 'dip'>> = {
   'quantitative-evidence': 'unteachable',
   'data-and-scatterplots': 'double',
@@ -46,7 +45,7 @@ export function drawSkills(seed: number) {
       const id = name.toLowerCase().replaceAll(' ', '-');
       return {
         ...{ id, name, section, oddity: oddities[id] },
-        /** Log-odds: known before the first answer, right answer without (`guess`) and with knowledge (`known`). */
+        /** Log-odds of initial knowledge, and of a right answer without (`guess`) and with it (`known`). */
         easiness: draws.normal(-0.5, 0.5),
         guess: draws.normal(-1, 0.3),
         known: draws.normal(1.9, 0.3),
@@ -58,12 +57,12 @@ export function drawSkills(seed: number) {
   );
 }
 
-/** @param misleads one item has a wrong option that attracts learners who know the skill */
+/** @param misleads one item attracts learners who know the skill to a wrong option */
 function drawItems(draws: Draws, skillId: string, misleads: boolean) {
   const misleading = misleads ? draws.whole(0, 14) : null;
   return indices(15).map((i) => {
     const difficulty = draws.normal(0, 0.7);
-    /** The author's rating, in steps of half a logit. */
+    /** By the author, in steps of half a logit. */
     const rated = clamp(Math.round(2 * draws.normal(difficulty, 0.4)) / 2, -3, 3);
     const id = `${skillId}-${`${i + 1}`.padStart(2, '0')}`;
     return { id, difficulty, rated: draws.chance(0.7) ? rated : null, misleading: i === misleading };
@@ -75,12 +74,11 @@ const usual = {
   ...{ weeks: 0.85, sessions: 2.1, answers: 8 },
   /** Share of rapid guesses, learning rate, ability in logits. */
   ...{ rapid: 0.01, learning: 1, ability: 0 },
-  /** Whether some skills never improve, and whether they cram before tests. */
   ...{ stuck: false, crams: false },
   atMostAnswers: Number.POSITIVE_INFINITY,
 };
 
-/** Other kinds, by cumulative share. */
+/** `upTo`: cumulative share. */
 const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
   { upTo: 0.12, weeks: 0.95, sessions: 3.4, learning: 1.4, ability: 0.5 },
   { upTo: 0.3, weeks: 0.5, sessions: 1.8 },
@@ -92,7 +90,7 @@ const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
 /** First week of each twentieth of the learners. */
 const cohorts = [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 5, 5, 5, 10, 10, 16, 16, 22];
 
-/** `inDays`: counted from the last day, null: no date. */
+/** `inDays`: after the last day; null: no date. */
 export interface NamedGoal {
   readonly score: number;
   readonly inDays: number | null;
@@ -105,10 +103,7 @@ type Named = Partial<typeof usual> & {
   readonly goal: NamedGoal | null;
 };
 
-/**
- * One learner for each case that pages must show, independent of the seed. `begins` and `leaves`: days before the end; by
- * default they stay for the whole time.
- */
+/** One learner for each case that pages must show. `begins` and `leaves`: days before the end. */
 const named: Readonly<Record<string, Named>> = {
   'on-track': { weeks: 1, sessions: 3, learning: 1.4, ability: 0.8, goal: { score: 1200, inDays: 60 } },
   'at-risk': { weeks: 0.9, learning: 0.5, ability: -0.5, stuck: true, goal: { score: 1400, inDays: 30 } },
@@ -122,7 +117,7 @@ const named: Readonly<Record<string, Named>> = {
     goal: { score: 1050, inDays: null },
   },
   'goal-given-up': { weeks: 0.5, ability: -0.3, goal: { score: 1300, inDays: null, givenUp: true } },
-  // Ids may be any text: pages must escape markup and isolate right-to-left text.
+  // Pages must escape markup and isolate right-to-left text.
   ليلى: { learning: 1.2, ability: 0.3, goal: { score: 1200, inDays: 90 } },
   '<script>alert(1)</script>': { stuck: true, goal: null },
 };
@@ -144,7 +139,10 @@ export const demoLearnerId = (number: number): string => `demo-${`${number}`.pad
 
 export type DemoLearner = ReturnType<typeof drawLearner>;
 
-/** @param number from 1 @param from, to the first Monday and the end, Unix milliseconds */
+/**
+ * @param number from 1
+ * @param from, to Unix milliseconds
+ */
 export function drawLearner(draws: Draws, number: number, from: number, to: number) {
   const place = draws.between(0, 1);
   const kind = { ...usual, ...kinds.find(({ upTo }) => place < upTo) };
@@ -156,11 +154,11 @@ export function drawLearner(draws: Draws, number: number, from: number, to: numb
     ...{ userId: demoLearnerId(number), from: begins, to: Math.min(to, leaves) },
     ...{ ...kind, sessions: about(kind.sessions), answers: about(kind.answers) },
     ...{ rapid: about(kind.rapid), learning: about(kind.learning), ability: draws.normal(kind.ability, 0.8) },
-    /** Offset of the confidence; null: not asked. */
+    /** Offset of the confidence; null: never asked. */
     sure: draws.chance(0.65) ? draws.normal(draws.chance(0.2) ? 1.2 : 0, 0.2) : null,
     /** Probability of forgetting a skill, per idle day. */
     forgets: draws.between(0.004, 0.02),
-    /** `offline` sends sessions days later; `old` sends no event ids, and some answers twice. */
+    /** `offline` sends days later; `old` sends no event ids, and some answers twice. */
     device: device < 0.05 ? 'offline' : device < 0.1 ? 'old' : 'web',
   };
 }

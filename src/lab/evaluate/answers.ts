@@ -1,4 +1,3 @@
-/** Answers of a file in columns (64 bytes per answer), and their split into folds. */
 import { createHash } from 'node:crypto';
 import { type AnswerLog, shared } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
@@ -23,7 +22,7 @@ export function createAnswerTable() {
   const [learners, skills, items] = [createInterner([]), createInterner([]), createInterner([''])];
   let foldConflicts = 0;
   const folds = new Map<number, number>();
-  /** In file order; NaN: not reported. */
+  /** 64 bytes per answer, in file order. NaN: not reported. */
   const columns = {
     learner: [] as number[],
     skill: [] as number[],
@@ -43,7 +42,10 @@ export function createAnswerTable() {
     if (before !== fold) foldConflicts++;
   }
 
-  /** @param now Unix milliseconds @returns why the row is rejected, or null */
+  /**
+   * @param now Unix milliseconds
+   * @returns why the row is rejected, or null
+   */
   function add(raw: RawRow, now: number): string | null {
     const read = readRow(raw, (fields) => ({
       ...answerOf(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
@@ -71,9 +73,9 @@ export function createAnswerTable() {
     learners: learners.ids,
     skills: skills.ids,
     itemCount: () => items.ids.length - 1,
-    /** By learner, from the first row that has a fold. */
+    /** By learner, from the first row with a fold. */
     folds: folds as ReadonlyMap<number, number>,
-    /** Number of rows whose fold differs from the learner's first one. */
+    /** Rows with another fold than the learner's first one. */
     foldConflicts: () => foldConflicts,
     add,
   };
@@ -85,13 +87,16 @@ function foldIn(value: unknown): number | null {
   throw new RowProblem(`fold ${shown(value)} must be an integer`);
 }
 
-/** Two logs without common learners. Both number skills and items alike. */
+/** No common learners; the same numbers of skills and items. */
 export interface Split {
   readonly training: AnswerLog;
   readonly test: AnswerLog;
 }
 
-/** Separate logs, so that training cannot read answers of test learners. @param folds by learner */
+/**
+ * Training cannot read test answers.
+ * @param folds by learner
+ */
 export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: number): Split {
   const rowsOf = table.learners.map((): number[] => []);
   for (const [row, learner] of table.columns.learner.entries()) rowsOf[learner]?.push(row);
@@ -106,20 +111,20 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
 
 const hashFolds = 5;
 
-/** The fold of each learner: from the file, else 1 to 5 by a hash of the id. */
+/** From the file, else 1 to 5 by a hash of the id. */
 export const foldsOf = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'folds'>): Uint16Array =>
   Uint16Array.from(learners, (userId, learner) => folds.get(learner) ?? hashFold(userId));
 
 const hashFold = (userId: string): number =>
   1 + (createHash('sha256').update(`fold:${userId}`).digest().readUInt32BE(0) % hashFolds);
 
-/** By `order` if all rows of the learner have one, else by time if all have one, else in file order. */
+/** By `order`, or by time, if all rows of the learner have one; else in file order. */
 function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): void {
   const key = [order, at].find((column) => rows.every((row) => !Number.isNaN(column[row])));
   if (key !== undefined) rows.sort((a, b) => (key[a] as number) - (key[b] as number));
 }
 
-/** @param rowsOf each learner, in order */
+/** @param rowsOf by learner, in order */
 function gather(
   { columns, skills, itemCount }: AnswerTable,
   rowsOf: readonly (readonly number[])[],

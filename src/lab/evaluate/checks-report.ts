@@ -62,7 +62,7 @@ export function monotoneSection(found: MonotoneCheck): string {
 export const masteryChart = ({ byMastery }: AnswerChecks['validity']): string =>
   binChart('Next answer by mastery', 'mastery before the answer', { 'Served mastery': 'a' }, byMastery);
 
-/** Share of right answers against the mean of each bin. @param shown one series */
+/** @param seriesColors one series */
 export function binChart(title: string, x: string, shown: Series, bins: ModelResult['reliability']): string {
   const [series = ''] = Object.keys(shown);
   return chartFigure({

@@ -8,10 +8,12 @@ import { openProbes } from './probe.js';
 import { replayServed, type ServedModel } from './serve.js';
 import type { ServedAnswer } from './validity.js';
 
-/** Probability of a right answer by model, for every answer of the test log. */
 export type Predictions = ReturnType<typeof predictAll>['predictions'];
 
-/** Predicts each test answer from the models and the learner's earlier answers. @param bkt parameters by skill */
+/**
+ * Uses only the models and the learner's earlier answers.
+ * @param bkt parameters by skill
+ */
 export function predictAll(
   split: Split,
   { bkt, served }: { readonly bkt: readonly BktParameters[]; readonly served: ServedModel },
@@ -33,7 +35,10 @@ export function predictAll(
 export const shareRight = ({ correct }: AnswerLog): number =>
   correct.reduce((sum, value) => sum + value, 0) / correct.length;
 
-/** @param keys 0 to size - 1 @param values to add up by key; default: 1 each */
+/**
+ * @param keys 0 to size - 1
+ * @param values default: 1 each
+ */
 export function sumBy(keys: Uint32Array, size: number, values?: ArrayLike<number>): Float64Array {
   const sums = new Float64Array(size);
   for (const [i, key] of keys.entries())
@@ -50,7 +55,7 @@ function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number)
   );
 }
 
-/** Plain Bayesian Knowledge Tracing: no difficulty, no forgetting, no other skills. */
+/** No difficulty, no forgetting, no other skills. */
 function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Float64Array {
   const predictions = new Float64Array(test.correct.length);
   for (const { start, end } of placesByLearner(test, everyone(test))) {
@@ -66,7 +71,6 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
   return predictions;
 }
 
-/** Answers in the order of the log, with the result of the probes. */
 function serve(served: ServedModel, split: Split) {
   const answers: ServedAnswer[] = [];
   const probes = openProbes(served, split);

@@ -1,4 +1,6 @@
-/** Checks that a right answer never lowers, and a wrong one never raises, the probability for other items of the skill. */
+/**
+ * A right answer must never lower, and a wrong one never raise, the probability of other items of the skill.
+ */
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AnswerStates, recallItem } from '../../domain/tracing/states.js';
@@ -8,15 +10,15 @@ import { type Asked, askedAt, type Moment, type ServedModel } from './serve.js';
 
 export type MonotoneCheck = ReturnType<typeof openProbes>['check'];
 
-/** Probes per log, evenly spread over its answers, and the maximum per answer. */
+/** Per log, evenly spread. */
 const wanted = 51_000;
 const mostAtOnce = 20;
 /** Smaller differences are rounding errors. */
 const rounding = 1e-12;
 
 /**
- * Each probe applies both outcomes of an answer and compares the probability of another item of the skill before and after it. If
- * the skill has too few items, hypothetical answers on other skills are probed.
+ * Each probe applies both outcomes of an answer and compares another item's probability before and after. If
+ * a skill has too few items, the probe uses hypothetical answers on other skills.
  */
 export function openProbes(served: ServedModel, { training, test }: Split) {
   const itemsOf = itemsBySkill([training, test]);
@@ -70,7 +72,7 @@ function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
   return found.map((items) => [...items].sort((a, b) => a - b));
 }
 
-/** Items that the current learner has answered, by skill, the latest last. */
+/** Of the current learner, by skill, the latest last. */
 function newMetItems() {
   let [current, met] = [null as Moment['history'] | null, new Map<number, number[]>()];
   return {
@@ -86,8 +88,8 @@ function newMetItems() {
 }
 
 /**
- * Alternates three kinds: no item (0), items the learner has answered (latest first), and all items of the skill.
- * @param turn first kind, and start among all items
+ * Alternates no item (0), the learner's items (latest first), and all items of the skill.
+ * @param turn first kind, and start in all items
  */
 function othersOf(
   met: readonly number[],
@@ -111,7 +113,7 @@ function othersOf(
 const outcomeOf = ({ answer, states, conditions }: Asked, isCorrect: boolean) =>
   applyAnswer(states, { ...answer, isCorrect }, conditions);
 
-/** Change of the other item's probability by outcome. Null if the answer evicts that item from the learner's window. */
+/** Null if the answer evicts the other item from the learner's window. */
 function movesOf(
   { statesOn, conditionsOn }: Asked,
   { right, wrong }: Readonly<Record<'right' | 'wrong', ReturnType<typeof outcomeOf>>>,

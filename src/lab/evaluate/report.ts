@@ -44,7 +44,7 @@ export interface Evaluation extends Figures, AnswerChecks {
   readonly split: keyof typeof splits;
   readonly test: { readonly rows: number; readonly learners: number };
   readonly train: Evaluation['test'];
-  /** Rejected rows of the file. */
+  /** Rejected rows. */
   readonly leftOut: number;
   readonly fit: Figures['fit'] & { readonly threads: number };
   readonly predict: { readonly seconds: number };
@@ -95,7 +95,6 @@ function binRow({ low, high, answers, predicted, correct }: ModelResult['reliabi
   return [`${low.toFixed(3)} to ${high.toFixed(3)}`, grouped(answers), ...cells];
 }
 
-/** @param isBest of its column */
 const cellOf = (text: string, answers: number, isBest = false): Cell => ({
   text,
   look: answers < fewObservations ? 'few' : isBest ? 'best' : undefined,
@@ -111,7 +110,7 @@ const aucText = ({ auc, margin }: AucEstimate): string =>
 
 const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
-/** Higher is better: losses are negated, and shown without the sign. */
+/** Higher is better: losses are negated. */
 const figureColumns: readonly ((model: ModelResult) => number)[] = [
   ({ auc }) => auc.auc ?? 0,
   ({ metrics }) => -metrics.rmse,
@@ -121,7 +120,7 @@ const figureColumns: readonly ((model: ModelResult) => number)[] = [
 ];
 
 function figureRows({ test, results }: Evaluation, nameOf = (name: ModelName): string => name): Row[] {
-  // The overall mean is always calibrated, so it must not count as best.
+  // The overall mean is always calibrated, so it never counts as best.
   const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
   return results.models.map((model) => [
     nameOf(model.name),
@@ -203,7 +202,7 @@ function curvesSection({ byAttempt, byAnswer }: Results): string {
   return section('Learning curves', text, chartGrid(charts));
 }
 
-/** Below .5, so that bars have gaps and the first one starts above 0 on the logarithmic axis. */
+/** Below .5: bars have gaps, and the first one starts above 0 on the logarithmic axis. */
 const halfBar = 0.4;
 const observed = 'What was answered';
 const curveColors = {

@@ -11,7 +11,6 @@ export type ModelResult = Results['models'][number];
 export type CurvePoint = Results['byAttempt'][number];
 export type SizeBand = Results['bySize'][number];
 
-/** @param skillIds by number of the skill */
 export function resultsOf(split: Split, predictions: Predictions, skillIds: readonly string[]) {
   const { test } = split;
   const { learner, answer, attempt } = numbersOf(test);
@@ -30,7 +29,9 @@ export function resultsOf(split: Split, predictions: Predictions, skillIds: read
   };
 }
 
-/** For each answer: the learner, and its number (from 1) among the learner's answers and among those on the skill. */
+/**
+ * For each answer: the learner, and the number (from 1) of the learner's answer, in total and on the skill.
+ */
 function numbersOf(log: AnswerLog) {
   const [learner, answer, attempt] = [log.skill.slice(), log.skill.slice(), log.skill.slice()];
   for (const { learner: own, start, end } of placesByLearner(log, everyone(log))) {
@@ -47,16 +48,15 @@ function numbersOf(log: AnswerLog) {
   return { learner, answer, attempt };
 }
 
-/** One point per attempt. Later attempts are rare. */
 const attemptEnds = indices(30).map((i) => i + 1);
 
-/** Powers of the square root of two, rounded: 1, 2, 3, 4, 6, 8, 11, 16 up to 65,536. */
+/** Rounded powers of the square root of two: 1, 2, 3, 4, 6, 8, 11, 16 up to 65,536. */
 const ratioEnds = [...new Set(indices(33).map((i) => Math.round(2 ** (i / 2))))];
 
-/** Points with fewer answers, relative to the largest one, are noise and left out. */
+/** Relative to the largest point; smaller ones are noise. */
 const minShare = 0.005;
 
-/** @param ends last number of each point, ascending; later answers are left out */
+/** @param ends last number of each point, ascending; later answers are excluded */
 function curve(
   { correct }: AnswerLog,
   predictions: readonly Float64Array[],
@@ -85,9 +85,9 @@ function curve(
 export type AucEstimate = ReturnType<typeof estimateAuc>;
 
 /**
- * Area under the ROC curve, with the standard error for clustered data: answers of a learner are not independent (Obuchowski
- * 1997, Biometrics 53: 567, linear form). `margin`: half the 95 % interval, null for one learner. Both are null if all answers
- * are right, or all wrong.
+ * Area under the ROC curve. `margin` is half the 95 % interval for clustered data, because a learner's
+ * answers are not independent (Obuchowski 1997, Biometrics 53: 567, linear form); null for one learner. Both
+ * are null if all answers are right, or all wrong.
  * @param learner of each answer, ascending
  */
 function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array) {
@@ -109,7 +109,7 @@ function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Ui
 const shareBelow = (sorted: Float64Array, value: number): number =>
   (firstIndex(sorted, (one) => one >= value) + firstIndex(sorted, (one) => one > value)) / 2 / sorted.length;
 
-/** Binary search for the first value that `holds`; all later values must hold. */
+/** Binary search: all values after the first match must match. */
 function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -122,7 +122,7 @@ function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): nu
 
 const bandStarts = [0, 1, 100, 1000, 10_000];
 
-/** Test answers by number of training answers of their skill; `auc` in the order of `modelNames`. */
+/** By training answers of the skill; `auc` in the order of `modelNames`. */
 function bandsOf({ training, test }: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
   const sizes = sumBy(training.skill, training.skills);
   return bandStarts.flatMap((from, i) => {
@@ -141,10 +141,9 @@ function bandsOf({ training, test }: Split, predictions: readonly Float64Array[]
 }
 
 const shownSkills = 10;
-/** With fewer answers the gap is mostly chance: at 100 its standard error is about .05. */
+/** With 100 answers the standard error of the gap is about .05. */
 const minAnswers = 100;
 
-/** Skills with the largest gap between mean prediction and share of right answers. */
 function worstOf({ skill, skills, correct }: AnswerLog, served: Float64Array, skillIds: readonly string[]) {
   const predicted = sumBy(skill, skills, served);
   const right = sumBy(skill, skills, correct);

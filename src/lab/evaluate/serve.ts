@@ -14,12 +14,15 @@ import {
   type SkillState,
 } from '../../domain/tracing/states.js';
 
-/** For logs that number skills and items like the training log. */
+/** For logs with the skill and item numbers of the training log. */
 export interface ServedModel {
   readonly model: TenantModel;
-  /** Ids in the model, by number. */
+  /** By number. */
   readonly skillIds: readonly string[];
-  /** @returns null for an item without training answers. @param item number, from 1 */
+  /**
+   * Null for an item without training answers.
+   * @param item number, from 1
+   */
   itemOf(item: number): ItemModel | null;
 }
 
@@ -34,7 +37,7 @@ interface History {
 export type Moment = ReturnType<typeof momentAt>;
 export type Asked = ReturnType<typeof askedAt>;
 
-/** @param visit each answer, before the history changes */
+/** @param visit called before the history changes */
 export function replayServed(
   served: ServedModel,
   log: AnswerLog,
@@ -65,7 +68,6 @@ function momentAt(served: ServedModel, log: AnswerLog, history: History, place: 
   return { history, place, ...askedAt(served, history, skill, item, answer) };
 }
 
-/** An answer with the states and conditions before it, for its own item and for others of the skill. */
 export function askedAt(
   { model, skillIds, itemOf }: ServedModel,
   history: History,

@@ -1,4 +1,3 @@
-/** Trains all models on the training log, with the fit of the service. */
 import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/params.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
@@ -25,23 +24,22 @@ export async function trainModels(
   const fitted = await fitTenant(input, watch.stages, onStep);
   const seconds = (performance.now() - since) / 1000;
   const peakBytes = 1024 * process.resourceUsage().maxRSS;
-  /** Parameters by skill. */
   const bkt = await plainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
   const { iterations, from, to } = watch.seen;
   const served: ServedModel = { model: fitted.model, skillIds, itemOf: itemsOf(fitted) };
   return {
     models: { bkt, served },
     figures: {
-      /** BKT alone, with the preparation of its data. `iterations`: EM iterations of all skills together. */
+      /** BKT alone, with its data. `iterations`: EM iterations of all skills. */
       fit: { seconds: (to - from) / 1000, iterations, observations: log.correct.length },
-      /** `peakBytes`: peak memory of the process by the end of the fit, with its threads and the log. */
+      /** `peakBytes`: peak memory of the process so far. */
       servedFit: { seconds, peakBytes, ...pairsOf(fitted) },
       parts: fitted.report.served.parts,
     },
   };
 }
 
-/** Number of pairs that have terms. */
+/** Pairs that have terms. */
 const pairsOf = ({ model, items }: FittedModel) => ({
   skillPairs: [...model.skills.values()].reduce((sum, { related }) => sum + related.keys.length, 0),
   itemPairs: items?.pairs.terms.filter((term) => term !== 0).length ?? 0,
@@ -54,7 +52,7 @@ function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
 
 const epoch = new Date(0).toISOString();
 
-/** Observes the BKT part of a fit: from the trees to the last skill. */
+/** Records the BKT stages, from `growTrees` to the last `fitRange`. */
 function watchBkt(stages: StageRunner) {
   const seen = { chosen: null as FitOptions | null, iterations: 0, from: 0, to: 0 };
   const run: StageRunner['run'] = async (name, ...args) => {
@@ -70,7 +68,7 @@ function watchBkt(stages: StageRunner) {
   return { seen, stages: { threads: stages.threads, run } };
 }
 
-/** Plain BKT has no difficulty. If the served model uses it, plain parameters need a separate fit. */
+/** Plain BKT ignores difficulty, so it needs a separate fit if the served model uses difficulty. */
 async function plainBkt(
   log: AnswerLog,
   training: Learners,

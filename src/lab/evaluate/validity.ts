@@ -1,10 +1,8 @@
-/** Checks whether mastery and predictions follow the answers. */
 import { clamp } from '../../domain/base/common.js';
 import { reliabilityOf } from '../../domain/base/metrics.js';
 import { masteredAt } from '../../domain/base/params.js';
 import { groupedBy, sumOf } from '../../lists.js';
 
-/** One answer as it was served. */
 export interface ServedAnswer {
   /** Identifies the learner. */
   readonly learner: unknown;
@@ -12,7 +10,6 @@ export interface ServedAnswer {
   /** 1 or 0. */
   readonly right: number;
   readonly predicted: number;
-  /** Mastery before and after the answer. */
   readonly before: number;
   readonly after: number;
   readonly isMastered: boolean;
@@ -27,7 +24,7 @@ export function checkAnswers(all: Answers) {
   return { validity: validityOf(learners), movers: moverBias(learners) };
 }
 
-/** Earlier answers on a skill are not judged: mastery still moves away from the prior. */
+/** Earlier answers still depend on the prior. */
 const settledFrom = 6;
 
 function validityOf(learners: readonly Answers[]) {
@@ -94,7 +91,9 @@ function masteredThen(answersOf: readonly Answers[]) {
 
 const edge = 50;
 
-/** Mean prediction minus share right over the last 50 answers, of learners whose share right rose or fell by at least .2. */
+/**
+ * Mean prediction minus share right over the last 50 answers, if the share right rose or fell by .2 or more.
+ */
 function moverBias(all: readonly Answers[]) {
   const learners = all
     .filter(({ length }) => length >= 2 * edge)

@@ -1,4 +1,4 @@
-/** Charts as SVG text by Observable Plot (docs/adr/0008-libraries.md). */
+/** Observable Plot: docs/adr/0008-libraries.md. */
 import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
 import { barMark, type ChartBar, type ChartPoint, colorsOf, type Series, seriesMarks } from './marks.js';
@@ -9,13 +9,13 @@ const { document } = parseHTML('<html><body></body></html>');
 
 export interface Chart extends Plot.PlotOptions {
   readonly title: string;
-  /** Description for screen readers. */
+  /** For screen readers. */
   readonly about?: string;
   readonly x: Plot.ScaleOptions;
   /** Colours and legend of `points`, which are drawn over `marks`. */
   readonly series?: Series;
   readonly points?: readonly ChartPoint[];
-  /** A strip below the plot: answers by ranges of x. */
+  /** Below the plot: answers by ranges of x. */
   readonly counts?: readonly ChartBar[];
 }
 

@@ -1,8 +1,8 @@
-/** Series, marks and axes for Observable Plot, in reports and in the dashboard. */
+/** For reports and the dashboard. */
 import * as Plot from '@observablehq/plot';
 import { grouped } from './numbers.js';
 
-/** Name to colour in the order of the legend. Colours: a to e, or text (page.ts). */
+/** Colours by name, in the order of the legend: a to e, or text (page.ts). */
 export type Series = Readonly<Record<string, string>>;
 
 export interface ChartPoint {
@@ -14,9 +14,9 @@ export interface ChartPoint {
   /** Interval of y. */
   readonly low?: number;
   readonly high?: number;
-  /** Number of observations: the area of the dot. */
+  /** Observations, drawn as the area of the dot. */
   readonly weight?: number;
-  /** Few observations: the dot is hollow. */
+  /** Hollow dot. */
   readonly isFew?: boolean;
 }
 
@@ -53,7 +53,6 @@ export const seriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
   ),
 ];
 
-/** With a legend if there are several series. */
 export const colorsOf = (series: Series): Plot.ScaleOptions => ({
   domain: Object.keys(series),
   range: Object.values(series).map((color) => `var(--${color})`),
@@ -64,7 +63,6 @@ const dashed = { stroke: 'var(--soft)', strokeDasharray: '3 4' };
 
 export const levelMark = (levels: readonly number[]): Plot.Markish => Plot.ruleY(levels, dashed);
 
-/** A dashed line from (0, 0) to (1, 1). */
 export const diagonalMark: Plot.Markish = Plot.line([0, 1], {
   x: Plot.identity,
   y: Plot.identity,
@@ -75,13 +73,13 @@ export const shareAxis = (label: string, domain: readonly [number, number] = [0,
   ...{ domain, label, grid: true, tickFormat: '.0%' },
 });
 
-/** Logarithmic, with labels at 1, 2 and 5 times powers of ten. */
+/** Labels at 1, 2 and 5 times powers of ten. */
 export const ratioAxis = (label: string, domain: readonly [number, number]): Plot.ScaleOptions => ({
   ...{ type: 'log', domain, label },
   tickFormat: (value: number) => (/^[125]0*$/.test(String(value)) ? grouped(value) : ''),
 });
 
-/** The range of the values within `bounds`, at least `minWidth` wide, so that noise does not look like a change. */
+/** At least `minWidth` wide, so that noise does not look like a change. */
 export function domainAround(
   values: readonly number[],
   bounds: readonly [low: number, high: number],

@@ -1,17 +1,15 @@
-/** Numbers, tables and JSON of commands and reports. */
-
 export const grouped = (value: number): string => value.toLocaleString('en-US');
 
 const compactFormat = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** For axes: 12K, 3.4M. */
+/** 12K, 3.4M. */
 export const compact = (value: number): string => compactFormat.format(value);
 
 /** @param to null: no end */
 export const rangeText = (from: number, to: number | null): string =>
   to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;
 
-/** The first column is aligned left. @param others alignment of the other columns */
+/** @param otherColumns alignment of all but the first column */
 export function tableLines(
   rows: readonly (readonly string[])[],
   others: 'padStart' | 'padEnd' = 'padStart',
@@ -26,7 +24,10 @@ export const aligned = (rows: readonly (readonly string[])[]): string =>
     .map((line) => `  ${line}`)
     .join('\n');
 
-/** One line of JSON, keys in snake_case: old_coverage_80. @param decimals of all numbers; default: 3 of `seconds` */
+/**
+ * Keys in snake_case: old_coverage_80.
+ * @param decimals of all numbers; default: 3 of `seconds`
+ */
 export const jsonLine = (result: object, decimals?: number): string =>
   JSON.stringify(result, (key, value: unknown) => {
     const digits = decimals ?? (key === 'seconds' ? 3 : undefined);

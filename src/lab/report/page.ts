@@ -1,4 +1,4 @@
-/** Reports as self-contained HTML files without scripts. All texts are escaped. */
+/** Self-contained HTML without scripts. All texts are escaped. */
 import { aligned } from './numbers.js';
 
 const entities: Readonly<Record<string, string>> = {
@@ -9,7 +9,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** For content and attribute values. Control characters are not allowed in HTML and become U+FFFD. */
+/** HTML does not allow control characters: they become U+FFFD. */
 const escapeText = (text: string): string =>
   text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern replaces them
@@ -29,7 +29,7 @@ export function tag(
 export const textTag = (name: string, attributes: Readonly<Record<string, string>>, text: string): string =>
   tag(name, attributes, escapeText(text));
 
-/** Colours by Okabe and Ito, safe for colour-blind readers; lighter on dark pages. */
+/** By Okabe and Ito, safe for colour-blind readers; lighter on dark pages. */
 const style = `
 :root { color-scheme: light dark; --page: #ffffff; --text: #1c2430; --soft: #5b6676; --line: #d9dee5;
   --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e;
@@ -70,7 +70,10 @@ figure div svg { width: 14px; }
 @media print { body { max-width: none; } figure { break-inside: avoid; } }
 `;
 
-/** @param sections markup @param ownStyle further rules */
+/**
+ * @param sections markup
+ * @param extraStyle further rules
+ */
 export function htmlPage(title: string, sections: readonly string[], ownStyle = ''): string {
   return `<!DOCTYPE html>
 <html lang="en">
@@ -93,7 +96,7 @@ export const section = (heading: string, text: string, ...content: readonly stri
 
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
-/** Looks: `best` of its column, `off` the target, `few` observations. */
+/** `best` of its column, `off` the target, `few` observations. */
 export interface Cell {
   readonly text: string;
   readonly look?: 'best' | 'off' | 'few' | undefined;
@@ -103,7 +106,7 @@ export type Row = readonly (Cell | string)[];
 
 const cellOf = (cell: Cell | string): Cell => (typeof cell === 'string' ? { text: cell } : cell);
 
-/** The first column holds names, the others numbers. @param wide allows texts to wrap */
+/** @param wide wraps texts */
 export function htmlTable(head: readonly string[], rows: readonly Row[], wide = false): string {
   const headRow = tag('tr', {}, ...head.map((text) => textTag('th', { scope: 'col' }, text)));
   const bodyRow = (row: Row): string =>
@@ -116,7 +119,7 @@ export function htmlTable(head: readonly string[], rows: readonly Row[], wide = 
   return tag('div', { class: 'scroll' }, tag('table', wide ? { class: 'wide' } : {}, ...parts));
 }
 
-/** The same table for a terminal: a star marks few observations. */
+/** For a terminal: a star marks few observations. */
 export function textTable(head: readonly string[], rows: readonly Row[]): string {
   const cells = rows.map((row) => row.map(cellOf));
   const isFew = ({ look }: Cell): boolean => look === 'few';
@@ -132,5 +135,5 @@ export function textTable(head: readonly string[], rows: readonly Row[]): string
   ].join('\n');
 }
 
-/** With fewer observations a figure is mostly chance. */
+/** Below this number, a figure is mostly chance. */
 export const fewObservations = 200;

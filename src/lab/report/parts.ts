@@ -7,7 +7,7 @@ export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Answers'
 
 const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
-/** Losses on learners that the fits of the cross-fit did not see. */
+/** Losses on the held-out learners of the cross-fit. */
 export const partRows = (tried: readonly TriedPart[]): Row[] =>
   tried.map(({ part, answers, without, with: loss, published }) => [
     capitalized(partTexts[part]),
