@@ -1,4 +1,3 @@
-/** A run of the benchmark: settings, shared targets, and measurements in turns. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Closers } from '../src/lifecycle.js';
@@ -20,7 +19,7 @@ export interface Settings {
   readonly main: Pace;
   readonly side: Pace;
   readonly glance: Pace;
-  /** Seconds of load of each kind before the first measurement of a target; up to three times as long. */
+  /** Seconds per target and kind of load; up to three times as long. */
   readonly warmUp: number;
 }
 
@@ -35,10 +34,10 @@ export interface BenchOptions {
 }
 
 export interface Bench extends BenchOptions {
-  /** Shared by scenarios, each with its own tenant. The first call starts the service. */
+  /** Starts on the first call. Each scenario has a separate tenant. */
   service(): Promise<Service>;
   peer(name: PeerName): Promise<Peer>;
-  /** Kinds of load that each target has had. */
+  /** Kinds of load so far, by target. */
   readonly warmed: Set<string>;
 }
 
@@ -62,13 +61,12 @@ function folderFor({ root }: BenchOptions, name: string): string {
   return path;
 }
 
-/** The service runs until the closers close. */
 export const ownService = (options: BenchOptions, name: string, form: ServiceForm = {}): Promise<Service> => {
   const { tenants, profile, closers } = options;
   return startSplitService({ dataDir: folderFor(options, name), tenants, profile, ...form }, closers);
 };
 
-/** V8 compiles by how often code runs: on a busy machine a time alone is too short. */
+/** V8 compiles after a number of calls, so time alone is no measure on a busy machine. */
 const warmUnits = 100_000;
 const mostWarmUps = 3;
 
@@ -101,7 +99,7 @@ export async function inTurns(bench: Bench, contestants: readonly Contestant[], 
   return rounds;
 }
 
-/** Answers per second in a closed loop, the median of the rounds. */
+/** Answers per second in a closed loop. */
 export async function saturationOf(bench: Bench, contestant: Contestant, pace: Pace): Promise<number> {
   const rounds = await inTurns(bench, [contestant], pace);
   return spreadOf(rounds.perSecond(contestant.name)).median;

@@ -1,9 +1,8 @@
-/** Separate processor cores for service and load generator, as if they ran on two machines. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** @returns null with one core, on another system than Linux, or without `taskset` */
+/** Null with one core, outside Linux, or without `taskset`. */
 export function splitCores() {
   if (!canKeepToCores()) return null;
   const cores = allowedCores();
@@ -24,7 +23,10 @@ export function allowedCores(): number[] {
   });
 }
 
-/** Pins this process and the processes that `work` starts. @param cores null: no change */
+/**
+ * Pins this process and its new children during `work`.
+ * @param cores null: no change
+ */
 export async function onCores<Result>(cores: string | null, work: () => Promise<Result>): Promise<Result> {
   if (cores === null) return work();
   const before = allowedCores().join();

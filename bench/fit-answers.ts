@@ -1,4 +1,3 @@
-/** Fits simulated answers as the service does. */
 import type { AnswerLog } from '../src/domain/base/answer-log.js';
 import { keyOf } from '../src/domain/base/text-hash.js';
 import { type ItemModel, unfittedModel } from '../src/domain/catalogue/tenant-model.js';
@@ -13,7 +12,10 @@ export type PastAnswer = Pick<
   'skillId' | 'itemId' | 'isCorrect' | 'occurredAt' | 'timeSpentSeconds' | 'questionDifficulty'
 >;
 
-/** @param learnerKeys select the held-out learners @param knownSkills ids in the order of their numbers */
+/**
+ * @param learnerKeys select the held-out learners
+ * @param knownSkills ids in the order of their numbers
+ */
 export async function fitAnswers(
   histories: readonly (readonly PastAnswer[])[],
   learnerKeys: Uint32Array,

@@ -1,6 +1,6 @@
 /**
- * Cost of fitting BKT in ns per observation and EM iteration, including preparation, on synthetic answers:
- * `node dist/bench/fit.js [answers] [skills]`. One thread without and with difficulties, then the service's own threads.
+ * `node dist/bench/fit.js [answers] [skills]`: ns per observation and EM iteration of a BKT fit, with
+ * preparation.
  */
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../src/compute/run-threads.js';
@@ -13,7 +13,6 @@ import { inRanges } from '../src/domain/fit/stages.js';
 const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
 
-/** Learners with 20 attempts on each of five skills. Each improves at a different pace. */
 function makeLog(answers: number, skills: number): AnswerLog {
   const learners = Math.ceil(answers / (5 * attempts));
   const places = learners * 5 * attempts;

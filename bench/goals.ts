@@ -1,4 +1,3 @@
-/** Goals and further aims, in the order of reports. */
 import type { Figure, Goal, Spread } from './results.js';
 import { ratioSpread } from './spread.js';
 
@@ -6,7 +5,7 @@ type GoalRow = readonly [name: string, about: string, unit: string, goal: Goal, 
 
 const atMost = (value: number): Goal => ({ atMost: value });
 const atLeast = (value: number): Goal => ({ atLeast: value });
-/** Scaled µs assume that the echo of the same round takes this many: machines differ in speed. */
+/** Machines differ in speed, so scaled µs assume this time of the echo. */
 const referenceEcho = 10;
 const scaled = `scaled to a machine on which the echo takes ${referenceEcho} µs`;
 
@@ -70,7 +69,10 @@ export function inOrder(figures: readonly Figure[]): Figure[] {
   return [...measured, ...figures.filter(({ name }) => !goalNames.includes(name))];
 }
 
-/** @param micros per round @param echo CPU µs of the echo in the same rounds */
+/**
+ * @param micros per round
+ * @param echo CPU µs of the echo in the same rounds
+ */
 export const scaledSpread = (micros: readonly number[], echo: readonly number[]): Spread =>
   ratioSpread(
     micros.map((value) => value * referenceEcho),

@@ -1,4 +1,3 @@
-/** Checks that each acknowledged answer of a tenant is in Redis and in ClickHouse exactly once. */
 import { StartError } from '../src/lifecycle.js';
 import { inParts } from '../src/lists.js';
 import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
@@ -17,7 +16,7 @@ export interface AnswersOfTenant {
 
 const pageLearners = 500;
 
-/** Waits for the pipeline first. @throws StartError if an answer is missing or duplicate */
+/** Drains the outbox first. @throws StartError if Redis or ClickHouse lacks an answer, or has it twice */
 export async function checkLedger(
   { drains: service, key: tenant, tally: { acknowledged, unanswered } }: AnswersOfTenant,
   userIds: readonly string[],

@@ -1,4 +1,4 @@
-/** The load generator process. Its argument is a LoadPlan as JSON; it prints a LoadResult as JSON. */
+/** The load generator: gets a LoadPlan as JSON argument, prints a LoadResult as JSON. */
 import { drive } from './load/drive.js';
 import type { LoadPlan } from './load/plan.js';
 import { readPool } from './load/pool.js';
@@ -7,7 +7,7 @@ const plan: LoadPlan = JSON.parse(process.argv[2] as string);
 try {
   process.stdout.write(`${JSON.stringify(await drive(plan, readPool(plan.pool)))}\n`);
 } catch (error) {
-  // Without the stack: the message describes the server, not the generator.
+  // Without the stack: the message describes the server.
   process.stderr.write(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }

@@ -15,7 +15,7 @@ export const machine = (): BenchResults['machine'] => ({
   system: `${type()} ${release()}`,
 });
 
-/** Commit of the working tree, with `+` if files are changed; null outside a repository. */
+/** With `+` if files are changed; null outside a repository. */
 export function commit(): string | null {
   const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' });
   const head = git('rev-parse', '--short=12', 'HEAD');
@@ -23,7 +23,6 @@ export function commit(): string | null {
   return head.stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '+');
 }
 
-/** Packages whose versions affect the results. */
 const named = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
 
 export function versions(): Record<string, string> {

@@ -1,4 +1,3 @@
-/** `npm run bench`: compares the service with other servers in the same run. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -68,12 +67,11 @@ function keep(results: BenchResults, wanted: string | null): string {
   return `Results: ${file}`;
 }
 
-/** Overwrites one line, on a terminal only. */
 function progress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
-/** Keeps the results of earlier scenarios if one fails. */
+/** A failure keeps the results of earlier scenarios. */
 async function runAll(
   bench: Bench,
   args: Arguments,

@@ -1,4 +1,3 @@
-/** Puts one load on one target and measures its cost. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
@@ -20,21 +19,21 @@ export interface Contestant {
   readonly key: string;
   readonly traffic: Traffic;
   readonly tally: Tally;
-  /** The service if its pipeline drains during the load. */
+  /** Set if its pipeline drains during the load. */
   readonly drains: Service | null;
-  /** Resolves when all work caused by the load is done. CPU time is read after it. */
+  /** Resolves when all work of the load is done, before CPU time is read. */
   readonly settled: (() => Promise<void>) | null;
-  /** If set, the measurement is a separate result at this place of an axis. */
+  /** The measurement becomes a separate result at this place. */
   readonly axis?: NonNullable<ScenarioResult['axis']>;
-  /** Default: those of the run. */
+  /** Default: the setting of the run. */
   readonly connections?: number;
-  /** Requests per second; without it, a closed loop. */
+  /** Requests per second; absent: closed loop. */
   readonly rate?: number;
-  /** A 503 is an outcome, not a failure. */
+  /** Counts a 503 instead of failing. */
   readonly mayRefuse?: boolean;
-  /** The pipeline of this service is paused during the load and drained after the measurement. */
+  /** Its pipeline pauses during the load and drains afterwards. */
   readonly paused?: Service;
-  /** Further work during the load, until the signal. */
+  /** Runs during the load, until the signal. */
   readonly beside?: (end: AbortSignal) => Promise<void>;
 }
 
@@ -42,17 +41,17 @@ export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate'>;
 
 export interface Sample {
   readonly load: LoadResult;
-  /** Answers, or requests if the traffic only reads. */
+  /** Answers; requests if the traffic only reads. */
   readonly units: number;
   readonly perSecond: number;
-  /** CPU microseconds per unit, by part. */
+  /** µs per unit, by part. */
   readonly cpu: Readonly<Record<string, number>>;
   /** MB by part. */
   readonly memory: Readonly<Record<string, number>>;
   readonly pipeline: { readonly rowsPerSecond: number; readonly lag: number } | null;
 }
 
-/** @throws StartError if a request fails or the pipeline exceeds its limit */
+/** @throws StartError if a request fails, or the pipeline exceeds its time limit */
 export async function measure(
   runner: LoadRunner,
   contestant: Contestant,
@@ -61,7 +60,7 @@ export async function measure(
   contestant.paused?.pause();
   const end = new AbortController();
   const beside = contestant.beside?.(end.signal);
-  // A failure is thrown at the end, by `await beside`.
+  // The `await` below throws the error.
   beside?.catch(() => undefined);
   try {
     return await measureRunning(runner, contestant, settings);
@@ -112,14 +111,14 @@ async function putLoad(
     throw new StartError(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   tally.acknowledged += load.answers;
-  // The service may have counted an answer that it rejected because Redis was too slow.
+  // The service may have counted a rejected answer if Redis was slow.
   tally.unanswered += load.refused;
   tally.nextNumber += load.numbersUsed;
   await settled?.();
   return { load, settledSeconds: (performance.now() - since) / 1000 };
 }
 
-/** At least 0: `rest` can come out negative, because Linux counts processes in hundredths of a second and threads exactly. */
+/** Linux rounds the time of processes but not of threads, so `rest` could be negative. */
 const cpuPerUnit = (
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,
@@ -134,7 +133,7 @@ const cpuPerUnit = (
 
 const lagLookMs = 250;
 
-/** Polls the lag of ClickHouse during the work. @returns its maximum in seconds as `worst` */
+/** `worst`: maximum lag of ClickHouse, seconds. */
 async function withLag<Result>(
   service: Service | null,
   work: () => Promise<Result>,

@@ -1,4 +1,4 @@
-/** Noise of the machine: measures the echo repeatedly during a run. */
+/** Measures the echo several times, to show the noise of the machine. */
 import { type Bench, inTurns } from './bench.js';
 import { usualTraffic } from './load/traffic.js';
 import type { Noise } from './results.js';
@@ -6,7 +6,6 @@ import { peerContestant } from './scenario.js';
 
 const pace = { rounds: 1, seconds: 1 };
 
-/** @param key for requests; the echo ignores it */
 export function watchNoise(bench: Bench, key: string) {
   const told: Record<keyof Noise, number[]> = { cpu: [], perSecond: [] };
   const quiet = { ...bench, progress: (text: string) => bench.progress(`noise: ${text}`) };

@@ -1,4 +1,3 @@
-/** Peers: other servers for the same answers, started on demand. */
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -12,29 +11,30 @@ import { untilDone } from './wait.js';
 
 export type PeerName =
   | 'echo'
-  /** Validates, reads and writes one hash; no event ids, no outbox. */
+  /** One hash; no event ids, no outbox. */
   | 'fastify'
-  /** The service's promises for an answer: atomic state, event id and outbox; no lost update; repeated ids get the first response. */
+  /**
+   * The service's promises: atomic state, event id and outbox; no lost update; repeated ids get the first
+   * response.
+   */
   | 'fastify-outbox'
   | 'fastify-bullmq'
   | 'task-per-request';
 
-/** Argument of a peer's program, as JSON. */
+/** JSON argument of a peer. */
 export interface PeerSettings {
   readonly port: number;
   readonly keys: readonly string[];
-  /** Empty if the peer stores nothing. */
+  /** Empty: the peer stores nothing. */
   readonly redisUrl: string;
-  /** Empty if the peer writes no rows. */
+  /** Empty: the peer writes no rows. */
   readonly clickhouseUrl: string;
 }
 
 export interface Peer extends Target {
-  /** Folder of the notes of its threads. */
   readonly notes: string;
-  /** Empty if it has none. */
   readonly redisUrl: string;
-  /** Resolves when no work of earlier requests is left; null if a response means that all is done. */
+  /** Resolves when all work of earlier requests is done. Null if a response already means that. */
   readonly settled: (() => Promise<void>) | null;
 }
 
@@ -45,7 +45,7 @@ export interface PeersOptions {
   readonly closers: Closers;
 }
 
-/** Each peer that stores answers has its own Redis, configured like the service's. @returns starts a peer once */
+/** Each peer starts once. Peers that store answers get a separate Redis, configured like the service's. */
 export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName) => Promise<Peer> {
   const started = new Map<PeerName, Promise<Peer>>();
   const launch = async (name: PeerName): Promise<Peer> => {

@@ -1,16 +1,18 @@
-/** Child processes of a benchmark, with their CPU time and memory. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Linux counts CPU time in hundredths of a second (USER_HZ). */
+/** USER_HZ, in which Linux counts CPU time. */
 const ticksPerSecond = 100;
 const startLimitMs = 60_000;
 const stopLimitMs = 6000;
 
-/** CPU seconds of a process and its children, ended ones included. @param except children measured separately */
+/**
+ * Includes children, also ended ones.
+ * @param except children measured separately
+ */
 export function familySeconds(pid: number, except: readonly number[] = []): number {
   if (process.platform !== 'linux') return parsePs(askPs('time=', pid));
   const own = cpuOfStat(`/proc/${pid}/stat`) + cpuOfStat(`/proc/${pid}/stat`, childFields);
@@ -53,12 +55,12 @@ export function memoryMb(pid: number): number {
 export const childrenSeconds = (): number =>
   process.platform === 'linux' ? cpuOfStat('/proc/self/stat', childFields) : 0;
 
-/** Places of user time after the state; system time follows (proc(5): utime, cutime). */
+/** Fields of user time after the state; system time follows (proc(5): utime, cutime). */
 const [ownFields, childFields] = [11, 13] as const;
 
 function cpuOfStat(file: string, place: number = ownFields): number {
   const stat = readFileSync(file, 'utf8');
-  // A process name can contain spaces, so fields count from the closing parenthesis.
+  // A process name can contain spaces, so count from its closing parenthesis.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[place]) + Number(fields[place + 1])) / ticksPerSecond;
 }
@@ -72,7 +74,7 @@ const parsePs = (time: string): number =>
     .split(':')
     .reduce((seconds, part) => seconds * 60 + Number(part), 0);
 
-/** Waits for the first line on standard output. @throws Error if the program ends or is silent instead */
+/** Waits for the first output. @throws Error if the program ends or is silent */
 export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ChildProcess> {
   const child = spawnNode(args, env);
   const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
@@ -86,11 +88,10 @@ export async function startProcess(args: readonly string[], env: NodeJS.ProcessE
 
 const tether = `--import=${new URL('./tether.js', import.meta.url).href}`;
 
-/** Detached: Ctrl-C reaches only the benchmark, which then stops its processes in order. */
+/** Detached: Ctrl-C reaches only the benchmark, which stops its processes in order. */
 const spawnNode = (args: readonly string[], env: NodeJS.ProcessEnv): ChildProcess =>
   spawn(process.execPath, [tether, ...args], { env, stdio: ['ignore', 'pipe', 'inherit'], detached: true });
 
-/** Sends SIGTERM, and SIGKILL after some seconds. */
 export async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const killer = setTimeout(() => child.kill('SIGKILL'), stopLimitMs);

@@ -1,4 +1,3 @@
-/** Results of a run as JSON, for the table, the page and comparisons. */
 import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -11,7 +10,7 @@ type Static<Schema extends Type.TSchema> = DeepReadonly<Type.Static<Schema>>;
 const positive = Type.Number({ minimum: 0 });
 const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
-/** Median, smallest and largest value over the rounds. */
+/** Median, smallest and largest value of the rounds. */
 export type Spread = Static<typeof Spread>;
 const Spread = Type.Object({
   median: positive,
@@ -23,7 +22,7 @@ const Spread = Type.Object({
 /** Milliseconds since a request was due, so that waiting counts (coordinated omission). */
 export type Latency = Static<typeof Latency>;
 const Latency = Type.Object({
-  /** Requests per second: offered, answered, and rejected with 503 if allowed. */
+  /** Requests per second. `refused`: with 503, if allowed. */
   offered: positive,
   achieved: positive,
   refused: Type.Optional(positive),
@@ -34,14 +33,14 @@ const Latency = Type.Object({
   max: positive,
 });
 
-/** Answers of all loads on one tenant, including warm-up and seeding. */
+/** Answers of all loads on one tenant, with warm-up and seeding. */
 export type Ledger = Static<typeof Ledger>;
 const Ledger = Type.Object({
-  /** Responses with status 200. */
+  /** With status 200. */
   acknowledged: positive,
-  /** Answers rejected under overload. The service may have counted some of them. */
+  /** Rejected under overload. The service may have counted some. */
   unanswered: positive,
-  /** Sum of attempts over all learners and skills. */
+  /** Attempts of all learners and skills. */
   inRedis: positive,
   /** Rows, and distinct outbox ids. */
   inClickHouse: positive,
@@ -55,16 +54,18 @@ const Measurement = Type.Object({
   /** Per second in a closed loop; null if not measured. */
   throughput: orNull(Spread),
   /**
-   * CPU µs per unit by part: `front end` (main threads), `workers`, `forecast`, `runtime` (V8's compiler and garbage
-   * collector), `libuv`, `rest` (other threads, and children), `redis`, `pipeline`, `clickhouse`; `server` if threads cannot be
-   * distinguished. The sum is the CPU time of all processes.
+   * CPU µs per unit by part: `front end` (main threads), `workers`, `forecast`, `runtime` (V8's compiler and
+   * garbage collector), `libuv`, `rest` (other threads, and children), `redis`, `pipeline`, `clickhouse`;
+   * `server` if threads cannot be distinguished. The sum covers all processes.
    */
   cpu: Type.Record(Type.String(), Spread),
-  /** Open loop, by offered rate, ascending. */
+  /** Ascending by offered rate. */
   latencies: Type.Array(Latency),
-  /** Maximum memory of the processes, MB, by part. */
+  /** Maximum MB by part. */
   memory: Type.Record(Type.String(), positive),
-  /** Rows per second until the last row is in ClickHouse, and the maximum lag in seconds. Null for peers and if paused. */
+  /**
+   * Rows per second until ClickHouse has the last row; maximum lag in seconds. Null for peers and if paused.
+   */
   pipeline: orNull(Type.Object({ rowsPerSecond: Spread, lag: Spread })),
   /** Null for a peer. */
   ledger: orNull(Ledger),
@@ -72,10 +73,9 @@ const Measurement = Type.Object({
 
 export type ScenarioResult = Static<typeof ScenarioResult>;
 const ScenarioResult = Type.Object({
-  /** As for --only. */
   name: Type.String(),
   about: Type.String(),
-  /** Variable of plots (learners, API processes); null if nothing changes. */
+  /** Variable of plots (learners, API processes); null: no variable. */
   axis: orNull(Type.Object({ label: Type.String(), value: Type.Number() })),
   unit: Type.Union([Type.Literal('answer'), Type.Literal('request')]),
   measurements: Type.Array(Measurement),
@@ -84,16 +84,15 @@ const ScenarioResult = Type.Object({
 const Goal = Type.Union([Type.Object({ atMost: Type.Number() }), Type.Object({ atLeast: Type.Number() })]);
 export type Goal = Static<typeof Goal>;
 
-/** A main result: a ratio if the absolute value depends on the machine. */
+/** A ratio if the absolute value depends on the machine. */
 export type Figure = Static<typeof Figure>;
 const Figure = Type.Object({
   name: Type.String(),
   about: Type.String(),
   unit: Type.String(),
   value: Spread,
-  /** Null for a figure without a goal. */
+  /** Null if the figure is only shown. */
   goal: orNull(Goal),
-  /** A further target beyond the goal. */
   aim: Type.Optional(Type.Number()),
 });
 
@@ -116,16 +115,15 @@ const BenchResults = Type.Object({
   }),
   /** Absent in results of earlier versions. */
   noise: Type.Optional(Noise),
-  /** Of node, skilltrace, redis, clickhouse and packages. */
   versions: Type.Record(Type.String(), Type.String()),
-  /** Of the working tree, with `+` if files are changed; null outside a repository. */
+  /** With `+` if files are changed; null outside a repository. */
   commit: orNull(Type.String()),
   scenarios: Type.Array(ScenarioResult),
   figures: Type.Array(Figure),
 });
 const resultsCheck = Compile(BenchResults);
 
-/** @throws StartError if the file is unreadable or has another format */
+/** @throws StartError */
 export function readResults(file: string): BenchResults {
   try {
     return checked(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');

@@ -14,7 +14,7 @@ export const acceptingParts: readonly string[] = [
   'server',
   'redis',
 ];
-/** Parts that move answers to ClickHouse. Redis does both. */
+/** Parts that move answers to ClickHouse. Redis also does, but counts as accepting. */
 export const drainingParts: readonly string[] = ['pipeline', 'clickhouse'];
 export const allParts: readonly string[] = [...acceptingParts, ...drainingParts];
 
@@ -32,7 +32,7 @@ export class Rounds {
     return this.#samples.get(contestant) ?? [];
   }
 
-  /** CPU µs of an answer. */
+  /** CPU µs per unit. */
   cpu(contestant: string, parts = acceptingParts): number[] {
     return this.of(contestant).map(({ cpu }) =>
       Object.entries(cpu).reduce((sum, [part, micros]) => (parts.includes(part) ? sum + micros : sum), 0),
@@ -55,7 +55,7 @@ export class Rounds {
 
 const median = (values: readonly number[]): number => spreadOf(values).median;
 
-/** Medians over the rounds of an open loop, each percentile separately. */
+/** Each percentile separately. */
 export function latencyOf(samples: readonly Sample[]): Latency {
   const all = samples.flatMap(({ load }) => load.latency ?? []);
   const at = (percentile: keyof Percentiles): number => median(all.map((one) => one[percentile]));

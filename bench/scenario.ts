@@ -22,7 +22,7 @@ export interface Findings {
 }
 
 export interface Scenario {
-  /** As for --only, and the tenant of its answers. */
+  /** As for --only; also the tenant. */
   readonly name: string;
   readonly about: string;
   /** Runs only with --full, or if named. */
@@ -32,7 +32,6 @@ export interface Scenario {
 
 const closeMs = 20_000;
 
-/** Servers that the scenario started stop at its end. */
 export async function runScenario(bench: Bench, { name, about, run }: Scenario) {
   const closers = createClosers(createLogger('warn', 'bench'), closeMs);
   bench.closers.add('servers of a scenario', () => closers.close());
@@ -49,7 +48,6 @@ export async function runScenario(bench: Bench, { name, about, run }: Scenario) 
   }
 }
 
-/** Contestants that take turns on one service, with peers if wanted. */
 export interface Loads extends Omit<Scenario, 'run'> {
   /** Default: `answer`. */
   readonly unit?: ScenarioResult['unit'];
@@ -57,9 +55,8 @@ export interface Loads extends Omit<Scenario, 'run'> {
   readonly peers?: readonly PeerName[];
   /** Default: `usualTraffic`. */
   readonly traffic?: Traffic;
-  /** Answers before the measurement. */
   readonly seed?: { readonly answers: number; readonly seed: Seed };
-  /** Default: one contestant under `traffic`. */
+  /** Default: one contestant with `traffic`. */
   readonly contestants?: (
     usual: ServiceContestant,
     bench: Bench,
@@ -110,7 +107,7 @@ export const serviceContestant = (service: Service, tenant: string, traffic: Tra
   settled: service.hurried,
 });
 
-/** Does not hurry the pipeline, to measure its cost and lag. */
+/** Waits for the scheduled drain, to measure its cost and lag. */
 export const atItsPace = (contestant: ServiceContestant): ServiceContestant => ({
   ...contestant,
   settled: contestant.drains.drained,
@@ -126,7 +123,7 @@ export const peerContestant = (target: Peer, key: string, traffic: Traffic): Con
   settled: target.settled,
 });
 
-/** For a tenant whose learners all have ids of one kind. */
+/** All learners of the tenant must have ids of one kind. */
 export function ledgerOf(contestant: ServiceContestant): Promise<Ledger> {
   const { newLearners, learners } = contestant.traffic;
   const userIds = newLearners

@@ -1,4 +1,3 @@
-/** A simulated school inside ClickHouse, and queries by an analyst. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../src/lifecycle.js';
 
@@ -13,7 +12,7 @@ export interface School {
 
 export const answersOf = ({ learners, days, perDay }: School): number => learners * days * perDay;
 
-/** Day by day, so that each block has all learners, as in production. @param onDay called after each day */
+/** Each block has all learners, as in production. */
 export async function makeAnswers(
   client: ClickHouseClient,
   school: School,
@@ -55,7 +54,6 @@ FROM (
   FROM numbers(toUInt64(${number('learners')}) * ${number('perDay')})
 )`;
 
-/** One forecast over seven days per learner and week. */
 export const makeForecasts = (client: ClickHouseClient, school: School): Promise<unknown> =>
   client.command({ query: insertForecasts, query_params: { ...school } });
 
@@ -68,7 +66,7 @@ SELECT {tenant:String}, concat('learner-', toString(number % ${number('learners'
   100, 0.7, 0.1, 0.7, 0.7, 1.3, 1.3, 2, 2
 FROM numbers(toUInt64(${number('learners')}) * intDiv(${number('days')} - 1, 7))`;
 
-/** Reads the complete response. @returns its last part. @throws StartError with ClickHouse's message */
+/** Reads the complete response. @returns its last part @throws StartError with ClickHouse's message */
 export async function askAsAnalyst(
   analystUrl: string,
   query: string,

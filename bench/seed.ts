@@ -1,4 +1,3 @@
-/** Answers that must exist before a measurement, sent in batches in a fixed order. */
 import { StartError } from '../src/lifecycle.js';
 import { indices } from '../src/lists.js';
 import type { AnswersOfTenant } from './ledger.js';
@@ -8,7 +7,7 @@ import type { Service } from './service.js';
 /** The i-th answer, as JSON for POST track-answers. */
 export type Seed = (i: number) => object;
 
-/** Rounds over all learners, each on another skill. @param more further fields of the i-th answer */
+/** Each round over all learners uses other skills. */
 export const seedOf =
   (learners: number, skills: number, more: Seed = () => ({})): Seed =>
   (i) => ({
@@ -22,7 +21,7 @@ export const seedOf =
 const batchAnswers = 1000;
 const atOnce = 4;
 
-/** @throws StartError if one is rejected */
+/** @throws StartError if an answer is rejected */
 export async function postAnswers(
   { drains: service, key, tally }: AnswersOfTenant,
   answers: number,
@@ -41,7 +40,7 @@ export async function postAnswers(
   tally.acknowledged += answers;
 }
 
-/** Resolves when all are in ClickHouse. @throws StartError if one is rejected */
+/** Waits for ClickHouse. @throws StartError if an answer is rejected */
 export async function seedAnswers(tenant: AnswersOfTenant, answers: number, seed: Seed): Promise<void> {
   await postAnswers(tenant, answers, seed);
   await tenant.drains.hurried();

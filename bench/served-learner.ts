@@ -1,4 +1,4 @@
-/** One learner served in process, without Redis. */
+/** A learner served in this process, without Redis. */
 import { applyAnswer } from '../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../src/domain/answer/conditions.js';
 import { type Answer, dayMs } from '../src/domain/base/common.js';
@@ -24,7 +24,7 @@ import {
 export interface Question {
   readonly skillId: string;
   readonly itemId: string | null;
-  /** As supplied by the platform, logits. */
+  /** From the platform, in logits. */
   readonly difficulty: number | null;
   readonly item: ItemModel | null;
 }
@@ -32,7 +32,6 @@ export interface Question {
 export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSeconds'> &
   Partial<Pick<Answer, 'confidenceScore'>>;
 
-/** An answer with the states before it. */
 export type Step = ReturnType<ReturnType<typeof createLearner>['count']>;
 
 export function createLearner(model: TenantModel, knownSkills: number) {

@@ -1,4 +1,4 @@
-/** The service in parts: embedded servers, a process with ROLE=api and one with ROLE=pipeline, each started as a user starts it. */
+/** Embedded servers and processes with ROLE=api and ROLE=pipeline, started as a user starts them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -20,19 +20,18 @@ import { notesOption, readNotes } from './threads.js';
 import { untilDone } from './wait.js';
 
 export interface Service extends Target {
-  /** Folder of the notes of its threads. */
   readonly notes: string;
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
   readonly analystUrl: string;
   readonly partitions: number;
-  /** Pauses the pipeline's process. The API does not depend on it. */
+  /** Pauses the process of the pipeline. The API does not depend on it. */
   pause(): void;
   resume(): void;
   facts(): Promise<PipelineFacts>;
-  /** Resolves when all rows are in ClickHouse. @throws StartError after the time limit */
+  /** @throws StartError after the time limit */
   drained(): Promise<void>;
-  /** Like `drained`, but starts the drain immediately. */
+  /** Starts the drain immediately. @throws StartError after the time limit */
   hurried(): Promise<void>;
 }
 
@@ -52,10 +51,10 @@ export interface ServiceForm {
 
 const logger = createLogger('warn', 'bench');
 const redisTimeoutMs = 10_000;
-/** Requests count against a quota, but never reach it. */
+/** High enough that requests never reach it. */
 const quota = 1_000_000_000;
 
-/** Keeps settings of the user's own service away from the measured one. */
+/** Isolates the measured service from the user's settings. */
 const unset = {
   REDIS_URL: '',
   REDIS_URL_FILE: '',
@@ -108,7 +107,7 @@ async function startRole(
     ...unset,
     ...role,
     DATA_DIR: dataDir,
-    // Without warnings: rejections are an expected outcome of overload.
+    // Rejections are expected under overload.
     LOG_LEVEL: 'error',
     // Receivers run on this machine.
     WEBHOOK_ALLOW_PRIVATE: 'true',
@@ -122,7 +121,10 @@ async function startRole(
   return child.pid as number;
 }
 
-/** Starts embedded servers on free ports, with a user's settings. @param clickhouseUrl null: starts ClickHouse too; '': none */
+/**
+ * Starts servers on free ports, with a user's settings.
+ * @param clickhouseUrl null: starts ClickHouse too; '': none
+ */
 export async function startServers(dataDir: string, closers: Closers, clickhouseUrl: string | null = null) {
   const ports = { embeddedRedisPort: 0, embeddedClickhousePort: 0 };
   const settings = {
@@ -140,7 +142,7 @@ export async function startServers(dataDir: string, closers: Closers, clickhouse
   return { endpoints, pids };
 }
 
-/** @returns starts a drain of every shard that has none running */
+/** The result starts a drain of every idle shard. */
 function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
   let closed = false;
   const connection = connectQueues(redisUrl, logger, () => closed);
@@ -155,7 +157,6 @@ function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
   };
 }
 
-/** @param order called while rows wait */
 const untilDrained = (
   facts: () => Promise<PipelineFacts>,
   order: () => Promise<void> = async () => undefined,

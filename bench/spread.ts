@@ -14,13 +14,13 @@ export function spreadOf(values: readonly number[]): Spread {
   };
 }
 
-/** Ratios by round: rounds with the same number ran next to each other, under the same conditions. */
+/** Rounds with the same number ran under the same conditions. */
 export const ratioSpread = (of: readonly number[], to: readonly number[]): Spread =>
   spreadOf(of.map((value, round) => value / (to[round] as number)));
 
 export const mean = (values: readonly number[]): number => sumOf(values) / values.length;
 
-/** Sum of squared deviations from the mean. */
+/** Squared deviations from the mean. */
 export function squaresOf(values: readonly number[]): number {
   const centre = mean(values);
   return sumOf(values.map((value) => (value - centre) ** 2));

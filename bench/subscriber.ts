@@ -1,4 +1,3 @@
-/** A webhook endpoint for all event types, with a receiver in this process that confirms every message. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,7 +14,7 @@ export type Subscriber = Awaited<ReturnType<typeof startSubscriber>>;
 /** Polling costs CPU of the measured Redis. */
 export const pollMs = 200;
 
-/** The endpoint is disabled at first. `heard` has the bodies so far. */
+/** The endpoint is disabled at first. */
 export async function startSubscriber(service: Service, tenant: string, closers: Closers) {
   const { redis, partitions } = service;
   const { url, heard } = await startReceiver(closers);
@@ -33,7 +32,7 @@ export async function startSubscriber(service: Service, tenant: string, closers:
     const left = await redis.exists(...checks, `${messagesKey(id)}:due`);
     return left + sumOf(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
-  /** Makes goal checks due now. Resolves when all messages are delivered. */
+  /** Makes goal checks due, and resolves when all messages are delivered. */
   const settled = async (): Promise<void> => {
     await Promise.all(checks.map((key) => checkNow(service, key)));
     await untilDone(missing, { pollMs });
@@ -62,7 +61,7 @@ async function startReceiver(closers: Closers) {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, heard };
 }
 
-/** Makes the checks of a partition due now, except running ones. */
+/** Skips running checks, marked with `!`. */
 async function checkNow({ redis }: Service, key: string): Promise<void> {
   const names = (await redis.zrange(key, '0', '-1')).filter((name) => !name.startsWith('!'));
   if (names.length > 0) await redis.zadd(key, 'XX', ...names.flatMap((name) => [1, name]));

@@ -9,20 +9,20 @@ export interface Target {
   readonly port: number;
   /** Processes by part. */
   readonly pids: Readonly<Record<string, number>>;
-  /** Threads of further processes, which are measured by part. */
+  /** Threads of further processes. */
   readonly threads?: () => readonly ThreadNote[];
 }
 
 const mapValues = (pids: Target['pids'], measure: (pid: number) => number): Record<string, number> =>
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, measure(pid)]));
 
-/** CPU seconds by part. The sum is that of all processes of the target with their children. */
+/** CPU seconds by part, with children. The sum covers all processes. */
 export const cpuOf = ({ pids, threads }: Target): Record<string, number> => ({
   ...(threads && cpuByThreads(threads())),
   ...mapValues(pids, (pid) => familySeconds(pid, Object.values(pids))),
 });
 
-/** Resident memory in MB, by part. */
+/** Resident MB by part. */
 export const memoryOf = ({ pids, threads }: Target): Record<string, number> => ({
   ...(threads && { server: memoryOfNotes(threads()) }),
   ...mapValues(pids, memoryMb),

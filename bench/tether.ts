@@ -1,4 +1,4 @@
-/** Preloaded into every process of a benchmark: ends it if the benchmark was killed. */
+/** Preloaded into processes of a benchmark: ends them if the benchmark was killed. */
 import { isMainThread } from 'node:worker_threads';
 
 const lookMs = 1000;

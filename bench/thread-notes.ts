@@ -1,6 +1,6 @@
 /**
- * Preloaded into every thread of a target (`node --import …?folder=F`): writes notes about the threads into F, from which
- * their CPU time is read. With `&profile=1` it also takes V8 CPU profiles on request.
+ * Preloaded into every thread of a target (`node --import …?folder=F`): writes notes into F, to read the
+ * threads' CPU time. With `&profile=1`, also takes V8 CPU profiles.
  */
 import { readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
@@ -13,14 +13,14 @@ const { searchParams } = new URL(import.meta.url);
 const folder = searchParams.get('folder');
 if (folder === null) throw new Error('thread-notes needs ?folder=');
 const tells = process.platform === 'linux';
-/** V8's default threads, including the one for delayed tasks. The signal thread follows them. */
+/** V8's default threads, with the one for delayed tasks. The signal thread follows them. */
 const v8Threads = 5;
 
-/** The system's number of this thread: the last part of "PID/task/TID". */
+/** The last part of "PID/task/TID". */
 const ownTid = (): number => Number(readlinkSync('/proc/thread-self').split('/').at(-1));
 const noteOf = (tid: number, part: ThreadPart): ThreadNote => ({ pid: process.pid, tid, part });
 
-/** Node's threads all have the same name. The order of creation identifies them, which a test checks. */
+/** Node's threads share one name, so the order of creation identifies them (tested). */
 async function ofMain(): Promise<ThreadNote[]> {
   await stat('.'); // libuv starts its pool with the first task
   const tids = readdirSync('/proc/self/task').map(Number);
@@ -32,7 +32,7 @@ async function ofMain(): Promise<ThreadNote[]> {
   ];
 }
 
-/** Atomic, because others may read the file at any time. */
+/** Atomic: others may read the file. */
 function write(notes: readonly ThreadNote[]): void {
   const file = join(folder as string, `${process.pid}-${threadId}`);
   writeFileSync(file, JSON.stringify(notes));

@@ -1,21 +1,19 @@
-/** CPU time of Node processes by the purpose of their threads, from the notes of thread-notes.ts. */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { distinct, sumOf } from '../src/lists.js';
 import { familySeconds, memoryMb, threadSeconds } from './processes.js';
 
-/** `runtime`: V8's platform threads, which compile and collect garbage. */
+/** `runtime`: V8's threads, which compile and collect garbage. */
 export type ThreadPart = 'front end' | 'workers' | 'forecast' | 'runtime' | 'libuv';
 
 export interface ThreadNote {
   readonly pid: number;
-  /** Null if the system has no thread numbers. */
+  /** Null outside Linux. */
   readonly tid: number | null;
   readonly part: ThreadPart;
 }
 
-/** Creates the folder. @returns a Node option that makes the process and its threads write notes there */
 export function notesOption(folder: string, profile = false): string {
   mkdirSync(folder, { recursive: true });
   const file = pathToFileURL(join(import.meta.dirname, 'thread-notes.js')).href;
@@ -29,7 +27,10 @@ export const readNotes = (folder: string): ThreadNote[] =>
 
 const processesOf = (notes: readonly ThreadNote[]): number[] => distinct(notes.map(({ pid }) => pid));
 
-/** CPU seconds by part. `rest`: other and ended threads, and children. Only `server` if threads cannot be distinguished. */
+/**
+ * CPU seconds by part. `rest`: other and ended threads, and children. Only `server` if threads cannot be
+ * distinguished.
+ */
 export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, number> {
   const pids = processesOf(notes);
   const whole = sumOf(pids.map((pid) => familySeconds(pid, pids)));
@@ -41,6 +42,5 @@ export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, numbe
   return { ...parts, rest: whole - sumOf(Object.values(parts)) };
 }
 
-/** MB. */
 export const memoryOfNotes = (notes: readonly ThreadNote[]): number =>
   sumOf(processesOf(notes).map(memoryMb));

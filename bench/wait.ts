@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
 
-/** @param missing returns null when the work is done, else the message of the StartError after the limit */
+/** @param findMissing null when done, else the message of a StartError after the limit */
 export async function untilDone(
   missing: () => Promise<string | null>,
   { limitMs = 120_000, pollMs = 50 } = {},

@@ -1,26 +1,24 @@
-/** A keep-alive connection of the load generator with one request in flight. */
+/** Keep-alive, with one request in flight. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createResponseReader } from './response.js';
 
 export interface Connection {
-  /** Allowed only after the response to the previous request. */
+  /** Requires the response to the previous request. */
   send(request: Buffer): void;
   close(): void;
 }
 
 export interface ConnectionEvents {
   readonly onAnswer: (status: number) => void;
-  /** The connection ended without `close`. */
   readonly onLost: (reason: string) => void;
 }
 
 const readBytes = 64 * 1024;
 
-/** @throws Error if the connection is refused */
 export async function openConnection(port: number, events: ConnectionEvents): Promise<Connection> {
   const feed = createResponseReader(events.onAnswer);
-  // The bytes are parsed before the next read, so one buffer serves all reads.
+  // Bytes are parsed before the next read, so all reads share one buffer.
   const onread = {
     buffer: Buffer.allocUnsafe(readBytes),
     callback: (length: number, buffer: Uint8Array): boolean => {

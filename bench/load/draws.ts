@@ -1,4 +1,3 @@
-/** Numbers of the learner and the skill of an answer. */
 export interface Draw {
   readonly learner: number;
   readonly skill: number;
@@ -6,14 +5,14 @@ export interface Draw {
 
 export type Order = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
 
-/** Concurrent learners, answers per sitting, and the probability that an answer is on another skill. */
+/** `otherSkillShare`: probability that an answer of a sitting is on another skill. */
 const seats = 200;
 const sittingAnswers = { least: 10, most: 30 };
 const otherSkill = 0.2;
 
 /**
+ * Endless. `hot`: one learner; `one skill`: one skill per learner.
  * @param random from 0 to below 1
- * @returns an endless draw: random learners, Zipf's law, sittings, one learner (`hot`), or one skill per learner
  */
 export function drawsOf(
   order: Order,
@@ -34,7 +33,7 @@ export function drawsOf(
 }
 
 /**
- * Zipf's law with exponent 1, in continuous form: the density falls with 1 / rank.
+ * Exponent 1, continuous: the density falls with 1 / rank.
  * @param share from 0 to below 1
  */
 export const zipf = (learners: number, share: number): number =>

@@ -1,20 +1,19 @@
-/** Sends prepared requests over keep-alive connections when a schedule makes them due. */
 import { createHistogram } from 'node:perf_hooks';
 import { type Connection, openConnection } from './connection.js';
 import type { LoadPlan, LoadResult, Percentiles } from './plan.js';
 import { fill, type Request } from './pool.js';
 import { closedLoop, openLoop, type Schedule } from './schedule.js';
 
-/** Maximum delay of a due request. It counts as latency. */
+/** Maximum delay of a due request; it counts as latency. */
 const tickMs = 1;
-/** Opening thousands one by one takes so long that the server closes the first as idle. */
+/** One by one, thousands take so long that the server closes the first as idle. */
 const openedAtOnce = 100;
-/** Time for responses after the end of the schedule. */
+/** Time for responses after the schedule ends. */
 const graceMs = 20_000;
 const shownBytes = 500;
 const unavailable = 503;
 
-/** @throws Error if a request gets no response, or another status than 200 (or 503 with `mayRefuse`) */
+/** @throws Error if a response is missing, or has another status than 200 (or 503 with `mayRefuse`) */
 export async function drive(plan: LoadPlan, requests: readonly Request[]): Promise<LoadResult> {
   const load = new Load(plan, requests);
   try {
@@ -87,7 +86,7 @@ class Load {
   private sendDue(): void {
     const elapsed = performance.now() - this.start;
     const due = this.schedule.dueBy(elapsed);
-    // Connections take turns, because servers close idle ones.
+    // Servers close idle connections, so all take turns.
     while (this.sent < due && this.idle.length > 0) this.send(this.idle.shift() as Lane);
     const allSent = elapsed >= this.schedule.endMs && this.sent >= due;
     if (allSent && this.idle.length === this.lanes.length) this.finish();

@@ -4,9 +4,9 @@ export interface LoadPlan {
   readonly port: number;
   readonly connections: number;
   readonly seconds: number;
-  /** Requests per second of an open loop; null for a closed loop. */
+  /** Requests per second; null for a closed loop. */
   readonly rate: number | null;
-  /** Count responses with 503 instead of failing. */
+  /** Counts responses with 503 instead of failing. */
   readonly mayRefuse?: boolean;
   readonly pool: string;
   readonly firstAnswer: number;
@@ -18,11 +18,9 @@ export interface LoadResult {
   readonly answers: number;
   readonly refused: number;
   readonly offered: number | null;
-  /** Answer numbers used, from `firstAnswer` on. */
   readonly numbersUsed: number;
-  /** From the first request to the last response. */
   readonly seconds: number;
-  /** Milliseconds since a request was due; null for a closed loop. */
+  /** Milliseconds since requests were due; null for a closed loop. */
   readonly latency: Percentiles | null;
 }
 

@@ -1,4 +1,3 @@
-/** Prepared requests as files, which each load generator reads. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hole, type Prepared } from './traffic.js';
@@ -38,7 +37,7 @@ function holesOf(bytes: Buffer): number[] {
   return holes;
 }
 
-/** Numbers the answers of a request from `first` on. All holes of one answer get its number. */
+/** All placeholders of one answer get its number. */
 export function fill({ bytes, answers, holes }: Request, first: number): void {
   const perAnswer = holes.length / answers;
   for (let i = 0; i < holes.length; i++) {

@@ -1,15 +1,15 @@
-/** Reads HTTP/1.1 responses with Content-Length from pieces of any size. */
+/** Parses HTTP/1.1 with Content-Length, from pieces of any size. */
 
 const headEnd = '\r\n\r\n';
 const lengthName = 'ontent-length: ';
 const maxHead = 8192;
 
-/** @returns a function for the first `length` bytes of a buffer, which the caller can reuse afterwards */
+/** The result reads `length` bytes of a buffer, which the caller can reuse. */
 export function createResponseReader(
   onAnswer: (status: number) => void,
 ): (buffer: Buffer, length: number) => void {
   let status = 0;
-  /** Missing bytes of the body; null until the head is complete. */
+  /** Null until the head is complete. */
   let missing: number | null = null;
   let begun = '';
 

@@ -1,4 +1,3 @@
-/** Runs load generators, each in its own process. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -15,7 +14,7 @@ export type LoadRunner = ReturnType<typeof createLoadRunner>;
 
 export function createLoadRunner(folder: string, closers: Closers) {
   const pools = new Map<string, string>();
-  /** Prepares requests once. @returns their folder */
+  /** @returns folder of the prepared requests */
   const pool = (traffic: Traffic, key: string): string => {
     const name = JSON.stringify({ ...traffic, key });
     const made = pools.get(name) ?? join(folder, `pool-${pools.size}`);
@@ -23,7 +22,7 @@ export function createLoadRunner(folder: string, closers: Closers) {
     pools.set(name, made);
     return made;
   };
-  /** @throws StartError if a request fails */
+  /** @throws StartError */
   const run = async (plan: LoadPlan): Promise<LoadResult> => {
     const args = [here('./load.js'), JSON.stringify(plan)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });

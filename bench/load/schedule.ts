@@ -1,6 +1,9 @@
-/** When requests are due: whenever a connection is free (closed loop), or at fixed times, with waiting counted (open loop). */
+/**
+ * Closed loop: requests are due when a connection is free. Open loop: at fixed times, so waiting counts as
+ * latency.
+ */
 export interface Schedule {
-  /** Requests due by this time, milliseconds since the start. */
+  /** Milliseconds since the start. */
   dueBy(elapsedMs: number): number;
   /** Milliseconds since the start; null in a closed loop. */
   dueAt(i: number): number | null;

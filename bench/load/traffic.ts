@@ -1,13 +1,13 @@
-/** Requests as bytes, prepared before a load: all targets of a scenario get the same ones. */
+/** Prepared before a load, so that all targets of a scenario get the same bytes. */
 import { type Draw, drawsOf, type Order } from './draws.js';
 
 export interface Traffic {
   readonly order: Order;
   readonly learners: number;
   readonly skills: number;
-  /** Answers per request. 1 means POST track-answer. */
+  /** 1: POST track-answer. */
   readonly batch: number;
-  /** `all`: also item, confidence and time of the answer; `no ids`: for learners above the daily limit of event ids. */
+  /** `all`: also item, confidence and time; `no ids`: for learners above the daily limit of event ids. */
   readonly fields: 'usual' | 'all' | 'no ids';
   /** `mixed`: 90 % answers, 8 % mastery and predictions, 2 % velocity. */
   readonly kind: 'answers' | 'mixed' | 'predictions';
@@ -29,11 +29,9 @@ export interface Prepared {
   readonly answers: number;
 }
 
-/** Placeholder of an answer's number, so that event ids do not repeat. */
 export const hole = '############';
 
 export const learnerId = (learner: number): string => `learner-${learner}`;
-/** Learner of the answer with this number if each answer has a new learner. */
 export const newLearnerId = (answer: number): string => `new-${`${answer}`.padStart(hole.length, '0')}`;
 const skillId = (skill: number): string => `skill-${skill}`;
 const upTo = (end: number): number => Math.floor(Math.random() * end);
@@ -85,10 +83,9 @@ function readPath(kind: Traffic['kind'], draw: () => Draw): string | null {
 
 const singles = 50_000;
 const batchedAnswers = 200_000;
-/** Enough that a request is not filled in again while a connection still sends it. */
+/** Otherwise a request could be refilled while a connection still sends it. */
 const fewest = 300;
 
-/** Enough requests that repeating them does not matter. */
 export function prepareAll(traffic: Traffic, key: string): Prepared[] {
   const draw = drawsOf(traffic.order, traffic.learners, traffic.skills);
   const length = traffic.batch === 1 ? singles : Math.max(fewest, batchedAnswers / traffic.batch);

@@ -1,4 +1,3 @@
-/** Cost of one answer in the models: prediction, conditions and the update of all states. */
 import { bench, do_not_optimize, group } from 'mitata';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
@@ -8,7 +7,7 @@ import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
 import { answerAt, inTurn, item, stepsOf } from './made.js';
 
-/** Few enough for the processor's caches, like the states of an active learner. */
+/** Few enough for the processor's caches. */
 const steps = stepsOf(1000);
 
 export function answerBenches(): void {
@@ -28,7 +27,7 @@ export function answerBenches(): void {
 
 const nextStep = inTurn(steps);
 
-/** Each update starts from the previous result, so that none can be optimized away. */
+/** Each update needs the previous result, so V8 cannot skip it. */
 function chainedTrace(): () => void {
   const nextAnswer = inTurn(Array.from({ length: 1000 }, (_, i) => answerAt(i).isCorrect));
   let mastery = defaultParameters.pInit;

@@ -1,6 +1,6 @@
 /**
- * Cost of forecasts and next items in a worker thread, without Redis and messages. `forecast` is the model alone;
- * `prediction` goes from stored records to JSON and the journal row.
+ * Without Redis and messages. `forecast` is the model alone; `prediction` goes from stored records to JSON
+ * and the journal row.
  */
 import { bench, do_not_optimize, group } from 'mitata';
 import { judgeQuestions, orderCandidates, reasonOf } from '../../src/domain/advice/next-items.js';
@@ -28,7 +28,7 @@ const goals: Readonly<Record<string, GoalSetting | null>> = {
   'goal out of reach, rates tried': { targetScore: 1600, targetDate: '2026-07-01' },
 };
 
-/** Practice in the last 30 days. */
+/** How a learner practised in the last 30 days. */
 interface Habit {
   readonly skills: number;
   readonly answers: number;
@@ -54,7 +54,6 @@ export function forecastBenches(): void {
   });
 }
 
-/** Judges and orders 1,000 questions, each a different item, without records and JSON. */
 function nextItemsBench(skills: number): void {
   const model = modelOf(skills + 20);
   const made = practised({ skills, answers: 4 * skills, everyDays: 1 }, model);

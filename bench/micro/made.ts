@@ -1,4 +1,4 @@
-/** Deterministic learners of the micro-benchmarks. */
+/** Deterministic. */
 import type { Answer } from '../../src/domain/base/common.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { unrelated } from '../../src/domain/prediction/related.js';
@@ -16,7 +16,6 @@ export const item: ItemModel = {
   abilityOffset: 0.2,
 };
 
-/** An answer every 40 s, and a day off after every 200 answers. */
 export const answerAt = (i: number): Answer => ({
   isCorrect: (i * 7919) % 10 < 6,
   occurredAt: start + 40_000 * i + 86_400_000 * Math.floor(i / 200),
@@ -25,7 +24,7 @@ export const answerAt = (i: number): Answer => ({
   confidenceScore: i % 2 === 0 ? null : 1 + (i % 5),
 });
 
-/** Answers on skills and items in turn. @param itemCount 0: answers without items */
+/** @param itemCount 0: answers without items */
 function serve(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
   const { count, states } = createLearner(model, skillCount);
   const steps = answers.map((answer, i) => {
@@ -46,7 +45,6 @@ export function learnerOf(answers: readonly Answer[], skillCount: number, model:
   return { learner: { ...learner, baselineTotal: 1000 }, skills };
 }
 
-/** Returns the values in turn, endlessly. */
 export function inTurn<T>(values: readonly T[]): () => T {
   let next = 0;
   return () => {

@@ -1,13 +1,13 @@
-/**
- * `npm run bench -- --micro [filter]`: single steps of models and records, in one thread. Wall-clock times: on a busy
- * machine compare the smallest (`min`).
- */
+/** `npm run bench -- --micro [filter]`: on a busy machine, compare `min`. */
 import { run } from 'mitata';
 import { answerBenches } from './answers.js';
 import { forecastBenches } from './forecasts.js';
 import { recordBenches } from './records.js';
 
-/** @param filter a case-insensitive regular expression. @throws Error if no benchmark matches */
+/**
+ * @param filter a case-insensitive regular expression
+ * @throws Error if no benchmark matches
+ */
 export async function main(filter = ''): Promise<void> {
   answerBenches();
   recordBenches();

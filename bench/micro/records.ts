@@ -1,4 +1,3 @@
-/** Cost of checking an event, of a learner's records and of the row. */
 import { bench, do_not_optimize, group } from 'mitata';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { learningEventCheck } from '../../src/contracts/events.js';

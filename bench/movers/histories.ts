@@ -1,4 +1,3 @@
-/** Simulated learners whose chance of a right answer does not depend on the question. */
 import { studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { isMastered } from '../../src/domain/learner/expected.js';
@@ -13,13 +12,13 @@ import { shuffled, type Tenant } from './tenants.js';
 export interface History {
   readonly skills: number;
   readonly answers: number;
-  /** Of a right answer. `progress` goes from 0 (first answer) to 1 (last). */
+  /** `progress` goes from 0 (first answer) to 1 (last). */
   readonly chance: (progress: number) => number;
-  /** Skills in turn, with exactly this share of right answers in random order. */
+  /** Skills take turns, and the share of right answers is exact. */
   readonly isExact?: true;
-  /** Per answer, instead of about 40. */
+  /** Per answer; default: about 40. */
   readonly seconds?: number;
-  /** Days between the last answer and the report. */
+  /** Days from the last answer to the report. */
   readonly idleDays?: number;
 }
 
@@ -72,7 +71,6 @@ const recent = 100;
 const timeOf = (i: number): number =>
   start + dayMs * Math.floor(i / answersPerDay) + msPerAnswer * (i % answersPerDay);
 
-/** The same seed gives the same learner. */
 export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: History, seed: number) {
   const draws = drawsOf(seed);
   const askers = drawSkills(history.skills, draws);

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --movers [seeds] [--json]`: reports about simulated learners, to compare two versions of the models.
- * Without servers, and with the same numbers in every run.
+ * `npm run bench -- --movers [seeds] [--json]`: reports on simulated learners, to compare two versions of the
+ * models. Deterministic.
  */
 import { aligned, jsonLine } from '../../src/lab/report/numbers.js';
 import { StartError } from '../../src/lifecycle.js';
@@ -34,7 +34,6 @@ const runPanels = (seeds: number, demo: Tenant) => ({
 type Result = ReturnType<typeof runPanels>;
 type Figure = keyof ReturnType<typeof runHistory>['figures'];
 
-/** Mean and standard deviation of each figure, and the share of seeds with each advice code. */
 export function runSeeds(
   tenant: Tenant,
   { name, history }: { name: string; history: History },

@@ -1,5 +1,3 @@
-/** Tenants of the simulation: without a fit, and the fitted demo school. */
-
 import { keyOf } from '../../src/domain/base/text-hash.js';
 import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
@@ -12,11 +10,10 @@ import type { Question } from '../served-learner.js';
 export interface Tenant {
   readonly model: TenantModel;
   readonly knownSkills: number;
-  /** Question generators, one per skill. */
   readonly drawSkills: (count: number, draws: Draws) => (() => Question)[];
 }
 
-/** Without catalogue and items. The skills of one learner are too rare to count as known. */
+/** The skills of one learner are too rare to count as registered. */
 export const freshTenant: Tenant = {
   model: unfittedModel,
   knownSkills: 0,
@@ -24,7 +21,6 @@ export const freshTenant: Tenant = {
     indices(count).map((i) => () => ({ skillId: `skill-${i}`, itemId: null, difficulty: null, item: null })),
 };
 
-/** Fits all answers of a demo school, as the service does. */
 export async function fitDemo(learners: number): Promise<Tenant> {
   const { skills, weeks } = makeDemo({ until: '2026-06-30', seed: 1, learners });
   const byLearner = groupedBy(
@@ -57,7 +53,6 @@ const demoCatalogue = (skills: readonly DemoSkill[]) =>
     ),
   );
 
-/** Different skills, half of them of each section. */
 function drawHalves(skills: readonly DemoSkill[], count: number, draws: Draws): DemoSkill[] {
   const halves = [...groupedBy(skills, ({ section }) => section).values()];
   return halves.flatMap((half) => shuffled(half, draws).slice(0, Math.ceil(count / 2)));

@@ -1,4 +1,4 @@
-/** The engine for one learner. It sees answers and ratings, but not the true state. */
+/** Sees answers and ratings, but not the true state of the learner. */
 import { type JudgedCandidate, judgeQuestions } from '../../src/domain/advice/next-items.js';
 import type { ItemModel, TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { isMastered } from '../../src/domain/learner/expected.js';
@@ -21,7 +21,6 @@ export function createEngine({ model, itemOf }: Served) {
   const learner = createLearner(model, skillCount);
   const viewsAt = (now: number): SkillView[] => learner.viewsAt(skillIds, now);
   return {
-    /** By skill. */
     masteriesAt: (now: number): number[] => viewsAt(now).map(({ mastery }) => mastery),
     masteredAt: (now: number): boolean[] => {
       const subject = learner.subjectAt(now);

@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --next-items [learners] [world,world]`: answers until simulated learners truly master 40 skills, by
- * policy of choosing items. The same numbers in every run.
+ * `npm run bench -- --next-items [learners] [world,world]`: answers until simulated learners truly master 40
+ * skills, by policy. Deterministic.
  */
 
 import { aligned } from '../../src/lab/report/numbers.js';
@@ -13,7 +13,7 @@ import { drawBank, drawLearner, type World, worlds } from './world.js';
 
 const seeds = [1, 2, 3];
 
-/** @throws StartError for invalid arguments */
+/** @throws StartError */
 export async function main(argv: readonly string[], progress: (text: string) => void): Promise<void> {
   const learners = Number(argv[0] ?? 8);
   if (!Number.isInteger(learners) || learners < 1 || learners > 10_000)
@@ -30,7 +30,6 @@ export async function main(argv: readonly string[], progress: (text: string) => 
   }
 }
 
-/** By policy and school. */
 type Courses = ReadonlyMap<string, readonly (readonly Course[])[]>;
 
 async function runWorld(

@@ -1,4 +1,3 @@
-/** Fits answers of earlier learners of a school, as the service does. */
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { indices } from '../../src/lists.js';
 import { fitAnswers, type PastAnswer } from '../fit-answers.js';

@@ -1,4 +1,3 @@
-/** One learner answers items chosen by a policy until all skills are truly mastered. */
 import { orderCandidates } from '../../src/domain/advice/next-items.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { indices } from '../../src/lists.js';
@@ -21,7 +20,7 @@ const allSkills = indices(skillCount);
 const itemsOf = (bank: readonly Item[], skill: number): readonly Item[] =>
   bank.slice(skill * itemsPerSkill, (skill + 1) * itemsPerSkill);
 
-/** Skills that the engine does not call mastered; all skills if there are none. */
+/** By the engine's estimate; all skills if none is open. */
 function openSkills({ engine, now }: Moment): number[] {
   const mastered = engine.masteredAt(now);
   const open = allSkills.filter((skill) => !mastered[skill]);
@@ -38,7 +37,6 @@ function weakest({ engine, now }: Moment): number {
   return least(allSkills, (skill) => masteries[skill] ?? 0);
 }
 
-/** The first item that next-items returns. */
 function firstOf({ engine, now }: Moment, items: readonly Item[], target: number): Item {
   const [first] = orderCandidates(engine.candidatesAt(items, now), target, 1);
   return items[first?.index ?? 0] as Item;
@@ -79,7 +77,6 @@ export const policies = {
 export type PolicyName = keyof typeof policies;
 
 const sitting = { answers: 40, msEach: 75_000, begins: Date.UTC(2026, 0, 5, 9) };
-/** Cap for learners who need more. */
 export const mostAnswers = 4000;
 
 /** Number of answers until an event. */
@@ -87,7 +84,7 @@ export interface Course {
   /** All skills, and nine of ten, were truly mastered. */
   readonly all: number;
   readonly most: number;
-  /** The engine had called each skill mastered at least once. */
+  /** The engine had called each skill mastered once. */
   readonly called: number;
 }
 

@@ -1,4 +1,4 @@
-/** Simulated learners. The engine never sees their true state. Each world assumes another way of learning. */
+/** Each world assumes another way of learning. */
 import { clamp, logit, sigmoid } from '../../src/domain/base/common.js';
 import { drawsOf } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
@@ -8,15 +8,14 @@ export const itemsPerSkill = 6;
 
 export interface World {
   readonly about: string;
-  /** Success rate at which an answer teaches most; null: all answers teach the same. */
+  /** Success rate at which an answer teaches most; null: no such rate. */
   readonly peak: number | null;
-  /** A skill is learned in one step, as in BKT, instead of steps of half a logit. */
+  /** A skill is learned in one step, as in BKT, not in steps of half a logit. */
   readonly atOnce?: true;
   /** A skill teaches a fifth until its predecessor in a chain of four is mastered. */
   readonly chains?: true;
-  /** Logits lost per day without an answer on the skill, at most down to the initial level. */
+  /** Logits per day without an answer on the skill, down to the initial level. */
   readonly fading?: number;
-  /** The engine gets no difficulties. */
   readonly unrated?: true;
 }
 
@@ -32,15 +31,14 @@ export const worlds: Readonly<Record<string, World>> = {
 };
 
 const assumed = {
-  /** Logits: spread of true difficulties within a skill, and error of the ratings. */
   items: { sd: 0.8, ratingError: 0.5 },
   guess: 0.1,
   slip: 0.05,
-  /** Initial level in logits: mean, and sds of learners, of skills, and of a learner's skills. */
+  /** Logits: mean, and sds of learners, of skills, and of a learner's skills. */
   start: { mean: -0.5, learner: 0.6, skill: 0.5, own: 0.5 },
-  /** Chance of a step at the peak, and if all answers teach the same; sds of its logarithm. */
+  /** `chance` of a step at the peak, `alike` without a peak; sds of its logarithm. */
   step: { logits: 0.5, chance: 0.6, alike: 0.35, learner: 0.3, skill: 0.2 },
-  /** Level of mastery: 80 % of items of medium difficulty are known. */
+  /** Level in logits at which 80 % of medium items are known. */
   mastered: 1.4,
   atOnce: { guess: 0.2, slip: 0.1, chance: 0.12, perDifficulty: 0.7, known: 9 },
   unready: 0.2,
@@ -52,7 +50,6 @@ export interface Item {
   readonly itemId: string;
   readonly skillId: string;
   readonly difficulty: number;
-  /** Rating that the engine gets. */
   readonly rated: number | null;
 }
 
@@ -73,7 +70,6 @@ const itemIdOf = (index: number): string => `item-${index}`;
 
 export type Learner = ReturnType<typeof drawLearner>;
 
-/** @param seed of the school @param number of the learner */
 export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: number, number: number) {
   const { start, step, guess, slip, mastered } = assumed;
   const school = drawsOf(2 * seed + 1);
@@ -117,6 +113,6 @@ export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: n
   return { draws, isMastered, teaches, answer, sleep };
 }
 
-/** 1 at the peak, 0 at 0 and 1, proportional to p^(4 peak) (1 - p)^(4 (1 - peak)). Deliberately not the engine's curve. */
+/** 1 at the peak, 0 at 0 and 1. Deliberately not the engine's curve. */
 const nearness = (p: number, peak: number): number =>
   (p / peak) ** (4 * peak) * ((1 - p) / (1 - peak)) ** (4 * (1 - peak));

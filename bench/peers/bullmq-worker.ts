@@ -1,4 +1,3 @@
-/** Inserts the answers of fastify-bullmq jobs into ClickHouse in batches. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@clickhouse/client';
 import { Worker } from 'bullmq';
@@ -18,7 +17,7 @@ await clickhouse.command({
     ENGINE = MergeTree ORDER BY (user_id, received_at)`,
 });
 
-/** Answers of one insert. Their jobs end when it is stored. */
+/** Jobs end after their insert. */
 interface Block {
   readonly rows: object[];
   readonly stored: Promise<unknown>;

@@ -1,4 +1,4 @@
-/** The ceiling: a bare uWebSockets.js server that only parses JSON and responds. */
+/** A bare uWebSockets.js server that only parses JSON: the ceiling. */
 import { App, type HttpResponse } from 'uWebSockets.js';
 import type { PeerSettings } from '../peers.js';
 

@@ -1,4 +1,3 @@
-/** Common part of the Fastify peers: checks, responses and a simple store. */
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
@@ -53,7 +52,6 @@ const response = {
   },
 } as const;
 
-/** @param count stores an answer */
 export async function serve(
   { keys, port }: PeerSettings,
   count: (event: AnswerEvent) => Promise<TracedAnswer>,
@@ -73,7 +71,7 @@ export async function serve(
   process.stdout.write('ready\n');
 }
 
-/** One hash per learner: one read and one write. The last write wins, so concurrent updates can be lost. */
+/** One read and one write per answer, so concurrent updates can be lost. */
 export function lastWriteWins(redisUrl: string): (event: AnswerEvent) => Promise<TracedAnswer> {
   const redis = new Redis(redisUrl, { enableAutoPipelining: true });
   return async (event) => {

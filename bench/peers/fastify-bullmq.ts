@@ -1,4 +1,3 @@
-/** Fastify with a BullMQ job per answer, which bullmq-worker processes in its own process. */
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';

@@ -1,6 +1,6 @@
 /**
- * Fastify with the service's promises for an answer: atomic state, event id and outbox row, no lost update, and the first
- * response for an id repeated within a day. A script on one connection: WATCH and MULTI take twice the CPU.
+ * Fastify with the service's promises (peers.ts). It remembers event ids for a day, and uses a script, because WATCH
+ * and MULTI take twice the CPU.
  */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';

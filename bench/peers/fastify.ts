@@ -1,4 +1,4 @@
-/** Fastify with ioredis: validation, one HMGET, one HSET. No event ids, no outbox; concurrent updates can be lost. */
+/** No event ids, no outbox; concurrent updates can be lost. */
 import type { PeerSettings } from '../peers.js';
 import { lastWriteWins, serve } from './fastify-app.js';
 

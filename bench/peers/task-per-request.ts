@@ -1,4 +1,4 @@
-/** uWebSockets.js with one Piscina task per request: the service without batches. */
+/** The service without batches: one Piscina task per request. */
 
 import { App, type HttpResponse } from 'uWebSockets.js';
 import { availableParallelism } from 'node:os';

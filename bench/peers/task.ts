@@ -1,4 +1,3 @@
-/** Task of task-per-request: loads a learner, applies one answer with the service's models, saves the learner. */
 import { Redis } from 'ioredis';
 import { workerData } from 'piscina';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';

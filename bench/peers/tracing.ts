@@ -1,5 +1,3 @@
-/** Minimal Bayesian Knowledge Tracing. */
-
 const learn = 0.15;
 const guess = 0.2;
 const slip = 0.1;
@@ -12,7 +10,7 @@ export interface SkillRecord {
 
 const fresh: SkillRecord = { mastery: 0.3, attempts: 0, correct: 0 };
 
-/** The evidence of the answer, then learning. */
+/** Bayes' rule, then learning. */
 export function masteryAfter(mastery: number, isCorrect: boolean): number {
   const known = mastery * (isCorrect ? 1 - slip : slip);
   const unknown = (1 - mastery) * (isCorrect ? guess : 1 - guess);

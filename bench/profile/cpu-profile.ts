@@ -1,4 +1,3 @@
-/** Reads V8's CPU profiles, maps them to the sources, and sums them up. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { SourceMap } from 'node:module';
@@ -9,7 +8,7 @@ import { here } from '../targets.js';
 /** A function, or a state of V8 in brackets. */
 export interface FlameNode {
   readonly label: string;
-  /** Wall-clock microseconds, callees included. */
+  /** Wall-clock µs, with callees. */
   total: number;
   self: number;
   readonly children: Map<string, FlameNode>;
@@ -19,7 +18,7 @@ export type FunctionTime = Pick<FlameNode, 'label' | 'self' | 'total'>;
 
 /** V8 also samples waiting threads. */
 const idle = '(idle)';
-/** The profiler itself is left out. */
+/** Excludes frames of the profiler. */
 const recorder = 'bench/profile/recorder.';
 const maps = new Map<string, SourceMap | null>();
 
@@ -36,11 +35,11 @@ function readMap(file: string): SourceMap | null {
   try {
     return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    return null; // packages that are not bundled have no map
+    return null; // unbundled packages have no map
   }
 }
 
-/** Maps frames to the sources and rewrites the file, so that other tools show them too. */
+/** Also writes source positions to the file, for other tools. */
 export function readProfile(file: string): Profiler.Profile {
   const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8'));
   for (const node of profile.nodes) node.callFrame = inSources(node.callFrame);
@@ -67,7 +66,6 @@ function labelOf({ functionName, url, lineNumber }: Profiler.ProfileNode['callFr
 
 const newNode = (label: string): FlameNode => ({ label, total: 0, self: 0, children: new Map() });
 
-/** The call tree without idle time. */
 export function flameOf(profile: Profiler.Profile): FlameNode {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const self = selfTimes(profile);
@@ -100,7 +98,7 @@ function addUp(node: FlameNode): number {
   return node.total;
 }
 
-/** Sorted by own time. The total of a recursive function counts once. */
+/** Sorted by self time. A recursive function's total counts once. */
 export function functionTimes(flame: FlameNode): FunctionTime[] {
   const times = new Map<string, FunctionTime>();
   const visit = (node: FlameNode, above: ReadonlySet<string>): void => {

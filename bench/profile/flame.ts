@@ -1,8 +1,7 @@
-/** A self-contained page with a flame graph, callees below callers. A click widens a frame to the full width. */
+/** A click widens a frame to the full width. */
 import { tag, textTag } from '../../src/lab/report/page.js';
 import type { FlameNode } from './cpu-profile.js';
 
-/** Share of the whole below which frames are left out. */
 const least = 0.001;
 
 const style = `body { font: 12px system-ui, sans-serif; margin: 1rem; background: #fff; color: #1a1a1a; }

@@ -1,10 +1,10 @@
-/** Runs in each thread of a profiled service and takes a V8 CPU profile on request. */
+/** Runs in each thread of a profiled service. */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 
-/** Profiles run while this file exists. It contains the folder for them. */
+/** Profiles run while this file exists. It contains their folder. */
 export const requestFile = (folder: string): string => join(folder, 'request');
 
 const lookMs = 100;

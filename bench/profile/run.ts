@@ -1,4 +1,3 @@
-/** `npm run bench -- --profile`: CPU time of an answer by function. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -22,16 +21,14 @@ const listed = 15;
 const leastMicros = 0.3;
 const peers = ['echo', 'fastify', 'fastify-outbox'] as const;
 
-/** A target under load, with the counters of its servers. */
 interface Subject {
   readonly contestant: Contestant;
   readonly name: string;
-  /** Folder of the threads' notes. */
   readonly notes: string;
   readonly counts: () => Promise<Readonly<Record<string, Counts>>>;
 }
 
-/** Writes tables, profiles and flame graphs. @returns the tables */
+/** @returns the tables */
 export async function profileAll(
   bench: Bench,
   tenants: readonly [string, string],
@@ -111,7 +108,6 @@ async function profileOne(bench: Bench, subject: Subject, into: string): Promise
 const writeLimitMs = 30_000;
 const pollMs = 100;
 
-/** Waits until all profiles are written. */
 async function profilesIn(folder: string, threads: readonly { readonly part: string }[]): Promise<string[]> {
   const expected = threads.filter(({ part }) => part !== 'runtime' && part !== 'libuv').length;
   const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
@@ -133,7 +129,6 @@ function partsText({ cpu }: Sample, split: RuntimeSplit | null): string {
   return `  CPU µs an answer, profiler included: ${parts.join(', ')}\n  of the runtime, by perf: ${told}`;
 }
 
-/** Also writes the flame graph. */
 function threadTable(folder: string, file: string, answers: number): string {
   const thread = file.replace('.cpuprofile', '');
   const flame = flameOf(readProfile(join(folder, file)));

@@ -1,4 +1,4 @@
-/** Splits the time of V8's own threads by perf, because V8's sampler does not see them. */
+/** V8's sampler does not see V8's threads, so perf splits their time. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { ThreadNote } from '../threads.js';
@@ -11,7 +11,10 @@ export interface RuntimeSplit {
 const compiles = /compil|turbofan|turboshaft|maglev|baseline/i;
 const collects = /scaveng|mark|sweep|evacuat|collect|heap|unmap|allocator/i;
 
-/** @param file for the samples @returns null without perf */
+/**
+ * @param file for the samples
+ * @returns null without perf
+ */
 export function watchRuntime(notes: readonly ThreadNote[], file: string) {
   const threads = notes.flatMap(({ tid, part }) => (tid !== null && part === 'runtime' ? [tid] : []));
   if (threads.length === 0 || spawnSync('perf', ['--version']).status !== 0) return null;
@@ -20,7 +23,6 @@ export function watchRuntime(notes: readonly ThreadNote[], file: string) {
   return { end: () => ended(child, file) };
 }
 
-/** @returns null if perf found nothing */
 async function ended(child: ChildProcess, file: string): Promise<RuntimeSplit | null> {
   if (child.exitCode === null && child.signalCode === null) {
     child.kill('SIGINT');
@@ -31,7 +33,7 @@ async function ended(child: ChildProcess, file: string): Promise<RuntimeSplit | 
   return splitOf(stdout);
 }
 
-/** @param told output of `perf script`: stacks separated by blank lines, innermost function first */
+/** @param perfOutput stacks separated by blank lines, innermost function first */
 export function splitOf(told: string): RuntimeSplit | null {
   const stacks = told.split(/\n\s*\n/).filter((stack) => stack.trim() !== '');
   if (stacks.length === 0) return null;
@@ -40,7 +42,7 @@ export function splitOf(told: string): RuntimeSplit | null {
   return { compiling: share('compiling'), collecting: share('collecting') };
 }
 
-/** The outermost known function decides: compilers allocate and lock as collectors do. */
+/** The outermost matching function decides, because compilers also allocate and lock. */
 function kindOf(stack: string): string {
   const frames = stack.split('\n').reverse();
   const telling = frames.find((frame) => compiles.test(frame) || collects.test(frame)) ?? '';

@@ -1,4 +1,3 @@
-/** Counters of Redis and ClickHouse, as differences over a load. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
@@ -10,7 +9,7 @@ export type Counts = Readonly<Record<string, number>>;
 export const grown = (before: Counts, after: Counts): Record<string, number> =>
   Object.fromEntries(Object.entries(after).map(([name, value]) => [name, value - (before[name] ?? 0)]));
 
-/** Microseconds and calls by command. EXEC includes the commands that it runs, which are also listed. */
+/** EXEC includes its commands, which are also listed. */
 export async function commandCounts(redis: Pick<Redis, 'info'>): Promise<Record<string, Counts>> {
   const lines = [...(await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)];
   return {
@@ -29,7 +28,7 @@ export async function engineCounts(clickhouse: ClickHouseClient): Promise<Counts
   return Object.fromEntries(rows.map(({ event, value }) => [event, value]));
 }
 
-/** CPU microseconds of living threads by name. */
+/** CPU µs of living threads. */
 export function threadCounts(pid: number): Counts {
   const sums: Record<string, number> = {};
   for (const tid of process.platform === 'linux' ? readdirSync(`/proc/${pid}/task`).map(Number) : []) {

@@ -1,4 +1,4 @@
-/** Horizontal bars with name and value above each, so that bars have the whole width. */
+/** Name and value are above each bar, so that bars have the whole width. */
 import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { colorsOf, type Series } from '../../src/lab/report/marks.js';
@@ -8,7 +8,7 @@ import { shown } from './view.js';
 export interface BarPart {
   readonly from: number;
   readonly to: number;
-  /** Key in the chart's `colors`. */
+  /** In the chart's `colors`. */
   readonly series: string;
   /** Tooltip. */
   readonly note: string;
@@ -18,7 +18,6 @@ export interface BarRow {
   readonly name: string;
   readonly value: string;
   readonly parts: readonly BarPart[];
-  /** Uncertainty of the end of the bar. */
   readonly range?: { readonly low: number; readonly high: number };
 }
 
@@ -28,11 +27,9 @@ export interface BarChart {
   readonly rows: readonly BarRow[];
   readonly colors: Series;
   readonly legend?: boolean;
-  /** Position of a line through all rows. */
   readonly level?: number;
 }
 
-/** From zero to the median, with the range of the rounds. */
 export const spreadBar = (name: string, series: string, value: Spread, note: string): BarRow => ({
   name,
   value: shown(value.median),

@@ -1,4 +1,3 @@
-/** Tables of pipeline, correctness and memory. */
 import type { Row } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement } from '../results.js';
 import { ledgerProblems, measurementRows, type Section, shown, spreadText } from './view.js';

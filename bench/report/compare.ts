@@ -1,4 +1,3 @@
-/** Changes between two runs, considering noise. */
 import { aligned } from '../../src/lab/report/numbers.js';
 import type { BenchResults, Figure, Measurement, ScenarioResult, Spread } from '../results.js';
 import {
@@ -12,14 +11,13 @@ import {
   spreadText,
 } from './view.js';
 
-/** A measured value, by a name that is the same in every run. */
 interface Entry {
   readonly name: string;
   readonly better: Better;
   readonly value: Spread;
 }
 
-/** Figures and ratios to the echo of the same run come first: they do not depend on the machine's speed. */
+/** Ratios to the echo come first: they do not depend on the machine's speed. */
 export function comparison(old: BenchResults, now: BenchResults): string {
   const blocks = [
     `Before: ${runText(old)}\nNow:    ${runText(now)}`,
@@ -121,7 +119,7 @@ function changeRow({ name, better, value }: Entry, old: Entry | undefined): stri
 const roundsOf = (results: BenchResults): number[] =>
   [...figureEntries(results), ...plainEntries(results)].map(({ value }) => value.rounds);
 
-/** Runs of the same program differ by this much, even if rounds within each agree better. */
+/** Runs of the same program differ by this much. */
 const leastChange = 0.03;
 
 /** Fewer rounds give no usable spread. */
@@ -139,7 +137,7 @@ function verdictOf(old: Spread, now: Spread, better: Better): string {
   return direction === better ? 'better' : 'worse';
 }
 
-/** How often chance alone separates two runs: in 2 of all orders of their rounds. @returns empty if there are too few rounds */
+/** Chance alone separates two runs in 2 of all orders of their rounds. */
 function chanceText(old: readonly number[], now: readonly number[]): string {
   const fewest = (rounds: readonly number[]): number =>
     Math.min(...rounds.filter((count) => count >= leastRounds));

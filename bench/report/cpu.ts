@@ -43,7 +43,6 @@ const targetsChart = (scenario: ScenarioResult): string =>
     }),
   );
 
-/** The service alone, by scenario. */
 const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
   (['answer', 'request'] as const).flatMap((unit) => {
     const rows = scenarios

@@ -1,4 +1,3 @@
-/** Figures compared with their goals. */
 import { goalNames } from '../goals.js';
 import type { BenchResults, Figure } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
@@ -27,7 +26,7 @@ export function goalSection({ figures }: BenchResults): Section {
   };
 }
 
-/** Compares the median with the goal; null without a goal. */
+/** Null without a goal. */
 function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | null {
   if (goal === null) return null;
   return 'atMost' in goal ? value.median <= goal.atMost : value.median >= goal.atLeast;
@@ -48,7 +47,7 @@ function goalText({ goal }: Figure): string {
   return 'atMost' in goal ? `≤ ${shown(goal.atMost)}` : `≥ ${shown(goal.atLeast)}`;
 }
 
-/** Bars end here, so that one extreme figure does not flatten all others. */
+/** Bars end here, so that one extreme figure does not flatten the others. */
 const widest = 16;
 
 function goalCharts(figures: readonly Figure[]): string[] {

@@ -1,4 +1,3 @@
-/** Cost and throughput while something else grows: learners, API processes. */
 import { distinct } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero, spreadBar } from './bars.js';
@@ -32,7 +31,6 @@ function chartsOf(places: readonly ScenarioResult[]): string[] {
   ];
 }
 
-/** @returns none if not measured */
 function growthChart(
   title: string,
   unit: string,

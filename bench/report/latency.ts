@@ -1,4 +1,3 @@
-/** Latency by percentile and by offered rate. */
 import { chartFigure } from '../../src/lab/report/chart.js';
 import type { ChartPoint } from '../../src/lab/report/marks.js';
 import { compact } from '../../src/lab/report/numbers.js';
@@ -27,10 +26,9 @@ const chartsOf = (scenario: ScenarioResult): string[] =>
     ? [percentileChart(scenario), offeredChart(scenario)]
     : [percentileChart(scenario)];
 
-/** Whether the target kept up with the offered rate. */
 const followed = ({ offered, achieved }: Latency): boolean => achieved >= 0.95 * offered;
 
-/** `oneIn`: one request in so many takes longer. */
+/** One of `oneIn` requests takes longer. */
 const percentiles = [
   { key: 'p50', name: 'p50', oneIn: 2 },
   { key: 'p90', name: 'p90', oneIn: 10 },
@@ -38,7 +36,6 @@ const percentiles = [
   { key: 'p999', name: 'p99.9', oneIn: 1000 },
 ] as const;
 
-/** Each target at half of its own saturation. */
 function percentileChart(scenario: ScenarioResult): string {
   const { measurements } = scenario;
   const chosen = measurements.map((measurement) => ({ ...measurement, latency: atHalf(measurement) }));
@@ -71,7 +68,6 @@ function percentileChart(scenario: ScenarioResult): string {
   });
 }
 
-/** At the offered rate nearest to half of saturation. */
 function atHalf({ throughput, latencies }: Measurement): Latency {
   const most = throughput?.median ?? latencies.at(-1)?.offered ?? 0;
   const distance = ({ offered }: Latency): number => Math.abs(offered - most / 2);
@@ -117,7 +113,7 @@ const offeredPoints = (
     note: `${shown(latency[key])} ms at ${shown(latency.offered)} requests a second${followed(latency) ? '' : `, of which ${shown(latency.achieved)} were answered`}`,
   }));
 
-/** Ten microseconds: smaller values show only the clock's resolution. */
+/** 10 µs: smaller values show only the clock's resolution. */
 const leastTime = 0.01;
 const drawn = (milliseconds: number): number => Math.max(leastTime, milliseconds);
 

@@ -1,4 +1,3 @@
-/** The benchmark as a self-contained page. */
 import { writeFileSync } from 'node:fs';
 import { chartGrid, htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
 import type { BenchResults } from '../results.js';
@@ -6,7 +5,6 @@ import { factsOf, sectionsOf } from './sections.js';
 import { ownStyle } from './style.js';
 import type { Section } from './view.js';
 
-/** @throws Error if the file cannot be written */
 export const writeReport = (results: BenchResults, file: string): void =>
   writeFileSync(file, benchPage(results));
 
@@ -19,7 +17,6 @@ function benchPage(results: BenchResults): string {
   return htmlPage('Benchmark of Skilltrace', parts, ownStyle);
 }
 
-/** Empty if nothing was measured. */
 function sectionHtml({ heading, about, notes = [], head, rows, charts = () => [] }: Section): string {
   const drawn = charts();
   const table = rows.length === 0 ? [] : [htmlTable(head, rows)];

@@ -7,7 +7,7 @@ import { latencySection } from './latency.js';
 import { throughputSection } from './throughput.js';
 import { noiseText, runText, type Section, shown } from './view.js';
 
-/** The goals first. */
+/** Goals come first. */
 export const sectionsOf = (results: BenchResults): [Section, ...Section[]] => [
   goalSection(results),
   latencySection(results),

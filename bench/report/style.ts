@@ -1,5 +1,3 @@
-/** Styles and colours of the benchmark's page. */
-
 export const ownStyle = `
 :root { --front: #0072b2; --work: #56b4e9; --runtime: #a08bb8; --redis: #d55e00; --pipe: #00876a; --click: #d9a400;
   --other: #b5407c; }
@@ -17,7 +15,6 @@ const colors: Readonly<Record<string, string>> = {
   'task-per-request': 'd',
 };
 
-/** The same in all charts. */
 export const targetColor = (target: string): string => colors[target] ?? 'e';
 
 export const targetColors = (targets: readonly string[]): Record<string, string> =>
@@ -39,7 +36,7 @@ const partColors: Readonly<Record<string, string>> = {
 
 export const partColor = (part: string): string => partColors[part] ?? 'other';
 
-/** Distinct names in stacking order, unknown ones last. */
+/** Unknown names come last. */
 export function partsInOrder(names: readonly string[]): string[] {
   const known = Object.keys(partColors);
   const place = (name: string): number => (known.includes(name) ? known.indexOf(name) : known.length);

@@ -3,7 +3,7 @@ import type { BenchResults } from '../results.js';
 import { factsOf, sectionsOf } from './sections.js';
 import type { Section } from './view.js';
 
-/** The tables of the page, with the goals last. */
+/** Goals come last. */
 export function tableOf(results: BenchResults): string {
   const facts = factsOf(results).map(([name, text]) => `${name}: ${text}`);
   const [goals, ...others] = sectionsOf(results);

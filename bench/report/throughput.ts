@@ -25,7 +25,6 @@ export const throughputSection = ({ scenarios }: BenchResults): Section => ({
 const orDash = (spread: Spread | null): string => (spread === null ? '–' : spreadText(spread));
 const medianOrDash = (spread: Spread | null): string => (spread === null ? '–' : shown(spread.median));
 
-/** None if only latencies or memory were measured. */
 function costRows(measurement: Measurement, scenario: ScenarioResult): string[][] {
   const { throughput, cpu } = measurement;
   if (throughput === null && Object.keys(cpu).length === 0) return [];

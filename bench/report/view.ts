@@ -4,7 +4,6 @@ import type { BenchResults, Ledger, Measurement, ScenarioResult, Spread } from '
 import { acceptingParts } from '../rounds.js';
 import { spreadOf } from '../spread.js';
 
-/** A table for the page and the terminal, with charts for the page. */
 export interface Section {
   readonly heading: string;
   readonly about: string;
@@ -15,14 +14,14 @@ export interface Section {
   readonly charts?: () => readonly string[];
 }
 
-/** Peer that all targets are compared with: the cost of the HTTP library and of parsing. */
+/** The echo costs only HTTP and parsing. */
 const baseline = 'echo';
 
 /** Three significant digits below 1000, no decimals above. */
 export const shown = (value: number): string =>
   Math.abs(value) >= 1000 ? grouped(Math.round(value)) : `${Number(value.toPrecision(3))}`;
 
-/** Median with smallest and largest value, if they differ. */
+/** Adds smallest and largest value if they differ. */
 export function spreadText({ median, low, high }: Spread): string {
   const [middle, least, most] = [median, low, high].map(shown);
   return least === most ? `${middle}` : `${middle} [${least}, ${most}]`;
@@ -32,7 +31,7 @@ export function spreadText({ median, low, high }: Spread): string {
 export const acceptingCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
   sumOf(cpu, (part) => acceptingParts.includes(part));
 
-/** CPU µs after the response, on the way to ClickHouse; null if not measured. */
+/** CPU µs after the response; null if not measured. */
 export const laterCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
   sumOf(cpu, (part) => !acceptingParts.includes(part));
 
@@ -48,7 +47,7 @@ function sumOf(cpu: Measurement['cpu'], counts: (part: string) => boolean): Spre
   };
 }
 
-/** Null if a median is 0. Relative spreads add up as the squares of independent errors do. */
+/** Null if a median is 0. Relative spreads add up like independent errors. */
 export function ratioOf(of: Spread, to: Spread): Spread | null {
   if (of.median === 0 || to.median === 0) return null;
   const median = of.median / to.median;
@@ -62,7 +61,7 @@ export function ratioOf(of: Spread, to: Spread): Spread | null {
   };
 }
 
-/** Ratios to the echo in the same scenario; null if not measured. */
+/** Ratios to the echo of the scenario; null if not measured. */
 export function againstBaseline(
   scenario: ScenarioResult,
   measurement: Measurement,
@@ -76,7 +75,6 @@ export function againstBaseline(
   };
 }
 
-/** Variation of the echo during the run. */
 export function noiseText({ noise }: BenchResults): string {
   if (noise === undefined || noise.cpu.length === 0) return 'not looked at';
   const through = noise.cpu.map(shown).join(', ');
@@ -88,7 +86,6 @@ export function noiseText({ noise }: BenchResults): string {
 export const scenarioTitle = ({ name, axis }: ScenarioResult): string =>
   axis === null ? name : `${name}, ${axis.label}: ${shown(axis.value)}`;
 
-/** Rows with a leading cell for scenario and target. */
 export const measurementRows = (
   scenarios: readonly ScenarioResult[],
   rowsOf: (measurement: Measurement, scenario: ScenarioResult) => readonly Row[],
@@ -100,7 +97,6 @@ export const measurementRows = (
     }),
   );
 
-/** Scenarios with matching measurements only. */
 export const only = (
   scenarios: readonly ScenarioResult[],
   fits: (one: Measurement) => boolean,
@@ -109,7 +105,6 @@ export const only = (
     .map((scenario) => ({ ...scenario, measurements: scenario.measurements.filter(fits) }))
     .filter(({ measurements }) => measurements.length > 0);
 
-/** Scenarios with several targets to compare. */
 export const contests = (scenarios: readonly ScenarioResult[]): ScenarioResult[] =>
   scenarios.filter(({ axis, measurements }) => axis === null && measurements.length > 1);
 

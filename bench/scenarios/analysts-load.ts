@@ -1,4 +1,3 @@
-/** Cost of analysts' heavy queries for answers: the same steady load with and without four analysts, in turns. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indices } from '../../src/lists.js';
 import { ownService } from '../bench.js';
@@ -13,10 +12,9 @@ const analysts = 4;
 const ours = 'skilltrace';
 const withAnalysts = 'with four analysts';
 const school: School = { tenant: 'school', learners: 4000, days: 25, perDay: 20, perSkill: 5 };
-/** Many short turns, because noise of the machine lasts longer than a turn. */
+/** Many short turns, because noise lasts longer than a turn. */
 const pace = { rounds: 16, seconds: 5 };
 
-/** For all learners of a tenant: sums over answers, views with joins, and every row. */
 const queries = [
   `SELECT user_id, skill_id, count(), avg(is_correct), quantiles(.1, .5, .9)(time_spent_seconds), uniqExact(toDate(occurred_at))
    FROM attempts WHERE tenant = 'school' GROUP BY user_id, skill_id ORDER BY count() DESC LIMIT 100`,
@@ -54,7 +52,7 @@ export const analystsLoad: Scenario = {
     const service = await ownService(bench, loads.name);
     bench.progress('rows are made');
     await makeAnswers(service.clickhouse, school);
-    // So that merges of the inserted rows do not run during the load.
+    // Merges of the inserted rows must end before the load.
     await sleep(10_000);
     return measureLoads(bench, service, loads);
   },

@@ -1,4 +1,3 @@
-/** Reads each view completely, as an analyst, for a tenant of ten million answers: time and memory. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
@@ -11,7 +10,7 @@ import { answersOf, askAsAnalyst, makeAnswers, makeForecasts, type School } from
 import type { Service } from '../service.js';
 import { spreadOf } from '../spread.js';
 
-/** Learners with 4 of 100 skills a day, and the worst case: almost every answer on another skill. */
+/** The usual case, and the worst: almost every answer is on another skill. */
 const schools: readonly (School & { readonly seconds: number })[] = [
   { tenant: 'usual', learners: 20_000, days: 25, perDay: 20, perSkill: 5, seconds: 1 },
   { tenant: 'scattered', learners: 50_000, days: 40, perDay: 5, perSkill: 1, seconds: 3 },
@@ -20,7 +19,7 @@ const schools: readonly (School & { readonly seconds: number })[] = [
 const views = `learner_skill_daily learner_skill_total skill_daily cohort_skill_weekly skill_velocity
   forecasts forecast_outcomes forecast_coverage`.split(/\s+/);
 
-/** Memory limits to try. The smallest sufficient one is reported. */
+/** The smallest sufficient limit is reported. */
 const megabytes = [125, 250, 500, 1000, 2000];
 const mostMegabytes = 500;
 
@@ -35,7 +34,7 @@ export const analysts: Scenario = {
       await make(bench, service, school);
       figures.push(await bytesOf(service, school));
       for (const view of views) figures.push(...(await measure(bench, service, view, school)));
-      // So that the next school has empty tables.
+      // The next school needs empty tables.
       for (const table of await tablesOf(service))
         await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
     }
@@ -55,7 +54,7 @@ async function make({ progress }: Bench, { clickhouse }: Service, school: School
   while ((await selectNumber(clickhouse, merging)) > 0);
 }
 
-/** Days of answers arrive within minutes here. In production the engine would have merged all but the last hours. */
+/** In production, all but the last hours of answers would be merged. */
 async function mergeSums(clickhouse: ClickHouseClient): Promise<void> {
   const sums = `SELECT name FROM system.tables
     WHERE database = currentDatabase() AND engine = 'AggregatingMergeTree'`;

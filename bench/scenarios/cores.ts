@@ -1,4 +1,3 @@
-/** Cost of an answer by number of cores, lanes and API processes. */
 import { inTurns, ownService } from '../bench.js';
 import { allowedCores, canKeepToCores, onCores } from '../cores.js';
 import { figureOf } from '../goals.js';
@@ -16,7 +15,7 @@ import { ratioSpread } from '../spread.js';
 
 const name = 'cores';
 
-/** Servers run on some cores or on all. The load generator has all. */
+/** For the servers. The load generator uses all cores. */
 interface Form {
   readonly axis: NonNullable<ScenarioResult['axis']>;
   readonly cores: number | null;

@@ -1,4 +1,3 @@
-/** Cost of an answer by the number of known learners, at the same offered load. */
 import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
 import { figureOf } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
@@ -18,7 +17,7 @@ const name = 'growth';
 const few = 1000;
 const sizes = [few, 10_000, 100_000, 1_000_000];
 
-/** A small and a growing service take turns, so that the machine is the same for both. */
+/** The small service takes turns with the growing one, for a fair comparison. */
 export const growth: Scenario = {
   name,
   about: 'known learners with a skill each, at half of what the service can do with the fewest',
@@ -53,7 +52,6 @@ async function startEmpty(bench: Bench, as: 'small' | 'large'): Promise<ServiceC
   return { ...serviceContestant(service, name, traffic), name: as };
 }
 
-/** Adds one answer of each new learner. */
 async function grow(
   bench: Bench,
   contestant: ServiceContestant,

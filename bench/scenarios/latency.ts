@@ -1,4 +1,3 @@
-/** Latency in an open loop at fixed shares of each target's saturation. */
 import { inTurns, saturationOf } from '../bench.js';
 import { figureOf } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';

@@ -1,4 +1,3 @@
-/** Redis memory of a learner's skills, items and event ids. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { figureOf } from '../goals.js';
 import { hole, usualTraffic } from '../load/traffic.js';
@@ -13,7 +12,7 @@ const skills = 50;
 const answersPerSkill = 2;
 const itemsPerLearner = 100;
 const idsPerLearner = 100;
-/** Until buffers of connections and of the append-only file are empty. */
+/** Buffers of connections and of the append-only file must be empty. */
 const settleMs = 1000;
 
 export const memory: Scenario = {

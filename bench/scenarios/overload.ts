@@ -1,4 +1,3 @@
-/** More answers than the service can take: accepted, rejected, and latency of accepted answers. */
 import { connectionBound } from '../../src/app/open-files.js';
 import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
@@ -26,9 +25,11 @@ const sharing =
     ? 'the generator shares the cores of the service'
     : `service on cores ${cores.service}, generator on cores ${cores.generator}`;
 const shares = [0.5, 1, 1.5, 2, 3];
-/** Keeps the service busy without rejections. */
+/** Connections that keep the service busy without rejections. */
 const saturating = 512;
-/** More connections than the service queues, within its limit of open files, and few enough that none is closed as idle. */
+/**
+ * More than the service queues, within its limit of open files, and few enough that none is closed as idle.
+ */
 const connectionsFor = (capacity: number): number =>
   Math.floor(Math.min(0.9 * connectionBound(), 1000 + 2 * capacity));
 

@@ -1,4 +1,3 @@
-/** Scenarios on the shared service. */
 import { saturationOf } from '../bench.js';
 import { figureOf, scaledSpread, shownFigure } from '../goals.js';
 import { type Traffic, usualTraffic } from '../load/traffic.js';
@@ -47,7 +46,7 @@ export const pipeline = onSharedService({
     { ...usual, name: paused, drains: null, settled: null, paused: usual.drains },
   ],
   figures: (rounds) => {
-    // Redis accepts and drains. While the pipeline is paused, it only accepts.
+    // While the pipeline is paused, Redis only accepts answers.
     const redisPaused = rounds.cpu(paused, ['redis']);
     const redisDraining = rounds
       .cpu(ours, ['redis'])
@@ -65,7 +64,7 @@ export const pipeline = onSharedService({
   },
 });
 
-/** More connections could overfill the queue of a lane, and the service would reject answers. */
+/** More connections could overfill a lane: the service would reject answers. */
 const batchConnections = 4;
 
 export const batches = onSharedService({
@@ -108,14 +107,13 @@ export const steady = onSharedService({
   figures: (rounds) => [figureOf('steady', scaledSpread(rounds.cpu(ours), rounds.cpu('echo')))],
 });
 
-/** The service alone, under different traffic. */
 const kindOf = (name: string, about: string, special: Partial<Traffic>, long = false): Scenario => {
   const traffic = { ...usualTraffic, ...special };
   const isMixed = traffic.kind === 'mixed';
   return onSharedService({
     ...{ name, about, long, pace: 'glance', traffic },
     unit: isMixed ? 'request' : 'answer',
-    // Reads need learners who have answered before.
+    // Reads need learners with answers.
     ...(isMixed && { seed: { answers: traffic.learners, seed: seedOf(traffic.learners, traffic.skills) } }),
   });
 };

@@ -1,4 +1,3 @@
-/** Cost of a subscriber of all webhooks: CPU per answer, and p99 while 10,000 webhooks are delivered. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultParameters } from '../../src/domain/base/params.js';
@@ -28,12 +27,12 @@ const name = 'webhooks';
 /** Few enough that learners master skills, and that one run checks all their goals. */
 const traffic = { ...usualTraffic, learners: 1000, skills: 10 };
 const secondsOfRound = 10;
-/** Messages go at 250 a second and goal checks run every 5 s. Both contestants wait this long. */
+/** Messages go at 250 a second, and goal checks run every 5 s. Both contestants wait this long. */
 const settleMs = 15_000;
-/** Right answers to mastery of an unfitted skill, with the default parameters. */
+/** For an unfitted skill, with the default parameters. */
 const answersToMastery = rightToMastery(defaultParameters.pInit);
 const burst = { learners: 10_000, rate: 500, seconds: 15, afterMs: 2000 };
-/** All learners together, one answer short of mastery. */
+/** Leaves all learners one answer short of mastery. */
 const answersNearMastery = burst.learners * (answersToMastery - 1);
 const burstLearner = (i: number): string => `burst-${i}`;
 
@@ -70,7 +69,7 @@ export const webhooks: Scenario = {
   },
 };
 
-/** The tenant has the endpoint only during the measurement. */
+/** Enables the endpoint only during the measurement. */
 const listening = (subscriber: Subscriber, contestant: Contestant): Contestant => ({
   ...contestant,
   beside: async (end) => {
@@ -104,7 +103,7 @@ async function measureUsual({ bench, usual, subscriber }: Stage) {
 const shown = (title: string, unit: string, values: readonly number[]): Figure =>
   shownFigure(title, 'to a receiver that confirms at once', unit, spreadOf(values));
 
-/** All learners are one right answer away from mastery and give it at the same time, on another skill in each round. */
+/** All learners reach mastery at the same time, on another skill in each round. */
 async function measureBurst(stage: Stage) {
   const { bench, usual, subscriber } = stage;
   const { rounds } = bench.settings.main;
@@ -146,7 +145,7 @@ const rightAnswers =
   (skill_id: string) =>
   (i: number): object => ({ user_id: burstLearner(i % burst.learners), skill_id, is_correct: true });
 
-/** @returns seconds until the last webhook arrived */
+/** @returns seconds until the last webhook */
 async function burstNow({ usual, subscriber }: Stage, skill: string, isTold: boolean): Promise<number> {
   await subscriber.listen(isTold);
   await sleep(burst.afterMs);

@@ -24,7 +24,7 @@ export function checkAnswers(all: Answers) {
   return { validity: validityOf(learners), movers: moverBias(learners) };
 }
 
-/** Earlier answers still depend on the prior. */
+/** Number of an answer. Before it, mastery still depends on the prior. */
 const settledFrom = 6;
 
 function validityOf(learners: readonly Answers[]) {

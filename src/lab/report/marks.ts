@@ -16,7 +16,7 @@ export interface ChartPoint {
   readonly high?: number;
   /** Observations, drawn as the area of the dot. */
   readonly weight?: number;
-  /** Hollow dot. */
+  /** Few observations: the dot is hollow. */
   readonly isFew?: boolean;
 }
 

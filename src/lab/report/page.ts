@@ -96,7 +96,7 @@ export const section = (heading: string, text: string, ...content: readonly stri
 
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
-/** `best` of its column, `off` the target, `few` observations. */
+/** `look`: `best` of its column, `off` the target, or `few` observations. */
 export interface Cell {
   readonly text: string;
   readonly look?: 'best' | 'off' | 'few' | undefined;
