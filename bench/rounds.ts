@@ -55,7 +55,7 @@ export class Rounds {
 
 const median = (values: readonly number[]): number => spreadOf(values).median;
 
-/** Each percentile separately. */
+/** Medians over the rounds, each percentile separately. */
 export function latencyOf(samples: readonly Sample[]): Latency {
   const all = samples.flatMap(({ load }) => load.latency ?? []);
   const at = (percentile: keyof Percentiles): number => median(all.map((one) => one[percentile]));

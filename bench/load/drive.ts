@@ -6,7 +6,7 @@ import { closedLoop, openLoop, type Schedule } from './schedule.js';
 
 /** Maximum delay of a due request; it counts as latency. */
 const tickMs = 1;
-/** One by one, thousands take so long that the server closes the first as idle. */
+/** Opening thousands one by one takes so long that the server closes the first as idle. */
 const openedAtOnce = 100;
 /** Time for responses after the schedule ends. */
 const graceMs = 20_000;

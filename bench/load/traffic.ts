@@ -5,7 +5,7 @@ export interface Traffic {
   readonly order: Order;
   readonly learners: number;
   readonly skills: number;
-  /** 1: POST track-answer. */
+  /** Answers per request; 1 means POST track-answer. */
   readonly batch: number;
   /** `all`: also item, confidence and time; `no ids`: for learners above the daily limit of event ids. */
   readonly fields: 'usual' | 'all' | 'no ids';

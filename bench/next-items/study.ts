@@ -20,7 +20,7 @@ const allSkills = indices(skillCount);
 const itemsOf = (bank: readonly Item[], skill: number): readonly Item[] =>
   bank.slice(skill * itemsPerSkill, (skill + 1) * itemsPerSkill);
 
-/** By the engine's estimate; all skills if none is open. */
+/** Skills that the engine does not call mastered; all skills if there are none. */
 function openSkills({ engine, now }: Moment): number[] {
   const mastered = engine.masteredAt(now);
   const open = allSkills.filter((skill) => !mastered[skill]);

@@ -1,4 +1,3 @@
-/** A click widens a frame to the full width. */
 import { tag, textTag } from '../../src/lab/report/page.js';
 import type { FlameNode } from './cpu-profile.js';
 

@@ -1,4 +1,3 @@
-/** Name and value are above each bar, so that bars have the whole width. */
 import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { colorsOf, type Series } from '../../src/lab/report/marks.js';

@@ -12,7 +12,7 @@ const skills = 50;
 const answersPerSkill = 2;
 const itemsPerLearner = 100;
 const idsPerLearner = 100;
-/** Buffers of connections and of the append-only file must be empty. */
+/** Until buffers of connections and of the append-only file are empty. */
 const settleMs = 1000;
 
 export const memory: Scenario = {

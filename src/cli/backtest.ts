@@ -72,7 +72,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
   page: backtestPage,
 });
 
-/** Folds of a hash if the file has only one fold. */
+/** Uses folds by a hash if the file has only one fold. */
 function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
   const ofFile = foldsOf(table);
   const byHash = foldsOf({ ...table, folds: new Map() });

@@ -26,7 +26,7 @@ export interface CommandContext extends Pick<CommandHost, 'env' | 'stderr'> {
   readonly config: Config;
   readonly logger: Logger;
   readonly closers: Closers;
-  /** Of standard output. */
+  /** True if standard output is a terminal. */
   readonly isTerminal: boolean;
   /** '' clears the progress line. */
   readonly showProgress: (text: string) => void;

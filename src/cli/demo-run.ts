@@ -21,7 +21,7 @@ interface DemoRun {
   readonly importId: string;
 }
 
-/** Shares of the weeks before each fit. The model page can then compare two versions. */
+/** Shares of the weeks before each fit. Two fits give the model page two versions to compare. */
 const fitsAfter = [1 / 2, 3 / 4];
 
 /** @returns null after a signal @throws StartError */

@@ -32,7 +32,7 @@ interface Part extends Content {
 export interface Manifest extends Wanted {
   readonly version: 1;
   readonly time_column: string | null;
-  /** Exclusive, also in a resumed run. */
+  /** Rows from this time on are excluded, also in a resumed run. */
   readonly rows_before: string;
   readonly started_at: string;
   /** Accepted answers that ClickHouse did not have at the start. */
@@ -52,7 +52,7 @@ export const nextFile = ({ table, format, parts }: Manifest): string =>
   `${table}-${String(parts.length + 1).padStart(5, '0')}.${format}`;
 
 /**
- * Locks the folder and creates it, but not its parents.
+ * Creates and locks the folder. Its parent must exist.
  * @returns the manifest of an earlier run after a check of its files; null for an empty folder
  * @throws StartError if the folder has other content
  */

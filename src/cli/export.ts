@@ -163,7 +163,7 @@ async function writePart(reader: TenantReader, out: string, wanted: Wanted, mani
     }
     const read_at = new Date().toISOString();
     const content = await writeWhole(out, file, await reader.stream(range, wanted.format));
-    // Rows of a Parquet file cannot be counted here.
+    // Compare the facts again: rows of a Parquet file cannot be counted here.
     if (rows > 0 && rows <= wanted.part_rows && (await reader.facts(range)).digest === digest)
       return { file, rows, ...content, first_key: first, last_key: last, read_at };
   }

@@ -23,7 +23,7 @@ const backlogPauseMs = 200;
 const lookMs = 500;
 /** Share of the shutdown time. Later closers need the rest. */
 const inFlightShare = 1 / 4;
-/** Then the import leaves the rows to the service: ClickHouse may be down. */
+/** After this time without progress, the import leaves the rows to the service: ClickHouse may be down. */
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
 

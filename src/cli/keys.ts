@@ -41,7 +41,7 @@ reaches beyond its tenant)`,
     `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
 store takes the new quota, one that was revoked stays so`,
     (text, name) => {
-      // The key is secret.
+      // The key is secret, so the error omits it.
       if (!plainName.test(text)) throw new read.Misuse(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
       return text;
     },

@@ -41,7 +41,7 @@ started for the moment.`,
     if (action === 'redrive') return context.print(redrivenText(await parked.redrive(streams)));
     const print = json ? jsonOf : textOf;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
-    // The list can be long.
+    // Prints while it reads, because the list can be long.
     for await (const entry of parked.entries(streams)) context.print(print(entry));
   },
 });

@@ -56,7 +56,7 @@ function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: Acc
   return {
     ...one,
     observed,
-    /** In the order of `intervalLevels`. */
+    /** True if an interval contains the observed share; in the order of `intervalLevels`. */
     inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
     /** Width of the 80 % interval. */
     width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,

@@ -89,7 +89,7 @@ const shareBelow = (scored: readonly ScoredCase[], level: number): number =>
   scored.filter(({ inside, observed, expected }) => !inside[level] && observed < expected.served).length /
   scored.length;
 
-/** They take a few tenths of a second. */
+/** A turn takes a few tenths of a second. */
 const casesPerTurn = 100_000;
 
 async function sumsByLearner(scored: readonly ScoredCase[]): Promise<Float64Array[]> {

@@ -17,7 +17,6 @@ export interface DemoAnswer extends Answer {
 
 const hourMs = 3_600_000;
 
-/** Every ninth week since the epoch ends with a school test. */
 export const isTestWeek = (monday: number): boolean => Math.floor(monday / (7 * dayMs) + 0.5) % 9 === 4;
 
 function weekFactor(monday: number): number {
@@ -73,7 +72,7 @@ function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draw
   };
 }
 
-/** By half of the items; the halves differ only for a `double` skill. */
+/** Knowledge of both halves of the items. The halves differ only for a `double` skill. */
 function begin(
   { ability, stuck }: DemoLearner,
   { easiness, oddity }: DemoSkill,
@@ -86,7 +85,7 @@ function begin(
 }
 
 /**
- * Without rapid guesses.
+ * Probability of a right answer without rapid guesses.
  * @param answers so far on the skill
  */
 function chanceOf(

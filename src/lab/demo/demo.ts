@@ -33,7 +33,7 @@ const learnerSeeds = 100_000;
 
 const mondayFrom = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
 
-/** Deterministic; in the order of arrival. */
+/** Deterministic. Answers are in the order of arrival. */
 export function makeDemo({ until, seed, learners }: DemoOptions) {
   const lastDay = Date.parse(until);
   const [start, end] = [new Date(lastDay), lastDay + dayMs];
@@ -91,7 +91,6 @@ function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastD
   return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
 
-/** Two of three learners set a goal, for a school test or a future day. */
 function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws) {
   if (!draws.chance(0.65)) return [];
   const at = from + Math.round(draws.between(3, 30) * dayMs);

@@ -62,7 +62,7 @@ function drawItems(draws: Draws, skillId: string, misleads: boolean) {
   const misleading = misleads ? draws.whole(0, 14) : null;
   return indices(15).map((i) => {
     const difficulty = draws.normal(0, 0.7);
-    /** By the author, in steps of half a logit. */
+    /** Rating by the author, in steps of half a logit. */
     const rated = clamp(Math.round(2 * draws.normal(difficulty, 0.4)) / 2, -3, 3);
     const id = `${skillId}-${`${i + 1}`.padStart(2, '0')}`;
     return { id, difficulty, rated: draws.chance(0.7) ? rated : null, misleading: i === misleading };

@@ -87,14 +87,14 @@ function foldIn(value: unknown): number | null {
   throw new RowProblem(`fold ${shown(value)} must be an integer`);
 }
 
-/** No common learners; the same numbers of skills and items. */
+/** The logs share no learners, but number skills and items alike. */
 export interface Split {
   readonly training: AnswerLog;
   readonly test: AnswerLog;
 }
 
 /**
- * Training cannot read test answers.
+ * Separate logs, so that training cannot read test answers.
  * @param folds by learner
  */
 export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: number): Split {
@@ -118,7 +118,7 @@ export const foldsOf = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'fol
 const hashFold = (userId: string): number =>
   1 + (createHash('sha256').update(`fold:${userId}`).digest().readUInt32BE(0) % hashFolds);
 
-/** By `order`, or by time, if all rows of the learner have one; else in file order. */
+/** Sorts by `order`, or by time, if all rows of the learner have one; else keeps the file order. */
 function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): void {
   const key = [order, at].find((column) => rows.every((row) => !Number.isNaN(column[row])));
   if (key !== undefined) rows.sort((a, b) => (key[a] as number) - (key[b] as number));

@@ -55,7 +55,7 @@ function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number)
   );
 }
 
-/** No difficulty, no forgetting, no other skills. */
+/** Plain BKT: no difficulty, no forgetting, no other skills. */
 function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Float64Array {
   const predictions = new Float64Array(test.correct.length);
   for (const { start, end } of placesByLearner(test, everyone(test))) {

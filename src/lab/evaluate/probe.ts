@@ -10,7 +10,7 @@ import { type Asked, askedAt, type Moment, type ServedModel } from './serve.js';
 
 export type MonotoneCheck = ReturnType<typeof openProbes>['check'];
 
-/** Per log, evenly spread. */
+/** Probes per log, evenly spread over its answers. */
 const wanted = 51_000;
 const mostAtOnce = 20;
 /** Smaller differences are rounding errors. */
@@ -72,7 +72,7 @@ function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
   return found.map((items) => [...items].sort((a, b) => a - b));
 }
 
-/** Of the current learner, by skill, the latest last. */
+/** Items of the current learner by skill, the latest last. */
 function newMetItems() {
   let [current, met] = [null as Moment['history'] | null, new Map<number, number[]>()];
   return {

@@ -122,7 +122,7 @@ function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): nu
 
 const bandStarts = [0, 1, 100, 1000, 10_000];
 
-/** By training answers of the skill; `auc` in the order of `modelNames`. */
+/** Groups test answers by training answers of the skill; `auc` in the order of `modelNames`. */
 function bandsOf({ training, test }: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
   const sizes = sumBy(training.skill, training.skills);
   return bandStarts.flatMap((from, i) => {

@@ -17,7 +17,7 @@ import {
 /** For logs with the skill and item numbers of the training log. */
 export interface ServedModel {
   readonly model: TenantModel;
-  /** By number. */
+  /** Ids in the model, by skill number. */
   readonly skillIds: readonly string[];
   /**
    * Null for an item without training answers.

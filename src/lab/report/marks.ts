@@ -1,4 +1,4 @@
-/** For reports and the dashboard. */
+/** Marks and axes for reports and the dashboard. */
 import * as Plot from '@observablehq/plot';
 import { grouped } from './numbers.js';
 

@@ -2,7 +2,7 @@ export const grouped = (value: number): string => value.toLocaleString('en-US');
 
 const compactFormat = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
-/** 12K, 3.4M. */
+/** For example 12K or 3.4M. */
 export const compact = (value: number): string => compactFormat.format(value);
 
 /** @param to null: no end */

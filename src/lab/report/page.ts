@@ -29,7 +29,7 @@ export function tag(
 export const textTag = (name: string, attributes: Readonly<Record<string, string>>, text: string): string =>
   tag(name, attributes, escapeText(text));
 
-/** By Okabe and Ito, safe for colour-blind readers; lighter on dark pages. */
+/** Colours by Okabe and Ito, safe for colour-blind readers; lighter on dark pages. */
 const style = `
 :root { color-scheme: light dark; --page: #ffffff; --text: #1c2430; --soft: #5b6676; --line: #d9dee5;
   --panel: #f6f8fa; --bar: #b6c0cd; --a: #0072b2; --b: #d55e00; --c: #00876a; --d: #86709e;
