@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../src/compute/run-threads.js';
 import { type AnswerLog, everyone } from '../src/domain/base/answer-log.js';
-import { priorStrengths } from '../src/domain/base/params.js';
+import { priorStrengths } from '../src/domain/base/fit-constants.js';
 import { type BktFit, type FitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit.js';
 import { growTrees } from '../src/domain/fit/bkt/trees.js';
 import { inRanges } from '../src/domain/fit/stages.js';

@@ -8,7 +8,7 @@ import type {
   WorkerSettings,
 } from '../src/contracts/tasks.js';
 import { dayOf, monthOf } from '../src/domain/base/common.js';
-import { modelVersion } from '../src/domain/base/params.js';
+import { modelVersion } from '../src/domain/base/model-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';

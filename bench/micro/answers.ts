@@ -1,7 +1,7 @@
 import { bench, do_not_optimize, group } from 'mitata';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';

@@ -3,9 +3,9 @@
  * and the journal row.
  */
 import { bench, do_not_optimize, group } from 'mitata';
+import { nextItemsModel } from '../../src/domain/advice/advice-constants.js';
 import { judgeQuestions, orderCandidates, reasonOf } from '../../src/domain/advice/next-items.js';
 import { type Answer, dayMs } from '../../src/domain/base/common.js';
-import { nextItemsModel } from '../../src/domain/base/params.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';

@@ -2,7 +2,7 @@ import { bench, do_not_optimize, group } from 'mitata';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { learningEventCheck } from '../../src/contracts/events.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { modelVersion } from '../../src/domain/base/params.js';
+import { modelVersion } from '../../src/domain/base/model-version.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { answerAt, inTurn, start, stepsOf } from './made.js';

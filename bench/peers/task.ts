@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { workerData } from 'piscina';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { askedOf } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { isReached } from '../../src/domain/tracing/states.js';
 import { indices, sumOf } from '../../src/lists.js';

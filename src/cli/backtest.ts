@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { accuracyConstants } from '../domain/base/accuracy-constants.js';
 import { logLossClip } from '../domain/base/metrics.js';
-import { accuracyConstants } from '../domain/base/params.js';
 import { unitOf } from '../domain/fit/accuracy/cases.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
 import { backtestPage } from '../lab/backtest/page.js';

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { type BktParameters, manualBounds, manualForget } from '../domain/base/bkt-parameters.js';
 import { round4, sections } from '../domain/base/common.js';
-import { type BktParameters, manualBounds, manualForget } from '../domain/base/params.js';
 import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
 import { checked, misfit, orNull } from './checked.js';
 import { snakeCase } from './export-record.js';

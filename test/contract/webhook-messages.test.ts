@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { learnerHashOf, type WebhookType } from '../../src/contracts/webhook-events.js';
-import { goalModel } from '../../src/domain/base/params.js';
+import { goalModel } from '../../src/domain/base/score-constants.js';
 import { indices } from '../../src/lists.js';
 import { messagesKey, nextTriesKey } from '../../src/store/redis/keys.js';
 import { assertAnswer } from '../support/answer-check.js';

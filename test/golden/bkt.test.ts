@@ -1,5 +1,5 @@
 import { test } from 'node:test';
-import { defaultParameters, difficultyModel } from '../../src/domain/base/params.js';
+import { defaultParameters, difficultyModel } from '../../src/domain/base/bkt-parameters.js';
 import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { close, vectors } from './vectors.js';
 

@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { type BktParameters, masteryBounds } from '../../src/domain/base/params.js';
+import { type BktParameters, masteryBounds } from '../../src/domain/base/bkt-parameters.js';
 import { filterForward, newWorkspace, type SkillTree } from '../../src/domain/fit/bkt/em.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { referenceFile } from '../support/reference.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { viewUnseen } from '../../src/domain/learner/skill-view.js';
 import type { SkillState } from '../../src/domain/tracing/states.js';
 import { modelWith, now, viewsOf } from '../support/study.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
 import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/bkt.js';
 import { calibration, newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
 import {

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/contracts/tasks.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { askedOf } from '../../src/domain/tracing/course.js';

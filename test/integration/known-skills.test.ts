@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
-import { learnersOfKnownSkill } from '../../src/domain/base/params.js';
+import { learnersOfKnownSkill } from '../../src/domain/base/score-constants.js';
 import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {

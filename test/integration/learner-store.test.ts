@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { modelVersion } from '../../src/domain/base/params.js';
+import { modelVersion } from '../../src/domain/base/model-version.js';
 import type { RememberedItem } from '../../src/domain/tracing/states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {

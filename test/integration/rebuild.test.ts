@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeModel } from '../../src/contracts/model.js';
-import { learnersOfKnownSkill } from '../../src/domain/base/params.js';
+import { learnersOfKnownSkill } from '../../src/domain/base/score-constants.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { recordChanges } from '../../src/services/models/fit-models.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';

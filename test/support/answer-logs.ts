@@ -1,5 +1,5 @@
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
-import type { BktParameters } from '../../src/domain/base/params.js';
+import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
 import { itemGuessSlip } from '../../src/domain/tracing/bkt.js';
 import { seeded } from './random.js';
 

@@ -1,7 +1,7 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { Conditions } from '../../src/domain/answer/conditions.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { resultsOf } from '../../src/store/redis/client.js';
 import { outboxKey, outboxRowsKey } from '../../src/store/redis/keys.js';
 

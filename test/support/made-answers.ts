@@ -1,6 +1,6 @@
 /** Answers of made-up learners who learn by BKT with known parameters, put into ClickHouse as if drained. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { BktParameters } from '../../src/domain/base/params.js';
+import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
 import { seeded } from './random.js';
 
 export interface MadeSkill {

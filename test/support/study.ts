@@ -1,8 +1,8 @@
 /** Learners as advice sees them. */
 
 import type { StudyContext } from '../../src/domain/advice/study-advice.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type PerSection, type Section } from '../../src/domain/base/common.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';

@@ -3,8 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import { everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { sigmoid } from '../../src/domain/base/common.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
 import {

@@ -2,12 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  fitPriorMeans,
-  priorStrengths,
-} from '../../src/domain/base/params.js';
+import { type BktParameters, defaultParameters } from '../../src/domain/base/bkt-parameters.js';
+import { fitPriorMeans, priorStrengths } from '../../src/domain/base/fit-constants.js';
 import {
   type BktFit,
   chooseFitOptions,

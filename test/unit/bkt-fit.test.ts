@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  fitBounds,
-  fitPriorMeans,
-  priorStrengths,
-  reachableMastery,
-} from '../../src/domain/base/params.js';
+import { type BktParameters, defaultParameters, fitBounds } from '../../src/domain/base/bkt-parameters.js';
+import { fitPriorMeans, priorStrengths, reachableMastery } from '../../src/domain/base/fit-constants.js';
 import {
   type Expectations,
   type FitRules,

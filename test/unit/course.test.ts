@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { courseModel } from '../../src/domain/base/params.js';
+import { courseModel } from '../../src/domain/base/prediction-constants.js';
 import { keyOf } from '../../src/domain/base/text-hash.js';
 import { findKey } from '../../src/domain/prediction/related.js';
 import {

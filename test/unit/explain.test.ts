@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import {
+  type BktParameters,
+  defaultParameters,
+  difficultyModel,
+} from '../../src/domain/base/bkt-parameters.js';
 import { round4 } from '../../src/domain/base/common.js';
-import { type BktParameters, defaultParameters, difficultyModel } from '../../src/domain/base/params.js';
 import { type CountedAnswer, nextMastery, partsOf } from '../../src/domain/learner/explain.js';
 import { difficultyShift, effectiveMastery, traceAnswer } from '../../src/domain/tracing/bkt.js';
 

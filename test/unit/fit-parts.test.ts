@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
-import { predictionModel } from '../../src/domain/base/params.js';
+import { predictionModel } from '../../src/domain/base/prediction-constants.js';
 import { keyOf } from '../../src/domain/base/text-hash.js';
 import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { calibrate } from '../../src/domain/fit/prediction/cross-fit.js';

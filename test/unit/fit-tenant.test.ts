@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { createFitPool } from '../../src/compute/run-threads.js';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import {
   type SkillModel,
   skillModelOf,

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, dayOf, type PerSection, type Section } from '../../src/domain/base/common.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,

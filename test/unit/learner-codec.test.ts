@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { defaultParameters } from '../../src/domain/base/params.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import type { ReplayedStates } from '../../src/domain/history/replay.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { decodeFirstAnswer } from '../../src/store/learners/event-ids.js';

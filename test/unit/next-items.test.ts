@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { nextItemsModel } from '../../src/domain/advice/advice-constants.js';
 import {
   type Candidate,
   judgeQuestions,
@@ -7,8 +8,8 @@ import {
   reasonOf,
 } from '../../src/domain/advice/next-items.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, logit, sigmoid } from '../../src/domain/base/common.js';
-import { defaultParameters, nextItemsModel } from '../../src/domain/base/params.js';
 import { itemTermCount } from '../../src/domain/prediction/model.js';
 import { unrelated } from '../../src/domain/prediction/related.js';
 import { standingOf } from '../../src/domain/score/score.js';

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { changesOf } from '../../src/domain/answer/apply-answer.js';
-import { goalModel, lostBelow, masteredAt } from '../../src/domain/base/params.js';
+import { lostBelow, masteredAt } from '../../src/domain/base/bkt-parameters.js';
+import { goalModel } from '../../src/domain/base/score-constants.js';
 import {
   alertsAfter,
   type GoalAlerts,

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type Advice, adviceCodes, adviceText, adviseOn } from '../../src/domain/advice/answer-advice.js';
+import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { defaultParameters } from '../../src/domain/base/params.js';
 import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { conditionsFor } from '../../src/domain/answer/conditions.js';
+import { type BktParameters, forgettingModel } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type Section } from '../../src/domain/base/common.js';
-import { type BktParameters, forgettingModel } from '../../src/domain/base/params.js';
 import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,

@@ -7,7 +7,7 @@ import {
   manualBounds,
   manualForget,
   masteredAt,
-} from '../../src/domain/base/params.js';
+} from '../../src/domain/base/bkt-parameters.js';
 import { emptyCatalogue, misfitOf, placementOf, unsetSkill } from '../../src/domain/catalogue/catalogue.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { between, rounding } from '../support/arbitraries.js';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { dayMs } from '../../src/domain/base/common.js';
 import {
   type BktParameters,
   defaultParameters,
   fitBounds,
   guessSlipMargin,
-} from '../../src/domain/base/params.js';
+} from '../../src/domain/base/bkt-parameters.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import {
   difficultyShift,
   effectiveMastery,

@@ -11,7 +11,8 @@ import type {
   WorkerSettings,
 } from '../../src/contracts/tasks.js';
 import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
-import { goalModel, modelVersion } from '../../src/domain/base/params.js';
+import { modelVersion } from '../../src/domain/base/model-version.js';
+import { goalModel } from '../../src/domain/base/score-constants.js';
 import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
 import { intervalReach } from '../../src/domain/prediction/accuracy-model.js';
 import { daysUntil, type GoalStanding } from '../../src/domain/score/goal.js';

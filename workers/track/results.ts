@@ -10,7 +10,7 @@ import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.j
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
 import type { Conditions } from '../../src/domain/answer/conditions.js';
 import { round4 } from '../../src/domain/base/common.js';
-import { modelVersion } from '../../src/domain/base/params.js';
+import { modelVersion } from '../../src/domain/base/model-version.js';
 import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import type { ApiError } from '../../src/errors.js';

@@ -1,6 +1,8 @@
 import Type, { type TSchema } from 'typebox';
+import { nextItemsModel } from '../../domain/advice/advice-constants.js';
 import { reasonCodes } from '../../domain/advice/next-items.js';
-import { activityModel, goalModel, nextItemsModel } from '../../domain/base/params.js';
+import { goalModel } from '../../domain/base/score-constants.js';
+import { activityModel } from '../../domain/tracing/tracing-constants.js';
 import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';

@@ -1,11 +1,11 @@
 import type { AnswerEffect } from '../answer/apply-answer.js';
 import type { Conditions } from '../answer/conditions.js';
 import { type Answer, wholeDays } from '../base/common.js';
-import { adviceModel } from '../base/params.js';
 import { type CalibrationFlag, type CalibrationState, calibration } from '../tracing/calibration.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau, type PlateauState } from '../tracing/plateau.js';
 import type { SkillState } from '../tracing/states.js';
+import { adviceModel } from './advice-constants.js';
 import { texts, withNames } from './texts.js';
 
 /** In order of priority. Rows store the index: append only. */

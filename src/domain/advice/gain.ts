@@ -1,12 +1,15 @@
 /** Expected points per hour on one skill. Recommendations are ranked by it (science notes 7). */
+
+import type { BktParameters } from '../base/bkt-parameters.js';
 import { clamp, type PerSection, type Section, sections } from '../base/common.js';
-import { type BktParameters, gainModel, scoreModel } from '../base/params.js';
+import { scoreModel } from '../base/score-constants.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { learningOf } from '../score/projection.js';
 import { type SectionMeasure, trustOf } from '../score/score.js';
 import type { PaceState } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
+import { gainModel } from './advice-constants.js';
 
 const { leastSkills } = scoreModel;
 

@@ -1,12 +1,12 @@
 import { conditionsFor } from '../answer/conditions.js';
 import { clamp, logit, wholeDays } from '../base/common.js';
-import { nextItemsModel } from '../base/params.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
 import { isMastered } from '../learner/expected.js';
 import { viewUnseen } from '../learner/skill-view.js';
 import type { Standing } from '../score/score.js';
 import { askedOf } from '../tracing/course.js';
 import { type AnswerStates, type LearnerState, recallItem } from '../tracing/states.js';
+import { nextItemsModel } from './advice-constants.js';
 import { type Judged, judge, nameOf } from './study-advice.js';
 import { texts as allTexts, withNames } from './texts.js';
 

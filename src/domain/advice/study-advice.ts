@@ -1,5 +1,5 @@
 import { onceFor, type Section, sections, wholeDays } from '../base/common.js';
-import { activityModel, goalModel, studyModel } from '../base/params.js';
+import { goalModel } from '../base/score-constants.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { isMastered, type SkillContext } from '../learner/expected.js';
@@ -12,7 +12,9 @@ import { calibration } from '../tracing/calibration.js';
 import { rapidFlag, rapidThreshold } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import type { SkillState } from '../tracing/states.js';
+import { activityModel } from '../tracing/tracing-constants.js';
 import { isFalling } from '../tracing/trend.js';
+import { studyModel } from './advice-constants.js';
 import { biasPoints, hasFaded, rapidFigure, recentAttempts } from './answer-advice.js';
 import { firstHour, practiceGain, reviewGain } from './gain.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts, withNames } from './texts.js';

@@ -1,8 +1,8 @@
 /** Texts of recommendations by language, at most 200 characters. They promise nothing. */
 
 import type { PerSection, Section } from '../base/common.js';
-import { adviceModel } from '../base/params.js';
 import type { GoalOutlook, LearnerForecast } from '../score/learner-forecast.js';
+import { adviceModel } from './advice-constants.js';
 
 export const locales = ['en'] as const;
 export type Locale = (typeof locales)[number];

@@ -1,5 +1,5 @@
+import type { BktParameters } from '../base/bkt-parameters.js';
 import { type Answer, logit, onceFor, type Section } from '../base/common.js';
-import type { BktParameters } from '../base/params.js';
 import { placementOf } from '../catalogue/catalogue.js';
 import {
   type ItemModel,

@@ -1,11 +1,6 @@
+import { type BktParameters, guessSlipMargin, masteredAt, wrongAnswerShare } from '../base/bkt-parameters.js';
 import { type PerSection, perSection, type Section, sections } from '../base/common.js';
-import {
-  type BktParameters,
-  guessSlipMargin,
-  masteredAt,
-  scoreModel,
-  wrongAnswerShare,
-} from '../base/params.js';
+import { scoreModel } from '../base/score-constants.js';
 import { mostForget, pStar } from '../tracing/bkt.js';
 
 export interface SkillEntry {

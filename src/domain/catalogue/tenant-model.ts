@@ -1,5 +1,5 @@
+import { type BktParameters, defaultParameters, difficultyModel } from '../base/bkt-parameters.js';
 import { onceFor } from '../base/common.js';
-import { type BktParameters, defaultParameters, difficultyModel } from '../base/params.js';
 import { type AccuracyModel, startAccuracy } from '../prediction/accuracy-model.js';
 import {
   firstLogOdds,

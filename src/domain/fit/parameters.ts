@@ -1,6 +1,7 @@
 /** The BKT part of a fit, and which parameters replace the current ones. */
 
-import { type BktParameters, defaultParameters, fitModel } from '../base/params.js';
+import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
+import { fitModel } from '../base/fit-constants.js';
 import {
   defaultSkillParameters,
   type SkillModel,

@@ -9,7 +9,8 @@ import {
   sharedFloats,
 } from '../base/answer-log.js';
 import { round4 } from '../base/common.js';
-import { fitModel, predictionModel } from '../base/params.js';
+import { fitModel } from '../base/fit-constants.js';
+import { predictionModel } from '../base/prediction-constants.js';
 import { keyOf } from '../base/text-hash.js';
 import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../prediction/model.js';

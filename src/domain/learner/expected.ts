@@ -1,10 +1,10 @@
 import { featuresOf, termsOf } from '../answer/conditions.js';
 import { sigmoid } from '../base/common.js';
-import { expectedModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { logOddsWithoutItem } from '../prediction/model.js';
 import { askedOf } from '../tracing/course.js';
 import { hasSteadyMastery, isAccurate, type LearnerState } from '../tracing/states.js';
+import { expectedModel } from './learner-constants.js';
 import type { SkillView } from './skill-view.js';
 
 /** Only the skill is known. The next call overwrites `row`. */

@@ -1,5 +1,5 @@
+import type { BktParameters } from '../base/bkt-parameters.js';
 import { round4 } from '../base/common.js';
-import type { BktParameters } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { FeatureRow } from '../prediction/features.js';
 import { explain, type Term } from '../prediction/model.js';

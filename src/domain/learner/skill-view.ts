@@ -1,8 +1,8 @@
-import { momentumModel } from '../base/params.js';
 import { type Placement, placementOf } from '../catalogue/catalogue.js';
 import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
 import { effectiveMastery, faded, retentionOf } from '../tracing/bkt.js';
 import { newSkill, type SkillState } from '../tracing/states.js';
+import { momentumModel } from '../tracing/tracing-constants.js';
 
 export interface SkillView {
   readonly skillId: string;

@@ -1,9 +1,10 @@
 import { dayMs, dayOf } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
-import { activityModel, momentumModel, velocityModel } from '../base/params.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { closeDay, type Momentum, momentumOf } from '../tracing/daily.js';
 import type { LearnerState, SkillState } from '../tracing/states.js';
+import { activityModel, momentumModel } from '../tracing/tracing-constants.js';
+import { velocityModel } from './learner-constants.js';
 import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
 
 type Point = { readonly time: number; readonly value: number };

@@ -3,9 +3,10 @@
  * answers has variance 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
  */
 
+import { accuracyConstants as constants } from '../base/accuracy-constants.js';
 import { clamp, logit, sigmoid } from '../base/common.js';
 import { normalCdf, normalQuantile } from '../base/normal.js';
-import { accuracyConstants as constants, predictionModel } from '../base/params.js';
+import { predictionModel } from '../base/prediction-constants.js';
 import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
 

@@ -1,5 +1,5 @@
 import { clamp, logit } from '../base/common.js';
-import { courseModel } from '../base/params.js';
+import { courseModel } from '../base/prediction-constants.js';
 import { type Asked, type Course, courseOf, itemBeforeSkill } from '../tracing/course.js';
 import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } from '../tracing/traces.js';
 

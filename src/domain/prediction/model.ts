@@ -3,8 +3,9 @@
  * right answer never lowers it for another item of the skill.
  */
 
+import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
 import { clamp, logit, sigmoid } from '../base/common.js';
-import { type BktParameters, defaultParameters, predictionModel } from '../base/params.js';
+import { predictionModel } from '../base/prediction-constants.js';
 import { itemPatterns, maxItemRun, maxStreak } from '../tracing/traces.js';
 import {
   biasColumn,

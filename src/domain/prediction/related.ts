@@ -1,5 +1,5 @@
 /** Terms with other skills, and of items with items before them, by key. */
-import { courseModel } from '../base/params.js';
+import { courseModel } from '../base/prediction-constants.js';
 import { beforeColumn, type FeatureRow, skillsBefore } from './features.js';
 
 export interface Related {

@@ -1,5 +1,5 @@
 import { dayOf } from '../base/common.js';
-import { goalModel } from '../base/params.js';
+import { goalModel } from '../base/score-constants.js';
 import type { LearnerState } from '../tracing/states.js';
 
 export interface GoalSetting {

@@ -1,6 +1,7 @@
+import { accuracyConstants } from '../base/accuracy-constants.js';
 import { clamp, dayOf, type PerSection, perSection, round1 } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
-import { accuracyConstants, goalModel, scoreModel } from '../base/params.js';
+import { goalModel, scoreModel } from '../base/score-constants.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { accuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
 import { practiceOf } from '../tracing/daily.js';

@@ -2,20 +2,17 @@
  * Rolls mastery forward by practice and forgetting (science notes 6.3): du/dt = learn (1 - u) - forget (u -
  * kept), forgetting only above `kept`. Each skill moves towards one balance and never turns back.
  */
+
+import { defaultParameters, forgettingModel } from '../base/bkt-parameters.js';
 import { dayMs, dayOf, type PerSection, perSection, type Section } from '../base/common.js';
-import {
-  activityModel,
-  defaultParameters,
-  forgettingModel,
-  projectionModel,
-  scoreModel,
-} from '../base/params.js';
+import { projectionModel, scoreModel } from '../base/score-constants.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { halfLifeDays } from '../tracing/bkt.js';
 import { assumedPractice, type Practice } from '../tracing/daily.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
+import { activityModel } from '../tracing/tracing-constants.js';
 import { learningPart } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
 

@@ -1,7 +1,9 @@
 /** A learner's standing, and scores. Formulas: science notes 6.2. */
+
+import type { Range } from '../base/bkt-parameters.js';
 import { clamp, logit, type PerSection, perSection, type Section, sigmoid } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
-import { type Range, scoreModel } from '../base/params.js';
+import { scoreModel } from '../base/score-constants.js';
 import { knownTotals, type SectionTotals, shareOf } from '../catalogue/catalogue.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';

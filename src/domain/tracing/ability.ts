@@ -1,5 +1,7 @@
+import type { BktParameters } from '../base/bkt-parameters.js';
 import { type Answer, clamp, logit, type PerSection, sigmoid } from '../base/common.js';
-import { abilityModel, type BktParameters, scoreModel } from '../base/params.js';
+import { scoreModel } from '../base/score-constants.js';
+import { abilityModel } from './tracing-constants.js';
 
 const { variance, bound, repeats, drift, fallingDrift } = abilityModel;
 const priorCovariance = scoreModel.correlation * variance;

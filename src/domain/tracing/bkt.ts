@@ -1,4 +1,3 @@
-import { clamp, dayMs, logit } from '../base/common.js';
 import {
   type BktParameters,
   confidenceRatios,
@@ -6,7 +5,8 @@ import {
   fitBounds,
   forgettingModel,
   masteryBounds,
-} from '../base/params.js';
+} from '../base/bkt-parameters.js';
+import { clamp, dayMs, logit } from '../base/common.js';
 import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;

@@ -1,4 +1,4 @@
-import { calibrationModel } from '../base/params.js';
+import { calibrationModel } from './tracing-constants.js';
 
 /** Sums over answers with confidence p; y = 1 for right. Integers, so that the order does not matter. */
 export const newCalibration = {

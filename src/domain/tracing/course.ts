@@ -1,5 +1,5 @@
 import { sigmoid } from '../base/common.js';
-import { courseModel as model } from '../base/params.js';
+import { courseModel as model } from '../base/prediction-constants.js';
 import { keyOf } from '../base/text-hash.js';
 
 /** By `keyOf`; item 0: none. */

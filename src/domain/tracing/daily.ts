@@ -1,5 +1,5 @@
 import { type PerSection, perSection, sections } from '../base/common.js';
-import { activityModel, momentumModel } from '../base/params.js';
+import { activityModel, momentumModel } from './tracing-constants.js';
 
 const { days } = activityModel;
 

@@ -1,7 +1,7 @@
 import type { AnswerLog } from '../base/answer-log.js';
 import { clamp } from '../base/common.js';
 import { normalCdf } from '../base/normal.js';
-import { paceModel, rapidModel } from '../base/params.js';
+import { paceModel, rapidModel } from './tracing-constants.js';
 
 export const noTimes = {
   answers: 0,

@@ -1,4 +1,5 @@
-import { masteredAt, plateauModel } from '../base/params.js';
+import { masteredAt } from '../base/bkt-parameters.js';
+import { plateauModel } from './tracing-constants.js';
 
 /** Exponentially weighted regression of mastery on the attempt's number, counted back from the last. */
 export const newPlateau = {

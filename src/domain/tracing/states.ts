@@ -1,5 +1,6 @@
+import { type BktParameters, lostBelow, masteredAt } from '../base/bkt-parameters.js';
 import { type Answer, dayOf } from '../base/common.js';
-import { type BktParameters, lostBelow, masteredAt, modelVersion } from '../base/params.js';
+import { modelVersion } from '../base/model-version.js';
 import { newAbilities } from './ability.js';
 import { newCalibration } from './calibration.js';
 import type { Asked } from './course.js';

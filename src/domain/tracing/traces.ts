@@ -1,7 +1,7 @@
 /** Inputs of the served probability, each updated in constant time. */
 
 import { type Answer, clamp, sigmoid } from '../base/common.js';
-import { predictionModel as model } from '../base/params.js';
+import { predictionModel as model } from '../base/prediction-constants.js';
 import { type Asked, newCourse, updateCourse } from './course.js';
 
 export const newLearnerTrace = {

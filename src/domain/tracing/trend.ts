@@ -1,5 +1,5 @@
 import { clamp, logit, sigmoid } from '../base/common.js';
-import { trendModel as model } from '../base/params.js';
+import { trendModel as model } from './tracing-constants.js';
 
 /** In single precision, as stored. */
 export const newTrend = {

@@ -1,5 +1,5 @@
 import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
-import type { BktParameters } from '../../domain/base/params.js';
+import type { BktParameters } from '../../domain/base/bkt-parameters.js';
 import { isMastered } from '../../domain/learner/expected.js';
 import { viewSkill } from '../../domain/learner/skill-view.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';

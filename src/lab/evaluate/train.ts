@@ -1,5 +1,5 @@
 import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
-import type { BktParameters } from '../../domain/base/params.js';
+import type { BktParameters } from '../../domain/base/bkt-parameters.js';
 import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
 import { itemModelAt } from '../../domain/fit/prediction/replay.js';

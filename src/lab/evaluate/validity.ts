@@ -1,6 +1,6 @@
+import { masteredAt } from '../../domain/base/bkt-parameters.js';
 import { clamp } from '../../domain/base/common.js';
 import { reliabilityOf } from '../../domain/base/metrics.js';
-import { masteredAt } from '../../domain/base/params.js';
 import { groupedBy, sumOf } from '../../lists.js';
 
 export interface ServedAnswer {

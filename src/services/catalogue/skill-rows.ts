@@ -1,6 +1,6 @@
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
-import { manualBounds, manualForget } from '../../domain/base/params.js';
+import { manualBounds, manualForget } from '../../domain/base/bkt-parameters.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
 import { isAbsent, numberOf, shown } from '../import/rows.js';

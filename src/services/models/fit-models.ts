@@ -1,7 +1,8 @@
 /** A killed run leaves the old or the new version active. */
 import type { FitThreads } from '../../compute/run-threads.js';
 import { decodingOf, encodeModel } from '../../contracts/model.js';
-import { fitModel, modelVersion } from '../../domain/base/params.js';
+import { fitModel } from '../../domain/base/fit-constants.js';
+import { modelVersion } from '../../domain/base/model-version.js';
 import { type FitReport, fitTenant, holdOut } from '../../domain/fit/tenant.js';
 import { ApiError } from '../../errors.js';
 import { inSlices } from '../../slices.js';

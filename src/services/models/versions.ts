@@ -7,7 +7,7 @@ import { parseJson } from '../../contracts/json.js';
 import { Tenant } from '../../contracts/keys.js';
 import type { VersionSkill } from '../../contracts/responses/models.js';
 import { rounded } from '../../domain/base/common.js';
-import { fitModel } from '../../domain/base/params.js';
+import { fitModel } from '../../domain/base/fit-constants.js';
 import { partTexts } from '../../domain/fit/prediction/parts.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';

@@ -8,7 +8,7 @@ import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
 import { parseJson, parseLarge } from '../../contracts/json.js';
 import { locales } from '../../domain/advice/texts.js';
-import { goalModel, scoreModel } from '../../domain/base/params.js';
+import { goalModel, scoreModel } from '../../domain/base/score-constants.js';
 import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forecast.js';
 import { ApiError } from '../../errors.js';
 import { inParts } from '../../lists.js';

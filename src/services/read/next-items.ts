@@ -6,7 +6,8 @@ import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
 import { parseLarge } from '../../contracts/json.js';
 import type { AskedItem } from '../../contracts/tasks.js';
-import { difficultyModel, nextItemsModel } from '../../domain/base/params.js';
+import { nextItemsModel } from '../../domain/advice/advice-constants.js';
+import { difficultyModel } from '../../domain/base/bkt-parameters.js';
 
 const { maxItems, defaultLimit, target } = nextItemsModel;
 

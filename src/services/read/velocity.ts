@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
 import { dateText, dayMs, dayOf, round4, round6, roundKnown } from '../../domain/base/common.js';
-import { velocityModel } from '../../domain/base/params.js';
+import { velocityModel } from '../../domain/learner/learner-constants.js';
 import {
   type Closing,
   closingSeries,

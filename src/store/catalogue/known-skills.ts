@@ -1,4 +1,4 @@
-import { learnersOfKnownSkill } from '../../domain/base/params.js';
+import { learnersOfKnownSkill } from '../../domain/base/score-constants.js';
 import { inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';

@@ -1,7 +1,8 @@
 import { sections } from '../../domain/base/common.js';
-import { activityModel, courseModel } from '../../domain/base/params.js';
+import { courseModel } from '../../domain/base/prediction-constants.js';
 import type { Course } from '../../domain/tracing/course.js';
 import type { LearnerState } from '../../domain/tracing/states.js';
+import { activityModel } from '../../domain/tracing/tracing-constants.js';
 import { viewOf } from '../redis/binary.js';
 import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
 

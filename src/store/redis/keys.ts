@@ -4,7 +4,7 @@
  */
 import { learnerName } from '../../contracts/learner-name.js';
 import { tenantDay } from '../../contracts/tenant-day.js';
-import { modelVersion } from '../../domain/base/params.js';
+import { modelVersion } from '../../domain/base/model-version.js';
 
 export const metaKey = 'st:meta';
 export const apiKeysKey = 'st:keys';

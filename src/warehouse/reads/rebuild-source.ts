@@ -11,7 +11,7 @@ import type {
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks.js';
-import { learnersOfKnownSkill } from '../../domain/base/params.js';
+import { learnersOfKnownSkill } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
 import { countedRows, learnerSnapshots } from '../schema/attempt-tables.js';
 import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';

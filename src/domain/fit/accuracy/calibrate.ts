@@ -3,8 +3,8 @@
  * Each cell is fitted on the deviations around it (a tent-shaped kernel), from coarse to fine groups.
  */
 
+import { accuracyConstants } from '../../base/accuracy-constants.js';
 import { clamp } from '../../base/common.js';
-import { accuracyConstants } from '../../base/params.js';
 import {
   type AccuracyModel,
   type Correction,

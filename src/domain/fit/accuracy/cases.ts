@@ -1,3 +1,4 @@
+import { accuracyConstants as constants } from '../../base/accuracy-constants.js';
 import {
   type AnswerLog,
   everyone,
@@ -6,7 +7,6 @@ import {
   placesByLearner,
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/common.js';
-import { accuracyConstants as constants } from '../../base/params.js';
 import type { AccuracySubject, HorizonUnit } from '../../prediction/accuracy-model.js';
 import { columnOf, rowWidth } from '../../prediction/features.js';
 import { shareAfter } from '../../tracing/trend.js';

@@ -1,8 +1,9 @@
+import { accuracyConstants as constants } from '../../base/accuracy-constants.js';
 import type { AnswerLog, Learners } from '../../base/answer-log.js';
 import { clamp, sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
+import { fitModel } from '../../base/fit-constants.js';
 import { shareLogLoss } from '../../base/metrics.js';
-import { accuracyConstants as constants, fitModel } from '../../base/params.js';
 import {
   type AccuracyModel,
   accuracyInterval,

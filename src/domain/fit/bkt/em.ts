@@ -1,13 +1,12 @@
-import { clamp, logit, sigmoid } from '../../base/common.js';
 import {
   type BktParameters,
   difficultyModel,
   fitBounds,
-  fitModel,
   type Range,
-  reachableMastery,
   wrongAnswerShare,
-} from '../../base/params.js';
+} from '../../base/bkt-parameters.js';
+import { clamp, logit, sigmoid } from '../../base/common.js';
+import { fitModel, reachableMastery } from '../../base/fit-constants.js';
 import { faded, mostForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 

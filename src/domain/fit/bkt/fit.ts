@@ -5,14 +5,8 @@ import {
   type Learners,
   learnersWhere,
 } from '../../base/answer-log.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  difficultyModel,
-  fitModel,
-  fitPriorMeans,
-  priorStrengths,
-} from '../../base/params.js';
+import { type BktParameters, defaultParameters, difficultyModel } from '../../base/bkt-parameters.js';
+import { fitModel, fitPriorMeans, priorStrengths } from '../../base/fit-constants.js';
 import { mixBits } from '../../base/text-hash.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
 import { constrain, type FitRules, fitSkill, parametersBy, type SkillEstimate, skillTree } from './em.js';

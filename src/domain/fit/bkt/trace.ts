@@ -1,7 +1,7 @@
 import { type AnswerLog, hasDifficulty, type Learners, placesByLearner } from '../../base/answer-log.js';
+import type { BktParameters } from '../../base/bkt-parameters.js';
 import { dayOf } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
-import type { BktParameters } from '../../base/params.js';
 import { difficultyShift, effectiveMastery, traceAnswer } from '../../tracing/bkt.js';
 
 export interface TracedModel {

@@ -10,7 +10,7 @@ import {
   sortedBy,
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/common.js';
-import { fitModel } from '../../base/params.js';
+import { fitModel } from '../../base/fit-constants.js';
 import { retentionOf } from '../../tracing/bkt.js';
 import { newPractice, practise } from './trace.js';
 

@@ -1,7 +1,7 @@
 /** Terms of a skill with each skill practised before it, and with the form on that skill. */
 import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
-import { courseModel, predictionModel } from '../../base/params.js';
+import { courseModel, predictionModel } from '../../base/prediction-constants.js';
 import { beforeColumn, formColumn, rowWidth, skillsBefore } from '../../prediction/features.js';
 import { fadings, skillPairTerms } from '../../prediction/related.js';
 import type { FitMemory } from './blocks.js';

@@ -2,7 +2,7 @@
  * Terms in blocks of shared memory, fitted by block Newton. Results do not depend on the number of threads.
  */
 import { type AnswerLog, type Learners, placesOf, shared, sortedBy } from '../../base/answer-log.js';
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 import {
   beforeColumn,
   columnOf,

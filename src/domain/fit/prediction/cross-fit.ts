@@ -10,7 +10,7 @@ import {
 } from '../../base/answer-log.js';
 import { clamp, sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 import { itemBeforeColumn, rowWidth } from '../../prediction/features.js';
 import { logOddsWithoutItem } from '../../prediction/model.js';
 import { allowRetries, type FitMemory, newFitMemory } from './blocks.js';

@@ -1,6 +1,6 @@
 import { sharedFloats } from '../../base/answer-log.js';
 import { round4 } from '../../base/common.js';
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 import { itemRuns, type PredictionModel, priorAnswersFor, skillRuns } from '../../prediction/model.js';
 import { skillPairTerms } from '../../prediction/related.js';
 import type { FitMemory } from './blocks.js';

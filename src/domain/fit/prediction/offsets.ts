@@ -1,6 +1,6 @@
 import { type AnswerLog, everyone, type Learners, placesByLearner, placesOf } from '../../base/answer-log.js';
 import { clamp, logit, sigmoid } from '../../base/common.js';
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 
 /** For the ability filter: log-odds of a right answer of a new learner. */
 export interface AbilityOffsets {

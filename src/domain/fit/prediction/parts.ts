@@ -1,4 +1,4 @@
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 
 const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
 /** Optional parts. A fit publishes those that help unseen learners (`cross-fit.ts`). */

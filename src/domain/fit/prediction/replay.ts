@@ -3,7 +3,7 @@
 import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
 import { dayOf, sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 import type { ItemModel } from '../../catalogue/tenant-model.js';
 import { rowWidth, writeFeatures } from '../../prediction/features.js';
 import {

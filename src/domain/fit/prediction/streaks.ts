@@ -2,7 +2,7 @@
 import { type AnswerLog, shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
-import { predictionModel } from '../../base/params.js';
+import { predictionModel } from '../../base/prediction-constants.js';
 import { rowWidth, streakColumn } from '../../prediction/features.js';
 import { streakCount } from '../../prediction/model.js';
 import { maxStreak } from '../../tracing/traces.js';
