@@ -9,8 +9,9 @@ import {
   type SkillView,
   viewSkills,
 } from '../src/domain/learner/skill-view.js';
+import type { ForecastSubject } from '../src/domain/score/assessment.js';
 import { lacksBaseline } from '../src/domain/score/goal.js';
-import { currentTotal, type ForecastSubject } from '../src/domain/score/score.js';
+import { currentTotal } from '../src/domain/score/scores.js';
 import { askedOf } from '../src/domain/tracing/course.js';
 import {
   closesDay,

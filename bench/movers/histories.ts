@@ -1,8 +1,8 @@
 import { studyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { isMastered } from '../../src/domain/learner/expected.js';
+import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { forecastLearner, standardDays } from '../../src/domain/score/learner-forecast.js';
-import type { ForecastSubject } from '../../src/domain/score/score.js';
 import { type Draws, drawsOf } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
 import { createLearner } from '../served-learner.js';

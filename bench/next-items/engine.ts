@@ -3,7 +3,7 @@ import { type JudgedCandidate, judgeQuestions } from '../../src/domain/advice/ne
 import type { ItemModel, TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { isMastered } from '../../src/domain/learner/expected.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { standingOf } from '../../src/domain/score/score.js';
+import { standingOf } from '../../src/domain/score/assessment.js';
 import { indices } from '../../src/lists.js';
 import { createLearner } from '../served-learner.js';
 import { type Item, skillCount, skillIdOf } from './world.js';

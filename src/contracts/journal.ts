@@ -4,7 +4,7 @@
  */
 import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
-import type { ScoreForecast, Scores } from '../domain/score/score.js';
+import type { ScoreForecast, Scores } from '../domain/score/scores.js';
 import { clockMs } from './corrections.js';
 import type { LearnerPlace } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';

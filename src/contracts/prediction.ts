@@ -9,8 +9,8 @@ import {
   standardDays,
   type WhatIf,
 } from '../domain/score/learner-forecast.js';
-import type { Scores } from '../domain/score/score.js';
-import type { Practice } from '../domain/tracing/daily.js';
+import type { Scores } from '../domain/score/scores.js';
+import type { Practice } from '../domain/tracing/activity.js';
 
 type Asked = Pick<ForecastRequest, 'days' | 'level'>;
 

@@ -5,17 +5,17 @@ import { dayMs, dayOf, type Section, sections } from '../../src/domain/base/comm
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/score/assessment.js';
 import { forecastLearner, forecastUnder } from '../../src/domain/score/learner-forecast.js';
 import { abilityChanges, habitOf, presentPractice } from '../../src/domain/score/projection.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/score.js';
 import {
   type Abilities,
   abilityEvidence,
   newAbilities,
   updateAbilities,
 } from '../../src/domain/tracing/ability.js';
+import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/activity.js';
 import { retentionOf } from '../../src/domain/tracing/bkt.js';
-import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/daily.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { theilSen } from '../../src/domain/learner/velocity.js';
-import { closeDay, momentumOf, newMomentum } from '../../src/domain/tracing/daily.js';
+import { closeDay, momentumOf, newMomentum } from '../../src/domain/tracing/momentum.js';
 import { close, vectors } from './vectors.js';
 
 const { t, y, slope, lo90, hi90 } = vectors.theil_sen;

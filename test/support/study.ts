@@ -6,7 +6,7 @@ import { dayMs, type PerSection, type Section } from '../../src/domain/base/comm
 import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
-import { type SectionMeasure, standingOf } from '../../src/domain/score/score.js';
+import { type SectionMeasure, standingOf } from '../../src/domain/score/assessment.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 /** Time of all views. */

@@ -11,6 +11,7 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/score/assessment.js';
 import {
   type Forecast,
   forecastLearner,
@@ -19,9 +20,9 @@ import {
   maxAnswersPerDay,
 } from '../../src/domain/score/learner-forecast.js';
 import { abilityChanges, habitOf, presentPractice, steadyHabit } from '../../src/domain/score/projection.js';
-import { type ForecastSubject, scoresOf, standingOf } from '../../src/domain/score/score.js';
+import { scoresOf } from '../../src/domain/score/scores.js';
+import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/activity.js';
 import { retentionOf } from '../../src/domain/tracing/bkt.js';
-import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/daily.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 
 const now = Date.UTC(2026, 5, 1, 15);

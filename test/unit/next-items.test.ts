@@ -12,7 +12,7 @@ import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, logit, sigmoid } from '../../src/domain/base/common.js';
 import { itemTermCount } from '../../src/domain/prediction/model.js';
 import { unrelated } from '../../src/domain/prediction/related.js';
-import { standingOf } from '../../src/domain/score/score.js';
+import { standingOf } from '../../src/domain/score/assessment.js';
 import { askedOf } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';

@@ -15,7 +15,8 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { viewSkills } from '../../src/domain/learner/skill-view.js';
-import { type ForecastSubject, scoresOf, standingOf } from '../../src/domain/score/score.js';
+import { type ForecastSubject, standingOf } from '../../src/domain/score/assessment.js';
+import { scoresOf } from '../../src/domain/score/scores.js';
 import { askedOf } from '../../src/domain/tracing/course.js';
 import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 

@@ -14,14 +14,9 @@ import {
   type SkillDay,
   theilSen,
 } from '../../src/domain/learner/velocity.js';
+import { newActivity } from '../../src/domain/tracing/activity.js';
 import { effectiveMastery } from '../../src/domain/tracing/bkt.js';
-import {
-  closeDay,
-  type MomentumState,
-  momentumOf,
-  newActivity,
-  newMomentum,
-} from '../../src/domain/tracing/daily.js';
+import { closeDay, type MomentumState, momentumOf, newMomentum } from '../../src/domain/tracing/momentum.js';
 import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 

@@ -15,6 +15,7 @@ import { modelVersion } from '../../src/domain/base/model-version.js';
 import { goalModel } from '../../src/domain/base/score-constants.js';
 import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
 import { intervalReach } from '../../src/domain/prediction/accuracy-model.js';
+import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { daysUntil, type GoalStanding } from '../../src/domain/score/goal.js';
 import {
   forecastLearner,
@@ -22,7 +23,6 @@ import {
   type LearnerForecast,
   standardDays,
 } from '../../src/domain/score/learner-forecast.js';
-import type { ForecastSubject } from '../../src/domain/score/score.js';
 import { ApiError } from '../../src/errors.js';
 import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';

@@ -7,7 +7,7 @@ import {
 } from '../../src/domain/advice/next-items.js';
 import { round4 } from '../../src/domain/base/common.js';
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
-import { type Standing, standingOf } from '../../src/domain/score/score.js';
+import { type Standing, standingOf } from '../../src/domain/score/assessment.js';
 import { newLearner } from '../../src/domain/tracing/states.js';
 import { distinct } from '../../src/lists.js';
 import { placeOf } from '../../src/store/learners/learner-commands.js';

@@ -15,7 +15,7 @@ import {
   viewSkills,
 } from '../../src/domain/learner/skill-view.js';
 import { lacksBaseline } from '../../src/domain/score/goal.js';
-import { currentTotal } from '../../src/domain/score/score.js';
+import { currentTotal } from '../../src/domain/score/scores.js';
 import { askedOf } from '../../src/domain/tracing/course.js';
 import {
   type AnswerStates,

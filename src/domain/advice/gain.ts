@@ -5,8 +5,8 @@ import { clamp, type PerSection, type Section, sections } from '../base/common.j
 import { scoreModel } from '../base/score-constants.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
+import { type SectionMeasure, trustOf } from '../score/assessment.js';
 import { learningOf } from '../score/projection.js';
-import { type SectionMeasure, trustOf } from '../score/score.js';
 import type { PaceState } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { gainModel } from './advice-constants.js';

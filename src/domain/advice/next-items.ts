@@ -3,7 +3,7 @@ import { clamp, logit, wholeDays } from '../base/common.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
 import { isMastered } from '../learner/expected.js';
 import { viewUnseen } from '../learner/skill-view.js';
-import type { Standing } from '../score/score.js';
+import type { Standing } from '../score/assessment.js';
 import { askedOf } from '../tracing/course.js';
 import { type AnswerStates, type LearnerState, recallItem } from '../tracing/states.js';
 import { nextItemsModel } from './advice-constants.js';

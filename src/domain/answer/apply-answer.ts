@@ -1,9 +1,10 @@
 import { type Answer, dayMs, dayOf, sigmoid } from '../base/common.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import { abilityEvidence, updateAbilities } from '../tracing/ability.js';
+import { countActivity } from '../tracing/activity.js';
 import { effectiveMastery, traceAnswer } from '../tracing/bkt.js';
 import { updateCalibration } from '../tracing/calibration.js';
-import { closeDay, countActivity } from '../tracing/daily.js';
+import { closeDay } from '../tracing/momentum.js';
 import { isRapid, updatePace, updateRapid } from '../tracing/pace.js';
 import { isPlateau, updatePlateau } from '../tracing/plateau.js';
 import {

@@ -8,8 +8,9 @@ import { type Conditions, predictAgain } from '../answer/conditions.js';
 import { type Answer, dayMs } from '../base/common.js';
 import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
 import { meanMastery, practisedSkills, viewSkills } from '../learner/skill-view.js';
+import type { ForecastSubject } from '../score/assessment.js';
 import { lacksBaseline } from '../score/goal.js';
-import { currentTotal, type ForecastSubject } from '../score/score.js';
+import { currentTotal } from '../score/scores.js';
 import { askedOf } from '../tracing/course.js';
 import {
   type AnswerStates,

@@ -1,7 +1,7 @@
 import { dayMs, dayOf } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { closeDay, type Momentum, momentumOf } from '../tracing/daily.js';
+import { closeDay, type Momentum, momentumOf } from '../tracing/momentum.js';
 import type { LearnerState, SkillState } from '../tracing/states.js';
 import { activityModel, momentumModel } from '../tracing/tracing-constants.js';
 import { velocityModel } from './learner-constants.js';

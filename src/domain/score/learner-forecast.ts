@@ -4,7 +4,8 @@ import { normalCdf } from '../base/normal.js';
 import { goalModel, scoreModel } from '../base/score-constants.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { accuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
-import { practiceOf } from '../tracing/daily.js';
+import { practiceOf } from '../tracing/activity.js';
+import { type ForecastSubject, type Standing, standingOf } from './assessment.js';
 import { type GoalSetting, horizonOf } from './goal.js';
 import {
   abilityChanges,
@@ -15,15 +16,7 @@ import {
   steadyHabit,
   steadyPractice,
 } from './projection.js';
-import {
-  type ForecastSubject,
-  forecastScores,
-  type ScoreForecast,
-  type Scores,
-  type Standing,
-  scoresOf,
-  standingOf,
-} from './score.js';
+import { forecastScores, type ScoreForecast, type Scores, scoresOf } from './scores.js';
 
 /** Of the `predicted_*_in_30_days` fields. */
 export const standardDays = 30;

@@ -8,13 +8,13 @@ import { dayMs, dayOf, type PerSection, perSection, type Section } from '../base
 import { projectionModel, scoreModel } from '../base/score-constants.js';
 import { shareOf } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
+import { assumedPractice, type Practice } from '../tracing/activity.js';
 import { halfLifeDays } from '../tracing/bkt.js';
-import { assumedPractice, type Practice } from '../tracing/daily.js';
 import { rapidFlag } from '../tracing/pace.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { activityModel } from '../tracing/tracing-constants.js';
 import { learningPart } from '../tracing/trend.js';
-import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './score.js';
+import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './assessment.js';
 
 export interface Habit {
   /** @param view null: skills without answers */

@@ -2,9 +2,10 @@ import { type BktParameters, lostBelow, masteredAt } from '../base/bkt-parameter
 import { type Answer, dayOf } from '../base/common.js';
 import { modelVersion } from '../base/model-version.js';
 import { newAbilities } from './ability.js';
+import { newActivity } from './activity.js';
 import { newCalibration } from './calibration.js';
 import type { Asked } from './course.js';
-import { newActivity, newMomentum } from './daily.js';
+import { newMomentum } from './momentum.js';
 import { newPace, newRapid } from './pace.js';
 import { newPlateau, smoothedMastery } from './plateau.js';
 import { type ItemTrace, newItemTrace, newLearnerTrace, newSkillTrace, type Traces } from './traces.js';
