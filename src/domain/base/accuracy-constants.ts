@@ -1,36 +1,37 @@
-/** Chosen by cross-validation on two real logs, with and without times; no optimum is sharp. */
+/** Chosen by cross-validation on two real logs, with and without times. No optimum is sharp. */
 export const accuracyConstants = {
-  /** Horizons of fits: days, or answers in a log without times. */
+  /** Forecast horizons in days, or in answers if the log has no times. */
   horizons: { days: [7, 30, 90], answers: [20, 50, 100] },
-  /** Minimum answers inside the horizon. */
+  /** Minimum answers within the horizon. */
   minAnswers: 10,
-  /** Moments: after 1, 2, 3, 4 answers, then four per doubling. */
+  /** Forecast moments: after 1, 2, 3 and 4 answers, then four per doubling. */
   cuts: { from: 5, perDoubling: 4 },
-  /** Lower limits of the calibrated bands, in answers so far. */
+  /** Lower limits of the history bands, in answers. */
   bands: [1, 5, 10, 20, 40, 80, 160, 320, 640],
-  /** Prior answers at the population's share: in the mean, and in the variance. */
+  /** Prior answers at the population's share, for the mean and for the variance. */
   priorAnswers: 8,
   variancePrior: 5,
-  /** Reach around the recent share in log-odds: `slack` / sqrt(n) * (1 + `novice` / n), n up to `most`. */
+  /**
+   * Allowed distance from the recent share, in log-odds: `slack` / sqrt(n) * (1 + `novice` / n), n at most
+   * `most`.
+   */
   nearRecent: { most: 133, prior: 1, slack: 1, novice: 80 },
-  /** The part of the variance from lasting changes is multiplied by sqrt(horizon / wanderHorizon). */
+  /** Lasting changes contribute sqrt(horizon / wanderHorizon) times their variance. */
   wanderHorizon: 90,
-  /** Limits of shares before log-odds. */
   shareBounds: { low: 0.02, high: 0.98 },
   fit: {
     maxLearners: 3000,
     minLearners: 20,
     minCases: 200,
-    /** Cross-validation parts for the widths. */
     parts: 5,
-    /** Shares of all moments before the cut times of the widths. */
+    /** Cut times of the interval fits, as shares of all forecast moments. */
     pasts: [0.4, 0.6, 0.8],
-    /** Ridge towards the start figures, in learners. */
+    /** Ridge towards the initial coefficients, in learners. */
     ridgeLearners: 3,
-    /** Learners at which a band's factor, or a tail's quantile, counts half. */
+    /** Learners at which a band's factor, or a tail's quantile, has half of the weight. */
     bandLearners: 30,
     tailLearners: 2,
-    /** The same for a cell of history and horizon. */
+    /** The same for one combination of history and horizon. */
     cellLearners: 60,
     cellTailLearners: 8,
     leastVariance: 1e-4,

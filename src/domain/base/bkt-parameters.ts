@@ -3,7 +3,7 @@ export interface Range {
   readonly high: number;
 }
 
-/** First mastery, learning at an attempt, guess, slip, forgetting at an attempt. */
+/** Probabilities of Bayesian Knowledge Tracing. `pLearn` and `pForget` apply at every attempt. */
 export interface BktParameters {
   readonly pInit: number;
   readonly pLearn: number;
@@ -20,18 +20,18 @@ export const defaultParameters: BktParameters = {
   pForget: 0,
 };
 
-/** Keeps all evidence reversible. */
+/** Mastery never reaches 0 or 1, so that later answers can always change it. */
 export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 
-/** .95: Corbett & Anderson 1995; the rest decided here. */
+/** .95: Corbett & Anderson 1995. The others are our choice. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/** Reached mastery is lost below this, so that answers near .95 do not reach it repeatedly: decided here. */
+/** Our choice. A gap below .95 prevents repeated events for answers around the threshold. */
 export const lostBelow = 0.8;
 
 /**
- * At least 85 % right with mastery, 25 % without (Baker, Corbett & Aleven 2008). `itemGuess`, `itemSlip`: of
- * one question, after the shift by difficulty.
+ * Baker, Corbett & Aleven 2008: at least 85 % correct with mastery, 25 % without. `itemGuess` and `itemSlip`
+ * limit one question after its difficulty shift.
  */
 export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>> = {
   pInit: { low: 0.02, high: 0.9 },
@@ -43,24 +43,24 @@ export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'ite
   itemSlip: { low: 0.01, high: 0.35 },
 };
 
-/** For manual parameters: 1 - slip > guess by this margin, else right answers lower mastery. */
+/** Manual parameters need guess + slip <= 1 - margin; otherwise correct answers would lower mastery. */
 export const guessSlipMargin = 0.05;
 
-/** For manual parameters: wider than fits, because people know of skills without answers. */
+/** Wider than `fitBounds`, because operators may know a skill that has no answers yet. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
 export const manualForget: Range = { low: 0, high: 0.1 };
 
-/** P* (`pStar`) stays below this share of pInit, so that a first wrong answer lowers mastery. */
+/** Limit of P* (`pStar`) relative to pInit: a first wrong answer then lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
-/** Half of the shift of a Rasch model: decided here. */
+/** Our choice: half of the shift of a Rasch model. */
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 
 /**
- * Mastery above the prior halves in `baseDays` after a grace. Each `doublingDays` more days with a right
- * answer double this time (spacing). The base is an assumption.
+ * After the grace period, mastery above the prior halves in `baseDays` (an assumption). Every `doublingDays`
+ * days with a correct answer double the half-life (spacing effect).
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
-/** Likelihood ratios of confidence 1 to 5 with a right answer: decided here. */
+/** Our choice: likelihood ratios of confidence 1 to 5 for a correct answer. */
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];

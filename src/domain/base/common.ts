@@ -12,11 +12,11 @@ export interface Answer {
   readonly isCorrect: boolean;
   /** Unix milliseconds. */
   readonly occurredAt: number;
-  /** Logits, -3 to 3; null: not supplied. */
+  /** Logits, -3 to 3; null if not supplied. */
   readonly questionDifficulty: number | null;
-  /** 0 to 86400; null: not reported. */
+  /** 0 to 86,400; null if not reported. */
   readonly timeSpentSeconds: number | null;
-  /** 1 to 5; null: not sent. */
+  /** 1 to 5; null if not sent. */
   readonly confidenceScore: number | null;
 }
 
@@ -26,7 +26,7 @@ export const logit = (p: number): number => Math.log(p / (1 - p));
 
 export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** Decimals in responses: 4 for probabilities, 6 for rates, 1 for indexes and percentages. */
+/** Responses have 4 decimals for probabilities, 6 for rates, 1 for indexes and percentages. */
 export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
 export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
 export const round1 = (x: number): number => Math.round(x * 10) / 10;
@@ -41,21 +41,20 @@ export const rounded = <Fields extends object>(fields: Fields): Fields =>
 
 export const dayMs = 86_400_000;
 
-/** UTC month as 202601. */
+/** UTC month as a number such as 202601. */
 export function monthOf(ms: number): number {
   const at = new Date(ms);
   return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
 }
 
-/** UTC date as YYYY-MM-DD. */
 export const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
-/** UTC day since 1970. */
+/** UTC days since 1970. */
 export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
 
 export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
 
-/** Caches `make` per object in a WeakMap. */
+/** Caches one result per key object in a WeakMap. */
 export function onceFor<Key extends object, Value extends object>(make: (key: Key) => Value) {
   const known = new WeakMap<Key, Value>();
   return (key: Key): Value => {

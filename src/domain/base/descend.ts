@@ -1,6 +1,6 @@
 export const newQuadratic = (width: number) => ({
   gradient: new Float64Array(width),
-  /** Symmetric, by rows, diagonal above 0. */
+  /** Symmetric, row by row. Diagonal entries must be positive. */
   hessian: new Float64Array(width * width),
   low: new Float64Array(width),
   high: new Float64Array(width),
@@ -11,13 +11,13 @@ export type BoxedQuadratic = ReturnType<typeof newQuadratic>;
 
 interface Descent {
   readonly maxRounds: number;
-  /** Stops after a round in which no coordinate moves this far. */
+  /** Stops after a round in which every coordinate moves less. */
   readonly tolerance: number;
-  /** Added to the curvature, for terms without any. */
+  /** Added to the curvature, because a coordinate may have none. */
   readonly ridge: number;
 }
 
-/** Minimises by coordinate descent, in place. */
+/** Coordinate descent within `low` and `high`; changes `solution` and `gradient` in place. */
 export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
   const { gradient, hessian, low, high, solution } = problem;
   const width = solution.length;

@@ -1,5 +1,5 @@
 /**
- * Increase it with every change of a constant of the models, because results change. In the files of constants
- * "decided here" means without a source, and "simulated" or "tuned" refers to docs/model.md.
+ * Increase it with every change of a model constant, because results change. In the constants, "our choice"
+ * means that there is no source; for "simulated" and "tuned" see docs/model.md.
  */
 export const modelVersion = 5;

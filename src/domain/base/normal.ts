@@ -1,6 +1,6 @@
-/** The standard normal distribution. Packages for it have over 150 dependencies. */
+/** Standard normal distribution. The npm packages for it have over 150 dependencies. */
 
-/** Absolute error below 1e-14: Hart (1968) as given by West, Wilmott 2005. */
+/** Hart (1968) as given by West, Wilmott 2005. Absolute error below 1e-14. */
 export function normalCdf(x: number): number {
   const z = Math.abs(x);
   const tail =
@@ -8,7 +8,7 @@ export function normalCdf(x: number): number {
   return x > 0 ? 1 - tail : tail;
 }
 
-/** Coefficients from the highest power down. */
+/** Coefficients start with the highest power. */
 type Rational = readonly [numerator: readonly number[], denominator: readonly number[]];
 
 const ratio = ([numerator, denominator]: Rational, x: number): number =>
@@ -34,7 +34,7 @@ const hart: Rational = [
 const continuedFraction = (z: number): number =>
   1 / ((z + 1 / (z + 2 / (z + 3 / (z + 4 / (z + 0.65))))) * 2.506628274631);
 
-/** For 0 < p < 1, relative error about 1e-16: Wichura, AS 241 (PPND16), Applied Statistics 37 (1988). */
+/** Wichura, AS 241 (PPND16), Applied Statistics 37 (1988). Relative error about 1e-16 for 0 < p < 1. */
 export function normalQuantile(p: number): number {
   const q = p - 0.5;
   if (Math.abs(q) <= 0.425) return q * ratio(central, 0.180625 - q * q);

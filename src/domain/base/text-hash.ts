@@ -1,12 +1,12 @@
-/** 32-bit keys for ids, to keep learner records small. */
+/** Hashes of ids to 32 bits, so that learner records stay small. */
 
-/** Seed of keys. A fit reads item keys from the first bytes of their hashes. */
+/** A fit reads item keys from the first bytes of the stored hashes, so both use this seed. */
 export const keySeed = 0x9747b28c;
 
-/** 1 to 2^32 - 1 (0: none). Collisions are rare and only blur a prediction. */
+/** 1 to 2^32 - 1; 0 means "no id". Collisions are rare and make a prediction slightly less exact. */
 export const keyOf = (id: string): number => hashLane(id, keySeed) || 1;
 
-/** Murmur3-like hash of UTF-16 code units, 0 to 2^32 - 1. Stored: never change it. */
+/** Similar to MurmurHash3, on UTF-16 code units; 0 to 2^32 - 1. Hashes are stored, so never change it. */
 export function hashLane(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) {
@@ -18,7 +18,7 @@ export function hashLane(text: string, seed: number): number {
   return mixBits(hash ^ text.length) >>> 0;
 }
 
-/** Finaliser of MurmurHash3 for 32-bit integers. */
+/** Finalizer of MurmurHash3. */
 export function mixBits(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

@@ -11,19 +11,20 @@ import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
-/** Off: rapid answers are only flagged; self-reports are easy to game and differ by culture. */
+/** Off by default: rapid answers are only flagged, and self-reports are easy to game. */
 interface Evidence {
   /** Weight of evidence, learning and forgetting, 0 to 1. */
   readonly weight?: number;
-  /** 1 to 5. Right answers only: a confident wrong answer may be a slip or a misconception. */
+  /** 1 to 5. Affects correct answers only: a confident wrong answer may be a slip or a misconception. */
   readonly confidence?: number | null;
 }
 
 const fullEvidence: Evidence = {};
 
 /**
- * Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. @param shift of guess and slip
- * (`difficultyShift`) @param guard a wrong answer never raises mastery, a right one never lowers it
+ * Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. @param shift logits, see
+ * `computeDifficultyShift` @param guard prevents wrong answers from raising mastery and correct ones from
+ * lowering it
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -37,19 +38,18 @@ export function traceAnswer(
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
   const factor = bayesFactor(item, isCorrect, confidence);
   const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
-  const posterior = 1 / (1 + 1 / odds); // holds for odds of 0 and infinity too: guess or slip may be 0
+  const posterior = 1 / (1 + 1 / odds); // also valid for odds of 0 and infinity: guess or slip may be 0
   const kept = posterior * (1 - parameters.pForget * weight);
   const learned = kept + (1 - posterior) * parameters.pLearn * weight;
   const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
-    /** Before learning and forgetting at the attempt. */
+    /** After the evidence, before learning and forgetting. */
     posterior,
     masteryAfter: clamp(guard ? guarded : learned, masteryBounds.low, masteryBounds.high),
   };
 }
 
-/** Corbett & Anderson 1995. */
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
@@ -59,11 +59,11 @@ function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidenc
   return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
 }
 
-/** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 changes no bit. */
+/** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 is bit-identical. */
 export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
   if (shift === 0) return parameters;
   const { pGuess, pSlip } = parameters;
-  const ratio = Math.exp(-shift); // of the odds of a right guess
+  const ratio = Math.exp(-shift);
   return {
     pGuess: (pGuess * ratio) / (1 - pGuess + pGuess * ratio),
     pSlip: pSlip / (pSlip + (1 - pSlip) * ratio),
@@ -71,8 +71,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * Limits guess and slip jointly, else a right answer on a harder question could count less. @param difficulty
- * logits, minus the skill's mean
+ * Limits guess and slip jointly; otherwise a correct answer to a harder question could count less. @param
+ * difficulty logits, centred per skill
  */
 export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
   const { itemGuess, itemSlip } = fitBounds;
@@ -82,21 +82,21 @@ export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: nu
   const shift = scale * clamp(difficulty, -difficultyModel.limit, difficultyModel.limit);
   return harder
     ? Math.min(shift, Math.max(0, Math.min(guessRoom, slipRoom)))
-    : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0: never -0, which prints otherwise
+    : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0 turns -0 into 0
 }
 
-/** Below P* a wrong answer raises mastery (Shchepakin et al. 2024); exact without forgetting. */
+/** Below P* a wrong answer would raise mastery (Shchepakin et al. 2024). Exact if pForget is 0. */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/** Largest pForget with which right answers lead to this mastery (fixed point of the update). */
+/** Largest pForget at which correct answers lead to `mastery` (fixed point of the update). */
 export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);
   return (posterior + (1 - posterior) * pLearn - mastery) / posterior;
 }
 
-/** Half-life of mastery above the prior (Settles & Meeder 2016). */
+/** Half-life of mastery above the prior, in days (Settles & Meeder 2016). */
 export function halfLifeDays(correctDays: number): number {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
   return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
@@ -104,17 +104,17 @@ export function halfLifeDays(correctDays: number): number {
 
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
-/** Share of mastery above the prior that is left, 0 to 1; 1 within the grace. @param now Unix ms */
+/** Remaining share of mastery above the prior: 1 during the grace period. @param now Unix milliseconds */
 export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
   const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
 }
 
-/** Decays towards the prior; at or below it nothing is forgotten. */
+/** Decays towards pInit. Mastery at or below pInit does not decay. */
 export const faded = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
-/** After forgetting; the current prior without an attempt. @param now Unix ms */
+/** Mastery after forgetting; pInit before the first attempt. @param now Unix milliseconds */
 export const effectiveMastery = (
   pInit: number,
   skill: Remembered & Pick<SkillState, 'mastery'>,

@@ -2,7 +2,7 @@ import { sigmoid } from '../base/common.js';
 import { courseModel as model } from '../base/prediction-constants.js';
 import { keyOf } from '../base/text-hash.js';
 
-/** By `keyOf`; item 0: none. */
+/** Hashes from `hashKey`; item 0 means "no item". */
 export interface Asked {
   readonly skill: number;
   readonly item: number;
@@ -13,23 +13,23 @@ export const askedOf = (skillId: string, itemId: string | null): Asked => ({
   item: itemId === null ? 0 : keyOf(itemId),
 });
 
-/** In single precision, as stored. */
+/** Numbers are rounded to single precision, as stored. */
 export const newCourse = {
-  /** Keys, newest first, at most `model.skills`. */
+  /** Keys of recent skills, newest first, at most `model.skills`. */
   skills: [] as readonly number[],
-  /** Moving average on each of them: right .5, wrong -.5. */
+  /** Moving average of results on each of them (correct .5, wrong -.5). */
   forms: [] as readonly number[],
-  /** Keys of the first skill and the first other one; 0: none. */
+  /** Keys of the first and the second distinct skill; 0 if none. */
   firstSkill: 0,
   secondSkill: 0,
-  /** Keys of the last item, and of the last one before the current run of answers on one skill; 0: none. */
+  /** Keys of the last item, and of the last item before the current run on one skill; 0 if none. */
   lastItem: 0,
   itemBefore: 0,
-  /** First tries of items: ability in logits above a new learner's, moving average, count. */
+  /** First tries of items: ability in logits relative to a new learner, moving average, count. */
   firstAbility: 0,
   firstForm: 0,
   firstTries: 0,
-  /** Tries after a wrong answer on the item. */
+  /** Tries after a wrong answer to the same item. */
   retryAbility: 0,
   retryForm: 0,
   retries: 0,
@@ -37,7 +37,10 @@ export const newCourse = {
 
 export type Course = Readonly<typeof newCourse>;
 
-/** @param place from 1 @param wrongRun on the item @param abilityOffset of a new learner, log-odds */
+/**
+ * @param answerNumber of the learner, from 1 @param wrongRun on the item @param abilityOffset log-odds of a
+ * new learner
+ */
 export function updateCourse(
   course: Course,
   { skill, item }: Asked,
@@ -72,7 +75,7 @@ export function updateCourse(
   };
 }
 
-/** @param place of the value in the list; below 0 it is new, and the oldest may be dropped */
+/** @param index of the value; negative for a new value, which may push out the oldest */
 function movedToFront(list: readonly number[], place: number, value: number): number[] {
   const moved = [value];
   for (let i = 0; i < list.length && moved.length < model.skills; i++)
@@ -83,7 +86,7 @@ function movedToFront(list: readonly number[], place: number, value: number): nu
 const formAfter = (form: number, outcome: number, rate: number): number =>
   Math.fround(form + rate * (outcome - form));
 
-/** Elo rating with falling steps (Pelánek 2016). */
+/** Elo rating with decreasing steps (Pelánek 2016). */
 function abilityAfter(
   ability: number,
   isCorrect: boolean,
@@ -95,14 +98,14 @@ function abilityAfter(
   return Math.fround(ability + (step * surprise) / (1 + fall * tries));
 }
 
-/** Log-odds of a right retry, roughly from two real logs. */
+/** Log-odds of a correct retry, estimated from two real logs. */
 const retryOffset = (wrongRun: number): number =>
   model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
 
-/** Of the last answer on another skill; 0: none. */
+/** Key of the last item on another skill; 0 if none. */
 export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
   skills[0] === skill ? itemBefore : lastItem;
 
-/** The first skill; for that skill the first other one; 0: none. */
+/** Key of the first skill, or of the second one if `skill` is the first; 0 if none. */
 export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
   firstSkill === skill ? secondSkill : firstSkill;

@@ -1,8 +1,8 @@
 import { momentumModel } from './tracing-constants.js';
 
-/** Moving averages of mean mastery at the end of each day with answers. */
+/** Moving averages of the mean mastery at the end of each day with answers. */
 export const newMomentum = {
-  /** Last closed day, UTC days since 1970; -1: none. */
+  /** Last closed day, in UTC days since 1970; -1 if none. */
   day: -1,
   short: 0,
   long: 0,
@@ -10,7 +10,7 @@ export const newMomentum = {
 
 export type MomentumState = Readonly<typeof newMomentum>;
 
-/** A longer gap gives the new value more weight. @param mastery mean, effective at the end of the day */
+/** A longer gap increases the weight of the new value. @param mastery mean at the end of the day */
 export function closeDay(state: MomentumState, day: number, mastery: number): MomentumState {
   if (state.day < 0) return { day, short: mastery, long: mastery };
   const gap = day - state.day;
@@ -29,7 +29,7 @@ export interface Momentum {
   readonly label: 'building' | 'steady' | 'fading';
 }
 
-/** Above 0 if mastery has been rising; null before the first day. */
+/** Positive if mastery has been rising; null before the first closed day. */
 export function momentumOf({ day, short, long }: MomentumState): Momentum | null {
   if (day < 0) return null;
   const value = short - long;

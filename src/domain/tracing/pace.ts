@@ -34,14 +34,14 @@ export const newPace = {
   timed: 0,
   timedCorrect: 0,
   seconds: 0,
-  /** Running mean of ln seconds, standardised by the norm; above 0 is slower. */
+  /** Running mean of ln seconds, standardised by the skill's norm. Positive means slower. */
   slowness: 0,
   accuracy: 0,
 };
 
 export type PaceState = Readonly<typeof newPace>;
 
-/** Ignores answers without a time, rapid ones, and times over `awaySeconds`. */
+/** Ignores answers without a time, rapid answers, and times over `awaySeconds`. */
 export function updatePace(
   state: PaceState,
   isCorrect: boolean,
@@ -66,7 +66,7 @@ export function updatePace(
 export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
   rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
 
-/** Accuracy and time against the norm (Paas & van Merrienboer 1993), 0 to 100. */
+/** Accuracy and time compared with the norm (Paas & van Merrienboer 1993), 0 to 100. */
 export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
   if (efficiencyReason(pace, rapid) !== null) return null;
   const { accuracySd, timeWeight } = paceModel;
@@ -78,15 +78,15 @@ export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillN
 const correctForGuessing = (share: number): number =>
   Math.max(0, (share - paceModel.chance) / (1 - paceModel.chance));
 
-/** Rate-correct score (Woltz & Was 2006); null without a time. */
+/** Rate-correct score (Woltz & Was 2006); null without times. */
 export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
   timed === 0 ? null : (60 * timedCorrect) / seconds;
 
 export const newRapid = {
   answers: 0,
-  /** Bits of the last timed answers, newest lowest; 1: rapid. */
+  /** One bit per timed answer, newest in the lowest bit; 1 means rapid. */
   recent: 0,
-  /** Used bits, 0 to `rapidModel.window`. */
+  /** Number of used bits, 0 to `rapidConstants.window`. */
   recentTimed: 0,
 };
 
@@ -94,7 +94,9 @@ export type RapidState = Readonly<typeof newRapid>;
 
 const windowMask = 2 ** rapidModel.window - 1;
 
-/** A tenth of the mean time, at most 10 s (Wise & Ma 2012); 3 s with few times (Kong, Wise & Bhola 2007). */
+/**
+ * Seconds: 10 % of the mean time, at most 10 (Wise & Ma 2012); 3 with few times (Kong, Wise & Bhola 2007).
+ */
 export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
   const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
   if (times === null || times.answers < minAnswers) return defaultSeconds;
@@ -104,7 +106,7 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 
-/** Ignores answers without a time or over `awaySeconds`. 0 s is rapid. */
+/** Ignores answers without a time or over `awaySeconds`. 0 seconds are rapid. */
 export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
   if (seconds === null || seconds > rapidModel.awaySeconds) return state;
   const bit = isRapid(seconds, threshold) ? 1 : 0;
@@ -115,7 +117,7 @@ export function updateRapid(state: RapidState, seconds: number | null, threshold
   };
 }
 
-/** Needs ten timed answers: one or two rapid ones are usual. */
+/** Requires ten timed answers, because one or two rapid answers are normal. */
 export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
   recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
 
@@ -125,13 +127,13 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Times by skill without rapid answers. The threshold comes from all times. */
+/** Times per skill without rapid answers. Rapid answers are included in the rapid threshold. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));
 }
 
-/** Welford's running moments of ln seconds, at least 1. Ignores 0 and times over `awaySeconds`. */
+/** Welford's algorithm on ln seconds (at least 1 s). Ignores 0 and times over `awaySeconds`. */
 function gather(answers: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
   const { skill, correct, skills } = answers;
   const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));

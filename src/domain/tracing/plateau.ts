@@ -1,15 +1,15 @@
 import { masteredAt } from '../base/bkt-parameters.js';
 import { plateauModel } from './tracing-constants.js';
 
-/** Exponentially weighted regression of mastery on the attempt's number, counted back from the last. */
+/** Exponentially weighted regression of mastery on the attempt number, counted back from the last attempt. */
 export const newPlateau = {
-  /** Since the last long pause, at most `plateauModel.maxAttempts`. */
+  /** Attempts since the last long pause, at most `plateauConstants.maxAttempts`. */
   attempts: 0,
-  /** Weighted sums of mastery, mastery x number, mastery². */
+  /** Weighted sums of mastery, mastery x attempt number, mastery². */
   sum: 0,
   timeSum: 0,
   squareSum: 0,
-  /** Last attempts in a row with a positive test, at most 255. */
+  /** Consecutive attempts with a positive test, at most 255. */
   run: 0,
 };
 
@@ -17,7 +17,9 @@ export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
-/** By attempts: sums, determinant, and divisor of the slope's squared error (0: too early). */
+/**
+ * Per number of attempts. `errorDivisor` divides the squared error of the slope; 0 means too few attempts.
+ */
 const weights = weightTable();
 
 function weightTable() {
@@ -40,7 +42,7 @@ function weightTable() {
 const weightsAt = (attempts: number) =>
   weights[Math.min(attempts, plateauModel.maxAttempts)] as (typeof weights)[number];
 
-/** @param idleDays since the previous attempt, negative for a late answer; a long pause starts again */
+/** A long pause resets the state. @param idleDays since the previous attempt; negative for a late answer */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
   const from = idleDays > resetDays ? newPlateau : state;
@@ -55,7 +57,7 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
   return next;
 }
 
-/** A test of "no slope" would flag every short noisy run. */
+/** Tests for "slope below the minimum". A test for "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
   if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
   if (state.sum >= masteredAt.smoothed * weightsAt(state.attempts).sum) return false;
@@ -65,7 +67,7 @@ function isFlat(state: PlateauState, mastery: number): boolean {
 
 export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
 
-/** Per attempt; null below 3 attempts. The error is a scale, not an exact level. */
+/** Change of mastery per attempt; null below 3 attempts. The standard error is only a scale. */
 export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
   const { sum: weight, time, determinant, errorDivisor } = weightsAt(attempts);

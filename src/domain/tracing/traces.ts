@@ -1,51 +1,51 @@
-/** Inputs of the served probability, each updated in constant time. */
+/** Inputs of the predicted probability. Each update takes constant time. */
 
 import { type Answer, clamp, sigmoid } from '../base/common.js';
 import { predictionModel as model } from '../base/prediction-constants.js';
 import { type Asked, newCourse, updateCourse } from './course.js';
 
 export const newLearnerTrace = {
-  /** Logits above a new learner's, and their variance. */
+  /** Logits relative to a new learner, and their variance. */
   ability: 0,
   variance: model.abilityVariance as number,
-  /** Moving averages, right .5 and wrong -.5: over a few answers, over dozens. */
+  /** Moving averages over a few and over dozens of answers (correct .5, wrong -.5). */
   recent: 0,
   slow: 0,
   right: 0,
   wrong: 0,
   wrongRun: 0,
-  /** Unix milliseconds; 0: never. */
+  /** Unix milliseconds; 0 if never. */
   lastRightAt: 0,
   course: newCourse,
 };
 
 export type LearnerTrace = Readonly<typeof newLearnerTrace>;
 
-/** One learner on one skill. Places number the learner's answers from 1; 0: never. */
+/** One learner on one skill. Answer numbers count all answers of the learner from 1; 0 means never. */
 export const newSkillTrace = {
-  /** How much better than the ability, logits. */
+  /** Difference from the learner's ability, in logits. */
   residual: 0,
   lastPlace: 0,
   lastRightPlace: 0,
   /** Unix seconds. */
   lastRightAt: 0,
-  /** Right answers in a row, or minus the wrong ones; at most 5 either way. */
+  /** Consecutive correct answers, or minus the consecutive wrong ones, at most 5. */
   streak: 0,
 };
 
 export type SkillTrace = Readonly<typeof newSkillTrace>;
 
-/** One learner on one item; counts stop at 255. */
+/** One learner on one item. Counts stop at 255. */
 export const newItemTrace = {
   right: 0,
   wrong: 0,
-  /** In a row, at most 8. */
+  /** Consecutive wrong answers, at most 8. */
   wrongRun: 0,
-  /** Last four answers, newest in the lowest bit; 1: wrong. */
+  /** One bit per answer for the last four, newest in the lowest bit; 1 means wrong. */
   lastWrong: 0,
-  /** Answers on other skills up to the last answer. Answers within the skill do not change the lag. */
+  /** Answers on other skills before the last answer. Answers on the same skill do not add to the lag. */
   elsewhere: 0,
-  /** Of the last answer, Unix seconds. */
+  /** Time of the last answer, Unix seconds. */
   at: 0,
 };
 
@@ -54,7 +54,7 @@ export type ItemTrace = Readonly<typeof newItemTrace>;
 export interface Traces {
   readonly learner: LearnerTrace;
   readonly skill: SkillTrace;
-  /** Null without an item; `newItemTrace` for an unknown one. */
+  /** Null if the answer has no item; `newItemTrace` if the item is new. */
   readonly item: ItemTrace | null;
 }
 
@@ -66,7 +66,7 @@ export const maxStreak = 5;
 const lastAnswers = 4;
 const allLast = (1 << lastAnswers) - 1;
 
-/** @param place from 1 @param abilityOffset log-odds of a right answer of a new learner */
+/** @param answerNumber of the learner, from 1 @param abilityOffset log-odds of a new learner */
 export function updateTraces(
   { learner, skill, item }: Traces,
   asked: Asked,
@@ -111,11 +111,11 @@ export function updateTraces(
   };
 }
 
-/** Answers to other skills before this place; not below 0 after a loss of data. */
+/** Earlier answers to other skills; not negative after data loss. */
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
-/** Extended Kalman filter of the Rasch model on two levels. A right answer lowers neither. */
+/** Extended Kalman filter of a Rasch model with two levels. A correct answer lowers neither level. */
 function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
@@ -133,16 +133,16 @@ export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 
 
 export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
 
-/** Last four answers and whether no other skill followed, 1 to `itemPatterns`; 0: none. */
+/** Last four answers, and whether only this skill followed: 1 to `itemPatternCount`; 0 if none. */
 export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
   const known = Math.min(right + wrong, lastAnswers);
   const latest = isLatest ? 1 : 0;
   return known === 0 ? 0 : 2 * ((1 << known) - 2 + (lastWrong & ((1 << known) - 1))) + latest + 1;
 }
 
-/** Inverse of `itemPattern`, without the order: 1 to 4 answers, and the wrong ones. */
+/** Numbers of answers (1 to 4) and wrong answers of a pattern. */
 export function itemPatternCounts(pattern: number): { readonly answers: number; readonly wrong: number } {
-  // Below a leading 1.
+  // The answers are the bits below a leading 1.
   const bits = ((pattern - 1) >> 1) + 2;
   const answers = 31 - Math.clz32(bits);
   return { answers, wrong: bits.toString(2).replaceAll('0', '').length - 1 };

@@ -1,12 +1,12 @@
 import { clamp, logit, sigmoid } from '../base/common.js';
 import { trendModel as model } from './tracing-constants.js';
 
-/** In single precision, as stored. */
+/** Numbers are rounded to single precision, as stored. */
 export const newTrend = {
   answers: 0,
-  /** Share right over about the last 70. */
+  /** Share correct over about the last 70 answers. */
   share: 0,
-  /** Right answers beyond the earlier share on the same skills, per answer, over about the last 100. */
+  /** Mean difference from the earlier share correct on the same skills, over about the last 100 answers. */
   change: 0,
   /** Added to the log-odds of predictions. */
   bias: 0,
@@ -14,7 +14,7 @@ export const newTrend = {
 
 export type Trend = Readonly<typeof newTrend>;
 
-/** @param usual chance by earlier answers, null: too few @param pCorrect served, with `bias` */
+/** @param usual probability from earlier answers, null if too few @param pCorrect prediction with `bias` */
 export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
   const answers = trend.answers + 1;
@@ -37,7 +37,7 @@ export function usualChance(
   return easiness === 0 ? share : sigmoid(logit(share) + easiness);
 }
 
-/** Averages the first answers evenly. */
+/** The first answers have equal weights. */
 const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
 export const shareAfter = (answers: Uint8Array): number =>
@@ -46,7 +46,7 @@ export const shareAfter = (answers: Uint8Array): number =>
 const towards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
-/** Fades towards 0, but a right answer does not lower it. */
+/** Decays towards 0, but a correct answer never lowers it. */
 function biasAfter(bias: number, step: number): number {
   const moved = bias * model.biasFading + step;
   return step > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
@@ -56,7 +56,7 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** Share of usual learning, 0 to 1. Gradual, so that no single answer turns a forecast. */
+/** Fraction of normal learning, 0 to 1. It changes gradually, so no single answer reverses a forecast. */
 export function learningPart({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
