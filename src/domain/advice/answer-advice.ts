@@ -8,7 +8,7 @@ import type { SkillState } from '../tracing/states.js';
 import { adviceModel } from './advice-constants.js';
 import { texts, withNames } from './texts.js';
 
-/** In order of priority. Rows store the index: append only. */
+/** In order of priority. Rows store the index, so only append. */
 export const adviceCodes = [
   'PLATEAU',
   'OVERCONFIDENT',
@@ -23,7 +23,7 @@ export interface Advice {
   readonly figures: readonly number[];
 }
 
-/** The first of `adviceCodes` that became true with this answer; null if none did. */
+/** The first of `adviceCodes` that this answer triggers; null if none. */
 export function adviseOn(
   before: SkillState,
   { skill: after, masteryBefore }: Pick<AnswerEffect, 'skill' | 'masteryBefore'>,
@@ -43,7 +43,7 @@ export function adviseOn(
   return after.ready && !before.ready ? advice('READY') : null;
 }
 
-/** Figures are stored in two bytes, with one value reserved. */
+/** Stored in two bytes; 65,535 is reserved. */
 const maxFigure = 65_534;
 
 const advice = (code: Advice['code'], ...figures: number[]): Advice => ({
@@ -62,16 +62,16 @@ export function adviceText({ code, figures }: Advice, skillId: string): string {
   return withNames((skill) => text(skill, ...figures), skillId);
 }
 
-/** Whether a strong skill lost much of the mastery of its last attempt. @param effective after forgetting */
+/** @param effective mastery after forgetting */
 export const hasFaded = (stored: number, effective: number): boolean =>
   stored >= adviceModel.strongMastery && effective <= (1 - adviceModel.fadedShare) * stored;
 
 export const recentAttempts = ({ attempts }: PlateauState): number =>
   Math.min(attempts, adviceModel.plateauAttempts);
 
-/** Percentage points between confidence and accuracy. */
+/** Percentage points. */
 export const biasPoints = (state: CalibrationState): number =>
   Math.round(100 * Math.abs(calibration(state)?.bias ?? 0));
 
-/** Rounded up, so that every answer below the threshold took less than this. */
+/** Rounded up, so that the text "under N s" is true. */
 export const rapidFigure = (thresholdSeconds: number): number => Math.ceil(thresholdSeconds);

@@ -15,15 +15,15 @@ export interface Candidate {
   readonly skillId: string;
   readonly pCorrect: number;
   readonly mastery: number;
-  /** Points of its section per hour of practice, 0 or more. */
+  /** Points of its section per hour. */
   readonly gain: number;
-  /** Whether the learner's last answer to this item was right and less than an hour ago. */
+  /** The last answer to this item was correct, less than an hour ago. */
   readonly rightLastHour: boolean;
 }
 
 /**
- * Orders by gain x exp(-(logit p - logit target)^2 / 2), then by index. Items answered right within the hour
- * come last; at most three of one skill in a row. @param target success rate, above 0 and below 1
+ * Orders by gain x exp(-(logit p - logit target)^2 / 2). Items answered correctly within the hour come last;
+ * at most three items of a skill in a row. @param target between 0 and 1
  */
 export function orderCandidates<Of extends Candidate>(
   candidates: readonly Of[],
@@ -37,7 +37,7 @@ export function orderCandidates<Of extends Candidate>(
   return spread(parts, limit);
 }
 
-/** In logarithms: products of small numbers would tie at 0. Gains of 0 tie, and the distance decides. */
+/** Logarithms, because products of small numbers would tie at 0. */
 function rank<Of extends Candidate>(candidate: Of, target: number) {
   const distance = Math.abs(distanceOf(candidate, target));
   return { candidate, distance, worth: Math.log(candidate.gain) - distance ** 2 / 2 };
@@ -45,7 +45,7 @@ function rank<Of extends Candidate>(candidate: Of, target: number) {
 
 type Ranked = ReturnType<typeof rank<Candidate>>;
 
-/** Compares instead of subtracting: Infinity - Infinity is NaN. */
+/** Infinity - Infinity is NaN, so compare instead of subtract. */
 function byRank(a: Ranked, b: Ranked): number {
   if (a.worth !== b.worth) return a.worth > b.worth ? -1 : 1;
   return a.distance - b.distance || a.candidate.index - b.candidate.index;
@@ -53,11 +53,11 @@ function byRank(a: Ranked, b: Ranked): number {
 
 const { surest } = nextItemsModel;
 
-/** Distance from the target in logits; above 0 for easier questions. */
+/** Logits; positive for easier items. */
 const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
   logit(clamp(pCorrect, 1 - surest, surest)) - logit(target);
 
-/** Concatenates the parts. Candidates of a skill with a full row wait for another skill. */
+/** Defers items that would extend a full run of their skill. */
 function spread<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
   const order: Of[] = [];
   for (const part of parts) {
@@ -83,11 +83,11 @@ const isRowFull = (order: readonly Candidate[], { skillId }: Candidate): boolean
 export interface Question {
   readonly skillId: string;
   readonly itemId: string | null;
-  /** Logits, -3 to 3; null: not supplied. */
+  /** Logits; null if not supplied. */
   readonly questionDifficulty: number | null;
   /** Null without an item id or answers to the item. */
   readonly item: ItemModel | null;
-  /** From the learner's memory: null without an item id, undefined for an unknown item. */
+  /** The learner's record; null without an item id, undefined if not stored. */
   readonly met: AnswerStates['item'];
 }
 

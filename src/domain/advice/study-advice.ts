@@ -41,9 +41,9 @@ interface SkillAdvice {
   readonly text: () => string;
 }
 
-/** At most five, one per skill: decline, missing section, goal gap, then by gain (science notes 7). */
+/** At most five: decline, missing section, goal gap, then skills by gain (science notes 7). */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
-  // A learner has each skill once, so ids are never equal. Comparing them is most of the sort's cost.
+  // Skill ids are unique per learner, so equality needs no check. The comparison dominates the sort.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
   const judged = views.map((view) => judge(view, context));
   const bestUnseen = unseenBy(context);
@@ -73,7 +73,7 @@ export function noAdviceReason(context: StudyContext): string {
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-/** Empty for an idle learner: the recent answers are too old. */
+/** Recent answers of an idle learner are too old for DECLINE. */
 function decline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
   const isIdle = idleDaysOf(views, now) >= activityModel.days;
   if (!isFalling(trend) || isIdle) return [];
@@ -87,7 +87,7 @@ function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'NO_SECTION', skillId: null, text: texts[locale].study.NO_SECTION(missing, measured) }];
 }
 
-/** Empty for a past date. A date beyond a year is outside the forecast. */
+/** A target date beyond a year is outside the forecast. */
 function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, targetDate } = goal;
   if (!isSet || onTrack || isOver(targetDate, now)) return [];
@@ -168,7 +168,7 @@ function stateText(
   }
 }
 
-/** Points per hour; null if zero, or if the section has too few answers. */
+/** Null if zero, or if the section has too few answers. */
 function pointsOf(gain: number, of: Section | null, { measures }: StudyContext): number | null {
   const isKnown = sections.every(
     (section) =>
@@ -178,12 +178,12 @@ function pointsOf(gain: number, of: Section | null, { measures }: StudyContext):
   return isKnown && points > 0 ? points : null;
 }
 
-/** The most valuable skill of the section that is in the catalogue and has no answers. */
+/** Finds the most valuable catalogue skill without answers. */
 type BestUnseen = (section: Section | null) => Judged | null;
 
 function unseenBy(context: StudyContext): BestUnseen {
   const { views, model, now } = context;
-  let seen: ReadonlySet<string> | null = null; // seldom asked for
+  let seen: ReadonlySet<string> | null = null; // built on first use
   return (section) => {
     const known = seen ?? new Set(views.map((view) => view.skillId));
     seen = known;
@@ -192,7 +192,7 @@ function unseenBy(context: StudyContext): BestUnseen {
   };
 }
 
-/** The catalogue's skills by section, best first. Computed once per model, because it may be large. */
+/** Cached per model, because the catalogue may be large. */
 const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[]> => {
   const ranked = Array.from(model.catalogue.entries, ([skillId, { section, weight }]) => {
     const skill = skillModelOf(model, skillId);
@@ -213,7 +213,7 @@ function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen
   return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
 }
 
-/** The mastered skill practised last that has a skill to move on to. */
+/** Most recent mastered skill that has a next skill to recommend. */
 function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
   for (const { view, gain } of lastMastered(judged)) {
     const { section } = view.placement;
@@ -230,7 +230,7 @@ function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: Bes
   return [];
 }
 
-/** The mastered skill practised last of each section, newest first; ties by id. */
+/** One per section, newest first. */
 function lastMastered(judged: readonly Judged[]): Judged[] {
   const mastered = judged.filter(({ code }) => code === 'READY').sort(byLastAttempt);
   const ofSection = (section: Section | null) =>

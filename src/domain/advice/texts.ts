@@ -1,4 +1,4 @@
-/** Texts of recommendations by language, at most 200 characters. They promise nothing. */
+/** At most 200 characters. Texts promise no result. */
 
 import type { PerSection, Section } from '../base/common.js';
 import type { GoalOutlook, LearnerForecast } from '../score/learner-forecast.js';
@@ -10,11 +10,11 @@ export type Locale = (typeof locales)[number];
 interface WeakSkillFigures {
   readonly section: Section | null;
   readonly isTop: boolean;
-  /** Points per hour, 1 or more; null if unknown. */
+  /** Points per hour; null if unknown. */
   readonly points: number | null;
 }
 
-/** A goal that is not reached in time (by its date, or within a year). */
+/** A goal that the forecast misses by its date, or within a year. */
 export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
   Pick<LearnerForecast, 'neededRate'>;
 
@@ -34,7 +34,7 @@ const chanceOf = (percent: number): string => `about ${percent}% chance of a rig
 const onSkill = {
   PLATEAU: (skill: string, attempts: number) =>
     `Change approach on ${skill}: ${attempts} recent attempts brought little progress. Study a worked example, then try easier questions.`,
-  // Only the difference is stored.
+  // Rows store only the difference.
   OVERCONFIDENT: (skill: string, points: number) =>
     `Slow down on ${skill}: your confidence is ${points} percentage points ahead of your accuracy.`,
   RAPID: (skill: string, seconds: number) =>
@@ -103,7 +103,7 @@ export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
 
 const { maxLength } = adviceModel;
 
-/** Shortens names by whole characters so that the text has at most 200. Each name gets an equal share. */
+/** Shortens names to equal shares, by whole characters, so that the text fits. */
 export function withNames(text: (...names: string[]) => string, ...names: string[]): string {
   const whole = text(...names);
   if (whole.length <= maxLength) return whole;

@@ -15,29 +15,29 @@ import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from
 import { rapidThreshold, type SkillNorm, type SkillTimes, skillNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
-/** Every input of the update from outside the learner. All are stored in the attempt row (ADR 9). */
+/** All inputs of an update other than the learner's states. The attempt row stores them (ADR 9). */
 export interface Conditions {
   readonly parameters: BktParameters;
   readonly version: number;
   readonly source: ParameterSource;
-  /** Logit shift of guess and slip by the question's difficulty; 0 without one. */
+  /** Logits, from the question's difficulty; 0 without one. */
   readonly difficultyShift: number;
-  /** For the ability filter: log-odds of a right answer of a new learner on this skill and item. */
+  /** Log-odds of a new learner on this skill and item, for the ability filter. */
   readonly abilityOffset: number;
-  /** The item's term in the log-odds of `pCorrect`, learned online; 0 if unknown. */
+  /** The item's learned term in the log-odds of `pCorrect`; 0 if unknown. */
   readonly itemDifficulty: number;
   readonly rapidSeconds: number;
   readonly norm: SkillNorm;
   readonly pCorrect: number;
   readonly section: Section | null;
   readonly weight: number;
-  /** Mean mastery at the end of the previous day with answers, if this answer closes it; else null. */
+  /** Mean mastery at the end of the previous active day, if this answer closes it. */
   readonly closedMastery: number | null;
 }
 
 type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
 
-/** @param item null without an item id or earlier answers to the item */
+/** @param item null without an item id or answers to the item */
 export function conditionsFor(
   model: TenantModel,
   skillId: string,
@@ -68,7 +68,7 @@ export function conditionsFor(
   };
 }
 
-/** Predicts a counted answer again from these states, with its stored shift and item difficulty. */
+/** Predicts a stored answer again, with its stored shift and item difficulty. */
 export function predictAgain(
   model: TenantModel,
   skillId: string,
@@ -84,7 +84,7 @@ export function predictAgain(
 
 export const averageLogOdds = (of: Conditions): number => logit(of.pCorrect) - of.itemDifficulty;
 
-/** Cached: `times` stays the same object in later model versions. */
+/** Cached: model versions share unchanged `times` objects. */
 const normsOf = onceFor((times: SkillTimes) => ({
   rapidSeconds: rapidThreshold(times),
   norm: skillNorm(times),
@@ -105,7 +105,7 @@ export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: It
   itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction),
 });
 
-/** Returns the shared row: the next call overwrites it. */
+/** Returns a shared row. The next call overwrites it. */
 export function featuresOf(
   skill: SkillModel,
   shift: number,

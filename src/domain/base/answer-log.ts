@@ -1,15 +1,12 @@
-/** Answers in columns that threads can share, sorted by learner and then by arrival. */
+/** Answers in shareable columns, sorted by learner and arrival. */
 export interface AnswerLog {
-  /**
-   * Learner l has the indices `starts[l]` to `starts[l + 1] - 1`, so there is one entry more than learners.
-   */
+  /** Learner l has the indices `starts[l]` to `starts[l + 1] - 1`. */
   readonly starts: Uint32Array;
   readonly skill: Uint32Array;
-  /** 1 to `items`; 0 if the answer has no item. */
+  /** 0 without an item. */
   readonly item: Uint32Array;
-  /** 1 if correct, 0 if wrong. */
   readonly correct: Uint8Array;
-  /** Unix milliseconds; a constant if the log has no times. */
+  /** Unix milliseconds; constant without times. */
   readonly at: Float64Array;
   /** NaN if not reported. */
   readonly seconds: Float32Array;
@@ -41,7 +38,6 @@ export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts
 export const learnersWhere = (log: AnswerLog, takes: (learner: number) => boolean): Learners =>
   everyone(log).map((_, learner) => (takes(learner) ? 1 : 0));
 
-/** Index range of a learner's answers; `end` is exclusive. */
 export interface LearnerPlaces {
   readonly learner: number;
   readonly start: number;
@@ -68,7 +64,7 @@ export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   return places;
 }
 
-/** Copies the ranges into new memory. Skill and item numbers do not change. */
+/** Copies into new memory. Skill and item numbers do not change. */
 export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, 'learner'>[]): AnswerLog {
   const starts = shared.counts(kept.length + 1);
   for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;
@@ -94,7 +90,7 @@ export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, '
   };
 }
 
-/** Stable counting sort. The indices of member m are `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
+/** Stable counting sort. Member m has the indices `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
 export function sortedBy(members: Uint32Array, size: number, places: Uint32Array) {
   const starts = shared.counts(size + 1);
   for (const place of places) {

@@ -3,7 +3,7 @@ export interface Range {
   readonly high: number;
 }
 
-/** Probabilities of Bayesian Knowledge Tracing. `pLearn` and `pForget` apply at every attempt. */
+/** `pLearn` and `pForget` apply at every attempt. */
 export interface BktParameters {
   readonly pInit: number;
   readonly pLearn: number;
@@ -20,18 +20,18 @@ export const defaultParameters: BktParameters = {
   pForget: 0,
 };
 
-/** Mastery never reaches 0 or 1, so that later answers can always change it. */
+/** Excludes 0 and 1, which no answer could change. */
 export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 
-/** .95: Corbett & Anderson 1995. The others are our choice. */
+/** .95: Corbett & Anderson 1995. The rest is our choice. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/** Our choice. A gap below .95 prevents repeated events for answers around the threshold. */
+/** Our choice. The gap to .95 prevents repeated events. */
 export const lostBelow = 0.8;
 
 /**
- * Baker, Corbett & Aleven 2008: at least 85 % correct with mastery, 25 % without. `itemGuess` and `itemSlip`
- * limit one question after its difficulty shift.
+ * Baker, Corbett & Aleven 2008: at least 85 % correct with mastery, 25 % without. `item…`: after the
+ * difficulty shift.
  */
 export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>> = {
   pInit: { low: 0.02, high: 0.9 },
@@ -43,24 +43,23 @@ export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'ite
   itemSlip: { low: 0.01, high: 0.35 },
 };
 
-/** Manual parameters need guess + slip <= 1 - margin; otherwise correct answers would lower mastery. */
+/** Guess + slip is at most 1 - margin; otherwise correct answers would lower mastery. */
 export const guessSlipMargin = 0.05;
 
-/** Wider than `fitBounds`, because operators may know a skill that has no answers yet. */
+/** Wider than `fitBounds`: operators may know a skill without answers. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
 export const manualForget: Range = { low: 0, high: 0.1 };
 
-/** Limit of P* (`pStar`) relative to pInit: a first wrong answer then lowers mastery. */
+/** Limit of P* (`pStar`) / pInit, so that a first wrong answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
-/** Our choice: half of the shift of a Rasch model. */
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 
 /**
- * After the grace period, mastery above the prior halves in `baseDays` (an assumption). Every `doublingDays`
- * days with a correct answer double the half-life (spacing effect).
+ * After the grace period, mastery above pInit halves in `baseDays` (an assumption). Every `doublingDays` days
+ * with a correct answer double this half-life.
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
-/** Our choice: likelihood ratios of confidence 1 to 5 for a correct answer. */
+/** Our choice: likelihood ratios of confidence 1 to 5. */
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];

@@ -12,9 +12,9 @@ export interface Answer {
   readonly isCorrect: boolean;
   /** Unix milliseconds. */
   readonly occurredAt: number;
-  /** Logits, -3 to 3; null if not supplied. */
+  /** Logits; null if not supplied. */
   readonly questionDifficulty: number | null;
-  /** 0 to 86,400; null if not reported. */
+  /** Null if not reported. */
   readonly timeSpentSeconds: number | null;
   /** 1 to 5; null if not sent. */
   readonly confidenceScore: number | null;
@@ -26,7 +26,7 @@ export const logit = (p: number): number => Math.log(p / (1 - p));
 
 export const sigmoid = (x: number): number => 1 / (1 + Math.exp(-x));
 
-/** Responses have 4 decimals for probabilities, 6 for rates, 1 for indexes and percentages. */
+/** Decimals in responses: probabilities 4, rates 6, indexes and percentages 1. */
 export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
 export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
 export const round1 = (x: number): number => Math.round(x * 10) / 10;
@@ -41,7 +41,7 @@ export const rounded = <Fields extends object>(fields: Fields): Fields =>
 
 export const dayMs = 86_400_000;
 
-/** UTC month as a number such as 202601. */
+/** For example 202601. */
 export function monthOf(ms: number): number {
   const at = new Date(ms);
   return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
@@ -54,7 +54,6 @@ export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
 
 export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
 
-/** Caches one result per key object in a WeakMap. */
 export function onceFor<Key extends object, Value extends object>(make: (key: Key) => Value) {
   const known = new WeakMap<Key, Value>();
   return (key: Key): Value => {

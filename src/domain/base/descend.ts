@@ -1,6 +1,6 @@
 export const newQuadratic = (width: number) => ({
   gradient: new Float64Array(width),
-  /** Symmetric, row by row. Diagonal entries must be positive. */
+  /** Symmetric, by rows. */
   hessian: new Float64Array(width * width),
   low: new Float64Array(width),
   high: new Float64Array(width),
@@ -11,13 +11,13 @@ export type BoxedQuadratic = ReturnType<typeof newQuadratic>;
 
 interface Descent {
   readonly maxRounds: number;
-  /** Stops after a round in which every coordinate moves less. */
+  /** Smallest change that continues the descent. */
   readonly tolerance: number;
-  /** Added to the curvature, because a coordinate may have none. */
+  /** Added to the curvature, which may be 0. */
   readonly ridge: number;
 }
 
-/** Coordinate descent within `low` and `high`; changes `solution` and `gradient` in place. */
+/** Coordinate descent in place. */
 export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
   const { gradient, hessian, low, high, solution } = problem;
   const width = solution.length;
@@ -38,7 +38,6 @@ export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }
   }
 }
 
-/** Copies the lower triangle to the upper one. */
 export function mirror(matrix: Float64Array, width: number): void {
   for (let i = 0; i < width; i++)
     for (let j = 0; j < i; j++) matrix[j * width + i] = matrix[i * width + j] as number;

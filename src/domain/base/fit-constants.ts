@@ -1,15 +1,15 @@
 import type { BktParameters } from './bkt-parameters.js';
 
-/** Correct answers alone must lead a fitted skill to this mastery, above `masteryThresholds.mastery`. */
+/** Correct answers alone must lead a fitted skill to this mastery. */
 export const reachableMastery = 0.96;
 
 /**
- * Weight of the prior means, in learners (pInit) or expected visits (simulated). pLearn is high: otherwise
- * two correct answers after ten wrong ones could look like mastery.
+ * Weight in learners (pInit) or expected visits (simulated). With a lower pLearn, two correct answers after
+ * ten wrong ones could look like mastery.
  */
 export const priorStrengths: BktParameters = { pInit: 20, pLearn: 250, pGuess: 40, pSlip: 60, pForget: 60 };
 
-/** Start for tenants without large skills. Never served. */
+/** Start values, never served. */
 export const fitPriorMeans: BktParameters = {
   pInit: 0.35,
   pLearn: 0.07,
@@ -19,20 +19,17 @@ export const fitPriorMeans: BktParameters = {
 };
 
 export const fitModel = {
-  /**
-   * A fit reads the first `maxAttempts` answers per learner and skill. A pause over `splitDays` splits the
-   * sequence.
-   */
+  /** First answers per learner and skill. A longer pause splits the sequence. */
   maxAttempts: 60,
   splitDays: 30,
-  /** Skills with `priorLearners` define the prior means. Skills below `minLearners` are served the prior. */
+  /** Skills from `priorLearners` define the prior. Skills below `minLearners` are served it. */
   priorLearners: 200,
   minLearners: 20,
-  /** With fewer fitted skills, the other skills are served the defaults. */
+  /** With fewer, the other skills are served the defaults. */
   minFittedSkills: 5,
   tolerance: 1e-4,
   maxIterations: 60,
-  /** Share of held-out learners, and the log loss by which a published fit may be worse. */
+  /** Held-out share of learners, and tolerated increase of log loss. */
   heldOutShare: 0.2,
   heldOutSlack: 0.001,
 } as const;

@@ -1,12 +1,12 @@
 import { normalQuantile } from './normal.js';
 
-/** Clips probabilities, so that one answer costs at most 13.8 nats. */
+/** Limits the loss of one answer to 13.8 nats. */
 export const logLossClip = 1e-6;
 
-/** Number of equal-width bins (Guo et al. 2017). */
+/** Equal-width bins (Guo et al. 2017). */
 export const reliabilityBins = 15;
 
-/** @param correct 1 or 0 per answer @param predictions probabilities, at least one */
+/** @param correct 1 or 0 @param predictions at least one */
 export function measure(correct: Uint8Array, predictions: Float64Array) {
   const answers = correct.length;
   let squares = 0;
@@ -20,7 +20,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
     nats += natsOf(given);
     if (p >= 0.5 === isCorrect) hits++;
   }
-  // Expected calibration error: |mean prediction - share correct| per bin, weighted by answers.
+  // Expected calibration error: |mean prediction - share correct| per bin.
   let weighted = 0;
   for (const bin of reliabilityOf(correct, predictions))
     weighted += bin.answers * Math.abs((bin.predicted ?? 0) - (bin.correct ?? 0));
@@ -28,7 +28,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
     auc: areaUnderCurve(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
-    /** Share of answers on the predicted side of .5. A prediction of exactly .5 counts as "correct". */
+    /** Share predicted on the right side of .5. */
     accuracy: hits / answers,
     ece: answers === 0 ? 0 : weighted / answers,
   };
@@ -36,7 +36,7 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
 
 const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
 
-/** Wilson score interval (1927). @param answers at least 1 @param level probability */
+/** Wilson score interval (1927). */
 export function shareInterval(share: number, answers: number, level = 0.95) {
   const z = normalQuantile((1 + level) / 2);
   const middle = share + (z * z) / (2 * answers);
@@ -48,11 +48,11 @@ export function shareInterval(share: number, answers: number, level = 0.95) {
 export const answerLoss = (pCorrect: number, correct: number): number =>
   natsOf(correct === 1 ? pCorrect : 1 - pCorrect);
 
-/** Mean log loss of the prediction `expected` if `share` of the answers are correct. */
+/** Log loss of `expected` if `share` of the answers are correct. */
 export const shareLogLoss = (expected: number, share: number): number =>
   share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
 
-/** Area under the ROC curve; null unless there are correct and wrong answers. */
+/** Null unless there are correct and wrong answers. */
 export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {
   const right = sortedWhere(correct, predictions, 1);
   const wrong = sortedWhere(correct, predictions, 0);

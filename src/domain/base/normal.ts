@@ -1,4 +1,4 @@
-/** Standard normal distribution. The npm packages for it have over 150 dependencies. */
+/** Own code, because npm packages for the normal distribution have over 150 dependencies. */
 
 /** Hart (1968) as given by West, Wilmott 2005. Absolute error below 1e-14. */
 export function normalCdf(x: number): number {
@@ -8,7 +8,7 @@ export function normalCdf(x: number): number {
   return x > 0 ? 1 - tail : tail;
 }
 
-/** Coefficients start with the highest power. */
+/** Highest power first. */
 type Rational = readonly [numerator: readonly number[], denominator: readonly number[]];
 
 const ratio = ([numerator, denominator]: Rational, x: number): number =>
@@ -34,7 +34,7 @@ const hart: Rational = [
 const continuedFraction = (z: number): number =>
   1 / ((z + 1 / (z + 2 / (z + 3 / (z + 4 / (z + 0.65))))) * 2.506628274631);
 
-/** Wichura, AS 241 (PPND16), Applied Statistics 37 (1988). Relative error about 1e-16 for 0 < p < 1. */
+/** Wichura, AS 241 (PPND16), Applied Statistics 37 (1988). Relative error about 1e-16. */
 export function normalQuantile(p: number): number {
   const q = p - 0.5;
   if (Math.abs(q) <= 0.425) return q * ratio(central, 0.180625 - q * q);

@@ -1,12 +1,12 @@
-/** Hashes of ids to 32 bits, so that learner records stay small. */
+/** Short keys keep learner records small. */
 
-/** A fit reads item keys from the first bytes of the stored hashes, so both use this seed. */
+/** Item keys equal the first bytes of stored item hashes. */
 export const keySeed = 0x9747b28c;
 
-/** 1 to 2^32 - 1; 0 means "no id". Collisions are rare and make a prediction slightly less exact. */
+/** 1 to 2^32 - 1. Rare collisions only blur a prediction. */
 export const keyOf = (id: string): number => hashLane(id, keySeed) || 1;
 
-/** Similar to MurmurHash3, on UTF-16 code units; 0 to 2^32 - 1. Hashes are stored, so never change it. */
+/** Similar to MurmurHash3. Hashes are stored: never change it. */
 export function hashLane(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) {

@@ -7,9 +7,9 @@ export interface SkillEntry {
   readonly name: string | null;
   /** Null: half in each section. */
   readonly section: Section | null;
-  /** Within the section, above 0. */
+  /** Positive. */
   readonly weight: number;
-  /** Set manually and never changed by fits; null: fitted or default. */
+  /** Manual parameters, never changed by fits; null if not set. */
   readonly parameters: BktParameters | null;
   readonly revision: number;
   readonly updatedAt: number;
@@ -27,7 +27,7 @@ export interface SectionTotals {
 export interface Catalogue {
   readonly revision: number;
   readonly entries: ReadonlyMap<string, SkillEntry>;
-  /** `placed`: skills assigned to this section only. */
+  /** `placed` counts skills assigned to this section only. */
   readonly totals: PerSection<SectionTotals & { readonly placed: number }>;
 }
 
@@ -50,13 +50,13 @@ export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
 export const placementOf = ({ entries }: Catalogue, skillId: string): Placement =>
   entries.get(skillId) ?? unplaced;
 
-/** Share of an answer on the skill that belongs to the section: 1, 0.5 or 0. */
+/** Share of the skill's answers that belongs to the section: 1, 0.5 or 0. */
 export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): number {
   if (section === null) return 1 / sections.length;
   return section === of ? 1 : 0;
 }
 
-/** If the catalogue places no skill in the section, its weight is at least `leastSkills`. */
+/** A section without assigned skills has at least the weight `leastSkills`. */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
   const { skills, weight, placed } = totals[section];
@@ -68,10 +68,10 @@ export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'par
 
 export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
 
-/** Rounding of decimal sums. */
+/** For rounding errors of decimal sums. */
 const tolerance = 1e-9;
 
-/** Why parameters are rejected, or null: right answers must lead to mastery, wrong ones away from it. */
+/** Correct answers must lead to mastery, and a wrong first answer must lower it. @returns null if valid */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {
@@ -92,5 +92,5 @@ export function misfitOf(
   return { parameter: 'pForget', message: `must be at most ${decimal(forget)}: ${reason}` };
 }
 
-/** Rounds down to 4 decimals, so that the limit in the message is valid. */
+/** Rounds down, so that the limit in the message is valid. */
 const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

@@ -18,7 +18,7 @@ export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
 export interface SkillParameters {
   readonly parameters: BktParameters;
   readonly source: ParameterSource;
-  /** Model version, 0 for the defaults; for manual parameters the catalogue revision. */
+  /** Model version (0: defaults), or catalogue revision of manual parameters. */
   readonly version: number;
   readonly fittedAt: string | null;
 }
@@ -38,15 +38,15 @@ export interface SkillModel extends SkillParameters {
   readonly times: SkillTimes;
   readonly terms: readonly number[];
   readonly related: Related;
-  /** For the ability filter: how much easier than the mean skill, logits. */
+  /** Logits relative to the mean skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
-/** Counters, and terms of the last fit; zeros without one. */
+/** Counters, and terms of the last fit (zeros without one). */
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
   readonly before: Related;
-  /** For the ability filter: how much easier than its skill, logits. */
+  /** Logits relative to its skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
@@ -54,16 +54,16 @@ export interface TenantModel {
   readonly version: number;
   /** RFC 3339; null before the first fit. */
   readonly fittedAt: string | null;
-  /** Mean of the fitted skills, for skills without a fit; null below five fitted skills. */
+  /** Mean of the fitted skills; null with fewer than five. */
   readonly prior: BktParameters | null;
-  /** Factor k of the logit shift by question difficulty. */
+  /** Factor k of the difficulty shift. */
   readonly difficultyScale: number;
   readonly skills: ReadonlyMap<string, SkillModel>;
   readonly prediction: PredictionModel;
-  /** For the ability filter: log-odds of a right answer of a new learner on the mean skill. */
+  /** Log-odds of a new learner on the mean skill, for the ability filter. */
   readonly abilityOffset: number;
   readonly accuracy: AccuracyModel;
-  /** Not part of the version; empty in a fit. */
+  /** Stored separately from the model; empty in a fit. */
   readonly catalogue: Catalogue;
 }
 
@@ -79,7 +79,7 @@ export const unfittedModel: TenantModel = {
   catalogue: emptyCatalogue,
 };
 
-/** The parameters of the catalogue, else of the skill's fit, the tenant's prior or the defaults. */
+/** Parameters come from the catalogue, else the skill's fit, the tenant's prior or the defaults. */
 export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
   const skill = model.skills.get(skillId) ?? unknownSkill(model);
   const set = model.catalogue.entries.get(skillId);

@@ -1,5 +1,3 @@
-/** The BKT part of a fit, and which parameters replace the current ones. */
-
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
 import { fitModel } from '../base/fit-constants.js';
 import {
@@ -15,7 +13,7 @@ import type { Comparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
 import { type FitWork, inRanges } from './stages.js';
 
-/** @returns the current model with the accepted parameters, reports per skill, and the overall comparison */
+/** @returns the current model with the accepted parameters, and the comparisons */
 export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
   onStep('solution times');
@@ -48,7 +46,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
   });
 }
 
-/** Judges cold skills by the prior. Skills without held-out answers are published. */
+/** Skills without a fit are compared by the prior. Skills without held-out answers are published. */
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,
@@ -61,7 +59,7 @@ async function judgeParameters(
   const candidate = { skills: fit.skills, difficultyScale };
   const before = tracedBy(current, skillIds);
   const losses = await compare(candidate, before);
-  // All skills with the new prior, against all with the current one.
+  // All skills with the new prior, and all with the current prior.
   const alike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
     ...rules,
     skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
@@ -72,7 +70,7 @@ async function judgeParameters(
     const own = guard(work, skillId, fit.skills[k] as SkillFit, losses[k] as Comparison, cold);
     return { ...own, model: { ...own.model, times: times[k] ?? noTimes } };
   });
-  // Skills without answers in this fit do not change.
+  // Keeps skills without answers in this fit.
   const skillsWith = (own: readonly GuardedSkill[]) =>
     new Map([...current.skills, ...own.map(({ skillId, model }) => [skillId, model] as const)]);
   const fitted = [...skillsWith(guarded).values()].filter(({ source }) => source === 'fitted').length;
@@ -112,13 +110,13 @@ function poolLosses(losses: readonly Comparison[]): Comparison {
   return { answers, oldLogLoss: mean('oldLogLoss'), newLogLoss: mean('newLogLoss') };
 }
 
-/** Rejects NaN too. */
+/** Also rejects NaN. */
 export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers'>): boolean =>
   (newLogLoss ?? 0) - (oldLogLoss ?? 0) <= fitModel.heldOutSlack;
 
 type GuardedSkill = ReturnType<typeof guard>;
 
-/** @returns the served model; `reason` is empty if it has the fitted parameters */
+/** `reason` is empty if the fitted parameters are published. */
 function guard(
   { current, version, fittedAt }: FitWork,
   skillId: string,
@@ -132,7 +130,7 @@ function guard(
   const { parameters, source, difficultyMean, learners, observations } = fitted;
   const fresh = source === 'default' ? defaultSkillParameters : { parameters, source, version, fittedAt };
   const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
-  // A served probability that was never fitted starts from BKT's.
+  // An unfitted prediction starts from BKT.
   const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
   const model: SkillModel = { ...served, learners, answers: observations, terms };
   return { skillId, model, reason };
@@ -146,7 +144,7 @@ function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: Comparison
   return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
-/** By contract, below five fitted skills a skill without a fit has the defaults. */
+/** The API guarantees defaults for unfitted skills below five fitted skills. */
 function withoutPrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   return {

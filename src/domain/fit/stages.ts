@@ -1,4 +1,4 @@
-/** Heavy steps of a fit: pure functions of plain data, which other threads can run on shared columns. */
+/** Heavy steps of a fit. Pure functions, which other threads run on shared columns. */
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -69,17 +69,17 @@ export interface StageRunner {
   readonly threads: number;
 }
 
-/** Typed so that the compiler connects a name with its arguments. */
+/** Connects a name with its arguments. */
 const byName: {
   [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
 } = fitStages;
 
 export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
 
-/** Several, because skills and learners differ in size. */
+/** More than one, because skills and learners differ in size. */
 const rangesPerThread = 4;
 
-/** Runs ranges of similar size in parallel. @param starts of each member, and the end */
+/** Splits members into ranges of similar size. @param starts of each member, and the end */
 export function inRanges<Result>(
   { threads }: StageRunner,
   starts: Uint32Array,
@@ -102,7 +102,7 @@ export interface FitInput {
   readonly log: AnswerLog;
   readonly skillIds: readonly string[];
   readonly training: Learners;
-  /** The new model may not be worse. Items are null without an earlier fit. */
+  /** Limits the loss of the new model. Items are null without an earlier fit. */
   readonly current: TenantModel;
   readonly currentItems?: ItemFigures | null;
   /** `fittedAt` is RFC 3339. */

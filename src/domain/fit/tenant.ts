@@ -1,4 +1,4 @@
-/** Publishes the fit that held-out learners judged, not a second fit on all learners. */
+/** Publishes the fit that was compared on held-out learners, without a second fit on all learners. */
 
 import {
   everyone,
@@ -34,14 +34,14 @@ import { type FitInput, type FitWork, inRanges, type StageRunner } from './stage
 
 const { fit: rules } = predictionModel;
 
-/** Training learners. @param hashes uniform over 0 to 2^32 - 1 and equal in every fit */
+/** @param hashes uniform over 0 to 2^32 - 1, equal in every fit */
 export function holdOut(hashes: Uint32Array): Learners {
   const training = shared.bytes(hashes.length);
   training.set(hashes.map((hash) => (hash / 2 ** 32 < fitModel.heldOutShare ? 0 : 1)));
   return training;
 }
 
-/** @returns items null: the current ones stay; `changed`: whether to publish */
+/** `items` null: the current ones stay valid. `changed`: publish the model. */
 export async function fitTenant(
   input: FitInput,
   stages: StageRunner,
@@ -79,15 +79,14 @@ export async function fitTenant(
 export type FittedModel = Awaited<ReturnType<typeof fitTenant>>;
 
 export type FitReport = FittedModel['report'] & {
-  /** One of so many learners was read. */
+  /** One of this many learners was read. */
   readonly sampledOneIn: number;
   readonly seconds: number;
 };
 
 /**
- * If the new weights are worse than the current ones, tries the old weights with the new BKT parameters of
- * `base`; if these are worse too, nothing changes. Leaves the store replayed with the offsets that will be
- * served. @returns items null: the current ones stay; whether the model has the new BKT parameters
+ * If the new weights are worse, tries the current weights with the new BKT parameters of `base`, else changes
+ * nothing. The store then has the published offsets. @returns items null: the current ones stay valid
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
@@ -111,7 +110,7 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
 }
 
-/** Replays the log as served, with the current items. @returns held-out loss */
+/** Replays the log with the current items. @returns held-out loss */
 async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number | null> {
   const { skillIds, log, currentItems } = work;
   const skills = skillIds.map((skillId) => skillModelOf(model, skillId));
@@ -134,7 +133,7 @@ async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore
 async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, training, skillIds, stages } = work;
   const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
-  // Item figures are served in single precision.
+  // Items are stored in single precision.
   const offsets = { ...found, items: sharedFloats(found.items) };
   await replay(work, base, offsets, store);
   const { parts, calibration, tried } = await chooseParts(work, store, found.itemVariance);
@@ -176,7 +175,7 @@ export interface TriedPart {
   readonly published: boolean;
 }
 
-/** Adds part by part if it improves the prediction of unseen learners. */
+/** Adds each part that improves predictions of unseen learners. */
 async function chooseParts(
   { log, training, stages, onStep }: FitWork,
   store: FeatureStore,
@@ -244,7 +243,7 @@ function withTerms(
   for (const [k, skillId] of skillIds.entries()) {
     const terms = Array.from(skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount), round4);
     const abilityOffset = offsets.skills[k] ?? 0;
-    // The log numbers skills from 1. Four decimals suffice in a third of the text.
+    // Skill numbers start at 1. Four decimals need a third of the text.
     const related = relatedByKeys(
       relatedAt(pairs, k),
       skillPairTerms,

@@ -1,7 +1,4 @@
-/**
- * Replays attempt rows in order to the committed states, byte for byte, with or without one answer. Each row
- * has the inputs from outside the learner.
- */
+/** Replays attempt rows to the committed states, byte for byte, with or without one answer. */
 import { type Advice, adviseOn } from '../advice/answer-advice.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
 import { type Conditions, predictAgain } from '../answer/conditions.js';
@@ -31,7 +28,7 @@ export interface ReplayRow {
 
 interface Figures {
   readonly learnerSeq: number;
-  /** Shared by the answers of one commit. */
+  /** The answers of one commit have the same version. */
   readonly learnerVersion: number;
   readonly baselineTotal: number | null;
 }
@@ -39,7 +36,7 @@ interface Figures {
 export interface ReplayedStates {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** By id: items of even generations, and of odd ones. */
+  /** Items of even and of odd generations, by id. */
   readonly items: readonly [even: ReadonlyMap<string, ItemTrace>, odd: ReadonlyMap<string, ItemTrace>];
 }
 
@@ -91,13 +88,13 @@ export function startReplay(from: ReplayedStates | null = null) {
   };
 }
 
-/** From the row: if a row is missing, later answers keep their numbers. */
+/** Uses the row's figures: after a missing row, later answers have the correct numbers. */
 const asCommitted = (
   learner: LearnerState,
   { learnerVersion, learnerSeq, baselineTotal }: Figures,
 ): LearnerState => ({ ...learner, version: learnerVersion, attempts: learnerSeq, baselineTotal });
 
-/** Items as commits store them: written once, into their last generation. */
+/** Stores each item once, in its last generation, as commits do. */
 function createItems(from: ReplayedStates | null) {
   const stored = [new Map(from?.items[0]), new Map(from?.items[1])] as const;
   const open = new Map<string, RememberedItem>();
@@ -143,9 +140,9 @@ export interface RewrittenRow<Row> extends ReplayedAnswer, Figures {
 }
 
 /**
- * @param rows without gaps and without rows of the snapshot @param from earlier states; null if the first
- * row is the learner's first @param removed index of the removed row @returns later rows and all of the last
- * commit, with the new version; and the states
+ * Replays a learner without one answer.
+ * @param rows without gaps, after the snapshot `from` @param from null if the rows start with the first
+ * answer @returns states, and the rows to rewrite: all after the removed one and all of the last commit
  */
 export function replayWithout<Row extends ReplayRow>(
   rows: readonly Row[],
@@ -178,7 +175,7 @@ export function replayWithout<Row extends ReplayRow>(
   return { rewritten, states: left.length === 0 ? from : without.states() };
 }
 
-/** Sets the baseline of progress (science notes 6.6) when due. @param at Unix milliseconds */
+/** Sets the baseline total when due (science notes 6.6). @param at Unix milliseconds */
 export function takeBaseline(
   { learner, skills, setBaseline }: Replay,
   at: number,
@@ -198,8 +195,8 @@ function startOfLastCommit(rows: readonly ReplayRow[]): number {
 }
 
 /**
- * If the current model does not reproduce the row's prediction, another model counted the answer, and the
- * row's figures stay. @param oldClose of the retracted answer, for the next row, which may open its day now
+ * Figures stay if the current model does not reproduce the stored prediction: another model counted the row.
+ * @param oldClose value closed by the removed answer, which the next row may close instead
  */
 function conditionsNow(
   old: Replay,
@@ -229,7 +226,7 @@ function conditionsNow(
   };
 }
 
-/** Tolerance for sums in another order. */
+/** Tolerance for sums in a different order. */
 const sameMastery = 1e-9;
 
 const closedMastery = (replay: Replay, { activity }: LearnerState, model: TenantModel): number | null =>

@@ -7,7 +7,7 @@ import { hasSteadyMastery, isAccurate, type LearnerState } from '../tracing/stat
 import { expectedModel } from './learner-constants.js';
 import type { SkillView } from './skill-view.js';
 
-/** Only the skill is known. The next call overwrites `row`. */
+/** A question with unknown item and difficulty. The next call overwrites `row`. */
 export function averageQuestion(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const question = { occurredAt: now, questionDifficulty: null };
   const asked = askedOf(view.skillId, null);
@@ -15,13 +15,13 @@ export function averageQuestion(view: SkillView, learner: LearnerState, model: T
   return { terms: termsOf(model, view.model, null), row };
 }
 
-/** Of an average question, with an 80 % range of the true share right. @param now Unix milliseconds */
+/** Share correct on average questions, with an 80 % range. @param now Unix milliseconds */
 export function expectedAccuracy(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return expectedRange(logOddsWithoutItem(model.prediction, terms, row, 0), view.state.attempts);
 }
 
-/** @param logOdds of an average question @param attempts before it */
+/** @param logOdds on an average question */
 export function expectedRange(logOdds: number, attempts: number) {
   const { z, variance, perAnswer, priorAnswers } = expectedModel;
   const reach = z * Math.sqrt(variance + perAnswer / (attempts + priorAnswers));

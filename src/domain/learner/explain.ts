@@ -19,8 +19,8 @@ export interface CountedAnswer {
 }
 
 /**
- * Previous + forgetting + evidence + learning equals `after` exactly. Null where a value does not lead to the
- * next. @param previous mastery after the previous answer; null if unknown
+ * Previous + forgetting + evidence + learning equals `after` exactly. Fields are null if the stored values do
+ * not follow from each other. @param previous mastery after the previous answer; null if unknown
  */
 export function partsOf(answer: CountedAnswer, previous: number | null) {
   const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
@@ -38,15 +38,15 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
     after,
     forgetting: start === null ? null : round4(before - start),
     evidence: posterior === null ? null : round4(posterior - before),
-    /** Includes forgetting at the attempt, and what the guard and the limits cut off. */
+    /** Includes forgetting at the attempt, and the effect of the limits. */
     learning: posterior === null ? null : round4(after - posterior),
   };
 }
 
-/** Tolerance for rounding in other versions. */
+/** For rounding in other versions. */
 const tolerance = 1e-9;
 
-/** Forgetting moves towards the prior, not past it, and never from below. */
+/** Forgetting moves mastery towards pInit and never past it. */
 const isForgotten = (previous: number, before: number, { pInit }: BktParameters): boolean =>
   before <= previous + tolerance && before >= Math.min(previous, pInit) - tolerance;
 
@@ -55,7 +55,7 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
-/** To four decimals; they add up to `logOdds` exactly. */
+/** Terms have four decimals and add up to `logOdds` exactly. */
 export function explainExpected(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return shownTerms(explain(model.prediction, terms, row), row);

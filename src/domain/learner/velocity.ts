@@ -10,8 +10,8 @@ import { meanMastery, type PractisedSkill, practise, practisedSkills } from './s
 type Point = { readonly time: number; readonly value: number };
 
 /**
- * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968), one rank inside Sen's lower one (science
- * notes 4). Computes n^2 / 2 slopes. @returns null below 5 points
+ * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968; science notes 4). Computes n^2 / 2
+ * slopes. @returns null below 5 points
  */
 export function theilSen(points: readonly Point[]) {
   const n = points.length;
@@ -27,7 +27,7 @@ export function theilSen(points: readonly Point[]) {
   };
 }
 
-/** Per unit of time, with its 90 % interval. */
+/** Per unit of time, with a 90 % interval. */
 export type Slope = NonNullable<ReturnType<typeof theilSen>>;
 
 const upper = normalQuantile((1 + velocityModel.level) / 2);
@@ -42,11 +42,11 @@ function pairwiseSlopes(points: readonly Point[]): Float64Array {
 
 export interface SkillDay {
   readonly skillId: string;
-  /** UTC day since 1970; the day before the window combines all earlier days. */
+  /** UTC day since 1970. The first one combines all days before the window. */
   readonly day: number;
   readonly attempts: number;
   readonly correct: number;
-  /** Distinct days with a right answer; more than 1 only if days are combined. */
+  /** Distinct days with a correct answer. */
   readonly correctDays: number;
   readonly mastery: number;
   /** Unix milliseconds. */
@@ -54,14 +54,13 @@ export interface SkillDay {
 }
 
 export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
-  /** Weighted mean at the end of the day, 0 to 1; null if no skill had enough answers. */
+  /** Weighted mean at the end of the day; null if no skill has enough answers. */
   readonly mastery: number | null;
 }
 
-/** Of n days up to today (UTC days since 1970). */
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
-/** Oldest first; today closes now. Yields after each day. @param rows one per skill and day */
+/** Oldest first. Today is closed at `now`. Yields after each day. */
 export function* closingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
@@ -100,7 +99,7 @@ function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: Tenan
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);
 
-/** @param closings all active days of the window, oldest first */
+/** @param closings active days, oldest first */
 export function progressOver(closings: readonly Closing[], days: number, today: number) {
   const series = closings.filter(({ day }) => day >= firstDayOf(days, today));
   const attempts = sum(series, 'attempts');
@@ -117,7 +116,7 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
-/** Closes the last active day and idle days after it. @returns null if no skill has enough answers */
+/** Closes the last active day and the idle days since. @returns null if no skill has enough answers */
 export function momentumNow(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
   skills: ReadonlyMap<string, SkillState>,

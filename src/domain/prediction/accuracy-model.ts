@@ -1,6 +1,6 @@
 /**
- * Forecast of the share of right answers over a horizon. On the scale asin(sqrt(share)) the chance of m
- * answers has variance 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
+ * Forecasts the share of correct answers. On the scale asin(sqrt(share)), the sampling variance of m answers
+ * is 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
  */
 
 import { accuracyConstants as constants } from '../base/accuracy-constants.js';
@@ -12,22 +12,22 @@ import type { Trend } from '../tracing/trend.js';
 
 export interface Correction {
   readonly factor: number;
-  /** Reach of intervals at `widthLevels`, in standard deviations. */
+  /** Interval widths at `widthLevels`, in standard deviations. */
   readonly below: readonly number[];
   readonly above: readonly number[];
 }
 
-/** By ln(1 + answers) and ln(1 + horizon), ascending; bilinear between, constant outside. */
+/** Bilinear in ln(1 + answers) and ln(1 + horizon), constant outside. */
 export interface Surface {
   readonly histories: readonly number[];
   readonly horizons: readonly number[];
   readonly cells: readonly Correction[];
 }
 
-/** Answers in a log without times. */
+/** `answers` if the log has no times. */
 export type HorizonUnit = 'days' | 'answers';
 
-/** Levels of the fitted widths; others are interpolated. */
+/** Other levels are interpolated. */
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
 
 export const startCorrection: Correction = {
@@ -36,19 +36,19 @@ export const startCorrection: Correction = {
   above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
 };
 
-/** Before a tenant's first fit, from two real logs. Ability has no effect yet. Plain JSON. */
+/** Used before a tenant's first fit; from two real logs. Stored as JSON. */
 export const startAccuracy = {
   unit: 'days' as HorizonUnit,
   learners: 0,
   cases: 0,
   mean: 0.7,
-  /** Log-odds of a learner like the population, and their change with ln(1 + horizon). */
+  /** Log-odds of an average learner, and their change with ln(1 + horizon). */
   bias: 0.85,
   trend: 0,
-  /** Weights of the figures, not negative; `fading` ones decrease with the horizon. */
+  /** Non-negative weights of the figures. `fading` weights decrease with the horizon. */
   lasting: [0.1, 0, 1.1, 0],
   fading: [0.9, 0, 1.8, 1.3],
-  /** Not negative; see `varianceParts`. */
+  /** Non-negative weights of `computeVarianceParts`. */
   variance: [0.03, 0.01, 0.003, 0.003, 0, 0, 0.42],
   surface: { histories: [0], horizons: [0], cells: [startCorrection] } as Surface,
 };
@@ -64,7 +64,7 @@ export interface AccuracySubject {
 
 export const figureCount = 4;
 
-/** Compared with the population. Right answers lower no figure, wrong ones raise none. */
+/** Differences from the population. No correct answer lowers a figure. */
 export function figuresOf(
   { ability, recent, slow, right, wrong }: AccuracyTrace,
   mean: number,
@@ -80,12 +80,12 @@ export function figuresOf(
   ];
 }
 
-/** Weight of temporary effects: 1 now, falling with the horizon, never 0. */
+/** Weight of temporary effects, from 1 at horizon 0 towards 0. */
 export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
 export const variancePartCount = 7;
 
-/** Unknown ability, good and bad days, lasting changes (for novices and others); days of likely failure. */
+/** Unknown ability, daily variation and lasting changes, each for novices and others; then failure risk. */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
   const novice = noviceShare(history);
@@ -96,16 +96,16 @@ export function varianceParts(expected: number, history: number, horizon: number
 const noviceShare = (history: number): number =>
   Math.sqrt(constants.variancePrior / (history + constants.variancePrior));
 
-/** Variance on the scale asin(sqrt(share)), above 0. @param variance weight of each part */
+/** Variance on the scale asin(sqrt(share)). */
 export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
   const sum = parts.reduce((total, part, i) => total + part * (variance[i] as number), 0);
   return Math.max(sum, constants.fit.leastVariance);
 }
 
-/** Variance of answer chance on the same scale (Anscombe 1948). @param answers 1 or more */
+/** Sampling variance on that scale. */
 export const chanceVariance = (answers: number): number => 1 / (4 * answers);
 
-/** Learners by number of answers, from `from` to below `to`. `middle` is geometric. */
+/** From `from` to below `to` answers; `middle` is the geometric mean. */
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
@@ -116,7 +116,7 @@ export const isInBand = ({ from, to }: (typeof historyBands)[number], history: n
 
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
-/** Expected share, and sd on the scale asin(sqrt(share)) without answer chance. */
+/** Expected share, and sd on the scale asin(sqrt(share)) without sampling variance. */
 export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject, horizon: number) {
   const expected = expectedShare(model, subject, horizon);
   const history = subject.trace.right + subject.trace.wrong;
@@ -128,7 +128,7 @@ export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject,
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
 type Place = Pick<AccuracyForecast, 'history' | 'horizon'>;
 
-/** Neighbouring cells with weights that add up to 1. */
+/** Weights add up to 1. */
 export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, place: Place) =>
   between(histories, Math.log1p(place.history)).flatMap(([i, own]) =>
     between(horizons, Math.log1p(place.horizon)).map(([j, part]) => ({
@@ -168,7 +168,7 @@ export function expectedShare(
   return sigmoid(nearRecent(logOdds, trend));
 }
 
-/** Keeps forecasts near the recent share, for learners who change. */
+/** Limits the distance from the recent share, for learners who change. */
 function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
@@ -178,7 +178,7 @@ function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubjec
   return clamp(logOdds, recent - reach, recent + reach);
 }
 
-/** @param level probability @param answers over which the share is taken */
+/** @param answers number of answers in the share */
 export function accuracyInterval(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -195,13 +195,13 @@ export function accuracyInterval(
   };
 }
 
-/** In standard deviations that include the chance of single answers. */
+/** In standard deviations that include the sampling variance. */
 export function intervalReach(model: AccuracyModel, place: Place, level: number) {
   const { below, above } = widthsAt(model.surface, place);
   return { below: widthAt(below, level), above: widthAt(above, level) };
 }
 
-/** Monotone in the level, as each cell's widths are. */
+/** Increase with the level, because each cell's widths do. */
 const widthsAt = (surface: Surface, place: Place) => {
   const widths = (side: 'below' | 'above'): number[] =>
     widthLevels.map((_, i) => correctionAt(surface, place, (cell) => cell[side][i] as number));
@@ -214,13 +214,13 @@ const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)
 
 const placeOfLevel = (level: number): number => normalQuantile(0.5 + level / 2);
 
-/** 0, then widths of the normal distribution: interpolation between them is nearly linear. */
+/** Normal quantiles: interpolated widths are nearly linear in them. */
 const widthPlaces = [0, ...widthLevels.map(placeOfLevel)];
 
 const widthAt = (widths: readonly number[], level: number): number =>
   valueAt(widthPlaces, [0, ...widths], placeOfLevel(level));
 
-/** Probability of a lower share, by the intervals of all levels. @param share between two possible ones */
+/** Probability of a lower share, from the intervals of all levels. */
 export function accuracyCdf(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -237,7 +237,7 @@ export function accuracyCdf(
   return normalCdf(distance < 0 ? -place : place);
 }
 
-/** Linear interpolation, constant outside. */
+/** Linear, constant outside. */
 function valueAt(places: readonly number[], values: readonly number[], at: number): number {
   const [[low], above] = between(places, at) as [Neighbour, Neighbour?];
   const value = values[low] as number;

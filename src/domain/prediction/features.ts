@@ -5,16 +5,16 @@ import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } f
 
 interface Feature {
   readonly name: string;
-  /** Before a fit; fits are drawn to it. */
+  /** Weight before a fit. Fits are drawn to it. */
   readonly start: number;
-  /** Of the weight (0: any). Features with + never fall with a right answer on another item. */
+  /** Sign of the weight; 0 for any. Features with + never fall after a correct answer to another item. */
   readonly sign: 1 | -1 | 0;
-  /** Whether skills or items have their own slopes. */
+  /** Skills or items have separate slopes. */
   readonly bySkill?: true;
   readonly byItem?: true;
 }
 
-/** In column order; 0 without history. Logarithms are ln(1 + x), times in minutes. */
+/** In column order; 0 without history. Logarithms are ln(1 + x), times are minutes. */
 export const features = [
   { name: 'bkt', start: 0.44, sign: 1, bySkill: true },
   { name: 'ability', start: 0.35, sign: 1, bySkill: true, byItem: true },
@@ -29,25 +29,25 @@ export const features = [
   { name: 'rightOnSkill', start: 0.01, sign: 1, bySkill: true },
   { name: 'answersSinceRightOnSkill', start: -0.05, sign: -1, bySkill: true },
   { name: 'timeSinceRightOnSkill', start: -0.03, sign: -1 },
-  /** 1 / (1 + answers since) if the last answer was right. */
+  /** 1 / (1 + answers since) if the last answer was correct. */
   { name: 'lastRightByAnswers', start: 0.05, sign: 1, bySkill: true },
-  /** 1 / (1 + ln(1 + minutes since)) if the last answer was right. */
+  /** 1 / (1 + ln(1 + minutes since)) if the last answer was correct. */
   { name: 'lastRightByTime', start: 0.1, sign: 1, bySkill: true },
   { name: 'rightOnItem', start: 0.35, sign: 1 },
   { name: 'wrongOnItem', start: -0.05, sign: -1 },
-  /** 1 after a right answer on the item, -1 after a wrong one. */
+  /** 1 if the last answer to the item was correct, else -1. */
   { name: 'lastOnItem', start: 0.15, sign: 1 },
   { name: 'itemSeen', start: 0, sign: 0 },
-  /** Answers to other skills since the item; the second only after a right answer. */
+  /** Answers to other skills since the last answer to the item. */
   { name: 'itemLag', start: -0.01, sign: 0 },
   { name: 'itemLagIfRight', start: -0.02, sign: 0 },
   { name: 'itemTime', start: -0.04, sign: 0 },
   { name: 'itemTimeIfRight', start: 0, sign: 0 },
-  /** 1 after a wrong answer on the item, with no other skill since. */
+  /** 1 directly after a wrong answer to the item. */
   { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
-  /** Minus the supplied difficulty, centred by skill; 0 if not supplied. */
+  /** Minus the supplied difficulty, centred per skill. */
   { name: 'easiness', start: 0.2, sign: 1 },
-  /** First tries of an item, and tries after a wrong one: ability and moving average, else 0. */
+  /** First tries of items, and tries after a wrong answer. */
   { name: 'firstTryAbility', start: 0, sign: 1 },
   { name: 'recentFirstTries', start: 0, sign: 1 },
   { name: 'retryAbility', start: 0, sign: 1 },
@@ -72,7 +72,7 @@ export interface FeatureInput {
   readonly skillRight: number;
   readonly place: number;
   readonly at: number;
-  /** Minus the skill's mean, logits; null: not supplied. */
+  /** Logits, centred per skill; null if not supplied. */
   readonly difficulty: number | null;
   /** Log-odds (`tracing/trend.ts`). */
   readonly bias: number;
@@ -83,8 +83,8 @@ export type FeatureRow = Float32Array | Float64Array;
 export const skillsBefore = courseModel.skills - 1;
 
 /**
- * After the features: wrong run on the item, streak, `itemPattern`, keys of the course and of the last item
- * of another skill, keys of other skills (newest first), form on each, bias. Key 0: none.
+ * Columns after the features: wrong run on the item, streak, item pattern, course skill, previous item,
+ * previous skills (newest first), moving average on each, bias. Keys are 0 if none.
  */
 export const runColumn = features.length;
 export const streakColumn = runColumn + 1;
@@ -99,7 +99,7 @@ export const rowWidth = biasColumn + 1;
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
-/** Uses only information from before the answer. @param from first place in `row` */
+/** Uses only data from before the answer. @param from offset in `row` */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
   const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty, bias } = input;
   const { learner, skill, item } = input.traces;
@@ -187,6 +187,6 @@ const lagOf = (x: number): number => Math.log1p(Math.max(0, x));
 
 const logsOfCounts = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
 
-/** ln(1 + count) by table: logarithms are slow on this path. */
+/** ln(1 + count) from a table, because logarithms are slow here. */
 const logOfCount = (count: number): number =>
   count < logsOfCounts.length ? (logsOfCounts[count] as number) : Math.log1p(count);

@@ -1,6 +1,6 @@
 /**
- * Served probability of a right answer: the sigmoid of a sum of terms. Weights keep their signs, so that a
- * right answer never lowers it for another item of the skill.
+ * Predicted probability of a correct answer: the sigmoid of a sum of terms. Signs of weights are fixed, so a
+ * correct answer never lowers the prediction for other items of the skill.
  */
 
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
@@ -22,7 +22,7 @@ import {
 } from './features.js';
 import { beforeTerm, courseTerm, findKey, type Related } from './related.js';
 
-/** Of a learner's first answer by BKT. */
+/** Prediction of BKT for a learner's first answer. */
 export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
   logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
 
@@ -30,20 +30,19 @@ const bktWeight = features[0].start;
 
 export const streakCount = 2 * maxStreak + 1;
 
-/** Shared by skills and items of a tenant; plain JSON. Before a fit, a first answer has BKT's probability. */
+/** Shared by all skills of a tenant; stored as JSON. Before a fit, the first prediction equals BKT. */
 export const startModel = {
   /** Log-odds at the means of all features. */
   bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
   weights: features.map(({ start }): number => start),
   /** Subtracted from the features, so that slopes turn around the mean. */
   means: features.map(() => 0),
-  /** For 1 to 8 wrong answers in a row on the item. */
+  /** For 1 to 8 consecutive wrong answers to the item. */
   runs: new Array<number>(maxItemRun).fill(0),
-  /** For skills without a fit: from `maxStreak` wrong answers to as many right ones; never falling. */
+  /** For unfitted skills: from `maxStreak` wrong to `maxStreak` correct answers, never falling. */
   streaks: new Array<number>(streakCount).fill(0),
-  /** By `itemPattern`, from 1. */
+  /** By `encodeItemPattern`, from 1. */
   patterns: new Array<number>(itemPatterns).fill(0),
-  /** See `itemDifficulty`. */
   itemPriorAnswers: predictionModel.items.startPrior as number,
   /** Weight of the item's counters. */
   itemScale: predictionModel.itemScale as number,
@@ -51,20 +50,20 @@ export const startModel = {
 
 export type PredictionModel = Readonly<typeof startModel>;
 
-/** Skill terms: intercept, slopes on `skillColumns`, streaks, runs of wrong answers on an item. */
+/** Skill terms: intercept, slopes, streaks, runs of wrong answers to an item. */
 const streaksAt = 1 + skillColumns.length;
 const skillRunsAt = streaksAt + streakCount;
 export const skillRuns = 4;
 export const skillTermCount = skillRunsAt + skillRuns;
 
-/** Item terms: slopes on `itemColumns`, runs of wrong answers. */
+/** Item terms: slopes, runs of wrong answers. */
 const itemRunsAt = itemColumns.length;
 export const itemRuns = 3;
 export const itemTermCount = itemRunsAt + itemRuns;
 
 export interface Terms {
   readonly skill: ArrayLike<number>;
-  /** `itemTermCount`; null without an item or its fit. */
+  /** Null without an item or its fit. */
   readonly item: ArrayLike<number> | null;
   readonly related: Related;
   readonly itemsBefore: Related;
@@ -80,12 +79,12 @@ export interface Term {
   readonly logits: number;
 }
 
-/** Index of the column's slope; -1: none. */
+/** Index of the column's slope; -1 if none. */
 const skillPlaces = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
 const itemPlaces = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
-/** Of a skill and item; 0 if the slopes would change its sign. */
+/** 0 if skill and item slopes would change the sign. */
 function weightOf(weights: readonly number[], { skill, item }: Slopes, column: number): number {
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
@@ -125,7 +124,7 @@ type TableName = keyof typeof tables;
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 
-/** The item's counters compare answers with this. @param from of the row in `rows` */
+/** Item counters compare answers with this. @param from offset in `rows` */
 export function logOddsWithoutItem(
   model: PredictionModel,
   terms: TermsWithoutItem,
@@ -145,7 +144,7 @@ export function logOddsWithoutItem(
   return logits;
 }
 
-/** The terms of `predict` that are not 0. Means are part of the base, so that no history gives no term. */
+/** Non-zero terms of `predict`. The base includes the means, so an empty history has no terms. */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
   const weights = features.map((_, column) => weightOf(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
@@ -165,7 +164,7 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
 
-/** Terms of a skill before its first fit: with them, the first answer has BKT's probability. */
+/** Terms of an unfitted skill. They make the first prediction equal to BKT. */
 export function startTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
   terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
@@ -182,14 +181,14 @@ export function unseenTerms({ streaks }: PredictionModel): number[] {
 export interface ItemCounts {
   readonly answers: number;
   readonly right: number;
-  /** Sum of probabilities of a right answer without the item's term. */
+  /** Sum of predictions without the item's term. */
   readonly expected: number;
 }
 
 const probabilityFloor = 1e-3;
 const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
-/** Logits (above 0: easier), shrunk by `itemPriorAnswers` expected answers. */
+/** Logits, positive if easier, shrunk by `itemPriorAnswers` answers. */
 export function itemDifficulty(
   { answers, right, expected }: ItemCounts,
   { itemPriorAnswers: priorAnswers, itemScale }: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,

@@ -1,20 +1,20 @@
-/** Terms with other skills, and of items with items before them, by key. */
+/** Terms of a skill with other skills, and of an item with previous items. */
 import { courseModel } from '../base/prediction-constants.js';
 import { beforeColumn, type FeatureRow, skillsBefore } from './features.js';
 
 export interface Related {
   /** Ascending. */
   readonly keys: ArrayLike<number>;
-  /** `skillPairTerms` per other skill, or one per item. */
+  /** `skillPairWidth` per other skill, or one per item. */
   readonly terms: ArrayLike<number>;
 }
 
 export const unrelated: Related = { keys: [], terms: [] };
 
-/** Practised before, form on it, course. */
+/** Practised before, moving average on it, course. */
 export const skillPairTerms = 3;
 
-/** Below 0 if absent. */
+/** -1 if absent. */
 export function findKey(keys: ArrayLike<number>, key: number): number {
   let [low, high] = [0, keys.length - 1];
   while (low <= high) {
@@ -27,10 +27,10 @@ export function findKey(keys: ArrayLike<number>, key: number): number {
   return -1;
 }
 
-/** By recency: each skill counts less than the next one. */
+/** Earlier skills count less. */
 export const fadings = Float64Array.from({ length: skillsBefore }, (_, i) => courseModel.fading ** i);
 
-/** Answers on the skill itself do not change the term, so it may have any sign. */
+/** May have any sign, because answers on the skill itself do not change it. */
 export function beforeTerm({ keys, terms }: Related, rows: FeatureRow, from: number): number {
   if (keys.length === 0) return 0;
   let sum = 0;

@@ -1,4 +1,4 @@
-/** Sentences for teachers about each term of the served probability. */
+/** Explains each term of a prediction to teachers. */
 import { sigmoid } from '../base/common.js';
 import { itemPatternCounts, maxItemRun, maxStreak } from '../tracing/traces.js';
 import { isChanging, type Trend } from '../tracing/trend.js';
@@ -7,14 +7,14 @@ import type { Term } from './model.js';
 
 type Name = Term['name'];
 
-/** @param figure in the row, 0 without one @param raises the term is above 0 */
+/** @param figure from the feature row @param raises the term is positive */
 type Telling = (figure: number, raises: boolean) => string;
 
 const counted = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`;
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
-/** From ln(1 + count), in single precision in some rows. */
+/** Inverse of ln(1 + count); rounds, because rows may have single precision. */
 const countOf = (figure: number): number => Math.round(Math.expm1(figure));
 const right = (figure: number): string => (figure > 0 ? 'right' : 'wrong');
 const better = (figure: number): string => (figure > 0 ? 'better' : 'worse');
@@ -29,7 +29,7 @@ function ago(minutes: number): string {
   return hours < 36 ? `${Math.round(hours)} hours ago` : `${counted(Math.round(hours / 24), 'day')} ago`;
 }
 
-/** @param most larger counts are reported as this */
+/** @param most cap of the count */
 function inARow(count: number, where: string, outcome: string, most = Number.POSITIVE_INFINITY): string {
   if (count === 1) return `The last answer ${where} was ${outcome}`;
   return `The last ${count} ${count < most ? '' : 'or more '}answers ${where} were ${outcome}`;
@@ -107,7 +107,6 @@ const columns: Readonly<Partial<Record<Name, number>>> = {
   ...{ itemRun: runColumn, streak: streakColumn, itemPattern: patternColumn },
 };
 
-/** @param row the term's; a term of 0 hardly matters */
 export function termText({ name, logits }: Term, row: FeatureRow): string {
   const column = columns[name];
   const figure = column === undefined ? 0 : (row[column] as number);

@@ -1,4 +1,4 @@
-/** A learner's standing, and scores. Formulas: science notes 6.2. */
+/** A learner's section abilities (science notes 6.2). */
 
 import { clamp, logit, type PerSection, perSection, type Section, sigmoid } from '../base/common.js';
 import { scoreModel } from '../base/score-constants.js';
@@ -12,7 +12,7 @@ export interface ForecastSubject {
   readonly learner: LearnerState;
   readonly views: readonly SkillView[];
   readonly model: TenantModel;
-  /** Skills in the catalogue or answered by enough learners. */
+  /** Skills in the catalogue, or answered by enough learners. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -52,23 +52,23 @@ function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
 }
 
 export interface SectionMeasure {
-  /** On the section's current skills; half for a skill without a section. 0: no data. */
+  /** Answers on skills of the section. Half for skills without a section. */
   readonly answers: number;
-  /** Of skills with answers, and of all known ones (at least as much). */
+  /** Weight of skills with answers, and of all registered skills. */
   readonly seenWeight: number;
   readonly knownWeight: number;
-  /** At least those with answers; a skill without a section counts half. */
+  /** At least the skills with answers. */
   readonly knownSkills: number;
-  /** Mean of the section's skills, 0 to 1; without data, as the other section suggests. */
+  /** Mean over the section's skills. Without data it is predicted from the other section. */
   readonly mastery: number;
   readonly ability: number;
   /** Variance of the measurement; infinite without data. */
   readonly noise: number;
-  /** Variance of the error common to all skills: parameters are unfitted or do not fit this learner. */
+  /** Variance of the error that all skills share, because parameters may not fit this learner. */
   readonly distrust: number;
 }
 
-/** @param theta of the ability filter @param other sums of the other section, which count too */
+/** @param theta from the ability filter @param other sums of the other section */
 function measureSection(
   views: readonly SkillView[],
   section: Section,
@@ -94,7 +94,7 @@ function measureSection(
   };
 }
 
-/** Tracing assumes skills mastered or not, the filter all degrees; which is right is unknown. */
+/** BKT assumes skills mastered or not, the filter assumes degrees. Which one is right is unknown. */
 function disagreement(byMastery: number, byAbility: number): number {
   const { beyond, share } = scoreModel.disagreement;
   return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
@@ -137,8 +137,8 @@ function sumsOf(views: readonly SkillView[], section: Section) {
 }
 
 /**
- * Share of an ability on some skills that applies to the section. Wrong answers shrink a high ability;
- * agreement of the sections strengthens a low one. A right answer never lowers share x ability.
+ * Share of the ability on seen skills that applies to the whole section. Wrong answers shrink a high ability;
+ * agreement of the sections strengthens a low one. A correct answer never lowers share x ability.
  */
 function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
   const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
@@ -172,7 +172,7 @@ function correctionOf(views: readonly SkillView[], section: Section, predicted: 
   return correction;
 }
 
-/** Limits how far answers move mastery from the prediction: default parameters move it too fast. */
+/** Limits how far answers move mastery from the prediction, because default parameters move it too fast. */
 function believedMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;

@@ -3,18 +3,18 @@ import { goalModel } from '../base/score-constants.js';
 import type { LearnerState } from '../tracing/states.js';
 
 export interface GoalSetting {
-  /** 400 to 1600, in tens. */
+  /** 400 to 1600, in steps of 10. */
   readonly targetScore: number;
-  /** UTC, may be past; null: no date. */
+  /** UTC, may be past; null without a date. */
   readonly targetDate: string | null;
 }
 
 export interface StoredGoal extends GoalSetting {
-  /** Unix milliseconds; grows with every change of the goal. */
+  /** Unix milliseconds. Increases with every change. */
   readonly updatedAt: number;
 }
 
-/** The baseline is stored once (science notes 6.6). */
+/** Stored once (science notes 6.6). */
 export const lacksBaseline = ({
   baselineTotal,
   attempts,
@@ -27,20 +27,20 @@ export const daysUntil = (targetDate: string | null, now: number): number | null
 export const isOver = (targetDate: string | null, now: number): boolean =>
   targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
 
-/** At most, and by default, a year. */
+/** At most a year, also without a date. */
 export const horizonOf = (targetDate: string | null, now: number): number =>
   Math.min(daysUntil(targetDate, now) ?? goalModel.horizonDays, goalModel.horizonDays);
 
 export interface GoalStanding extends StoredGoal {
   readonly currentTotal: number;
-  /** At the target date, or in `goalModel.horizonDays` days without one. */
+  /** At the horizon. */
   readonly predictedTotal: number;
-  /** Of at least the target then, 0 to 1. */
+  /** Of reaching the target at the horizon. */
   readonly probability: number;
   readonly onTrack: boolean;
 }
 
-/** Raised alerts of the goal set at `updatedAt`, each until a recovery by `goalModel.alertMargin` points. */
+/** Raised alerts of the goal set at `updatedAt`. A recovery by `alertMargin` points clears them. */
 export interface GoalAlerts {
   readonly updatedAt: number;
   readonly reached: boolean;
@@ -49,7 +49,7 @@ export interface GoalAlerts {
 
 type GoalChange = 'goal.reached' | 'goal.at_risk';
 
-/** Near 1600 a total cannot come back far enough, so `goal.at_risk` is raised once. */
+/** Near 1600 a total cannot recover far enough, so `goal.at_risk` is raised once. */
 export function alertsAfter(before: GoalAlerts | null, standing: GoalStanding): GoalAlerts {
   const { updatedAt, targetScore, currentTotal, predictedTotal, onTrack } = standing;
   const { reached = false, atRisk = false } = before ?? {};
@@ -60,7 +60,7 @@ export function alertsAfter(before: GoalAlerts | null, standing: GoalStanding): 
   };
 }
 
-/** @param before null for an unknown goal: existing conditions are no change */
+/** @param before null for a new goal, which raises no alert for existing conditions */
 export function goalChangesOf(before: GoalAlerts | null, after: GoalAlerts): GoalChange[] {
   if (before === null) return [];
   const changes: GoalChange[] = [];

@@ -47,7 +47,7 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
     neededRate: goal.isSet && !goal.onTrack ? neededRate(standing, goal) : null,
     measures: standing.measures,
     practice,
-    /** Share of the population's variance explained by the answers, 0 to 1. */
+    /** 1 - variance / population variance, 0 to 1. */
     reliability: perSection((section) => clamp(1 - standing.estimate.variance[section], 0, 1)),
   };
 }
@@ -62,7 +62,7 @@ function accuracyOutlook(
   return { ...forecast, answers, interval: accuracyInterval(accuracy, forecast, answers, level) };
 }
 
-/** Answers per day and section. */
+/** Per day and section. */
 const triedRates = [1, 2, 5, 10, 20, 40];
 
 function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook): number | null {
@@ -71,14 +71,14 @@ function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook
     const practising = forecastUnder(standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
-  // Tries the highest first: most unreachable goals stay unreachable at any rate.
+  // The highest rate first: it rules out most unreachable goals.
   return reaches(Math.max(...triedRates)) ? (triedRates.find(reaches) ?? null) : null;
 }
 
 export interface PracticePlan {
-  /** Over both sections, every day, 0 or more. */
+  /** Sum of both sections. */
   readonly answersPerDay: number;
-  /** The only skills practised, equally often; null: all, in the sections' present proportion. */
+  /** Practised equally; null: all skills, in the sections' current proportion. */
   readonly skills: readonly SkillView[] | null;
 }
 
@@ -86,7 +86,7 @@ export const maxAnswersPerDay = 1000;
 
 export type WhatIf = ReturnType<typeof forecastPlan>;
 
-/** @param inDays days until the target should be reached, 0 to 365 */
+/** @param inDays 0 to 365, until the target is due */
 export function forecastPlan(
   subject: ForecastSubject,
   plan: PracticePlan,
@@ -105,7 +105,7 @@ export function forecastPlan(
     planned: forecast.forecastIn(days, level),
     unplanned: present.scoresIn(days),
     goal,
-    /** Least integer on the plan's skills that reaches the target; null above the maximum. */
+    /** Null above the maximum. */
     neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
     neededInDays: inDays,
   };
@@ -141,7 +141,7 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   };
 }
 
-/** As now, else by the number of skills. */
+/** Current proportion, else by the number of skills. */
 function mathShare({ learner, now }: Standing, skills: PerSection<number>): number {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
@@ -168,13 +168,13 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
       const swing = perSection((section) => Math.max(-lost[section], gained[section]));
       return forecastScores(estimate, changes(days, days), swing, days, level);
     },
-    /** Smallest number of days, 0 to 365, with a predicted total at the target; null if none. */
+    /** Days (0 to 365) until the predicted total is at the target; null if never. */
     daysTo: (target: number): number | null =>
       current.total >= target ? 0 : firstDay(bestScores, target, 1, goalModel.horizonDays),
   };
 }
 
-/** Totals may turn, so a range is skipped if its best case misses. */
+/** Totals may rise and fall, so a range is skipped only if its upper bound misses. */
 function firstDay(best: BestScores, target: number, from: number, to: number): number | null {
   if (best(from, to).total < target) return null;
   if (from === to) return from;
@@ -182,12 +182,11 @@ function firstDay(best: BestScores, target: number, from: number, to: number): n
   return firstDay(best, target, from, middle) ?? firstDay(best, target, middle + 1, to);
 }
 
-/** Upper bound over a range of days; exact for one day. */
+/** Upper bound over a range of days, exact for one day. */
 type BestScores = (from: number, to: number) => Scores;
 
 export type GoalOutlook = ReturnType<typeof goalOutlook>;
 
-/** @param set null: use the default goal */
 function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSetting | null) {
   const base = learner.baselineTotal ?? goalModel.defaultBaseline;
   const { targetScore, targetDate } = set ?? { targetScore: defaultTarget(base), targetDate: null };
@@ -202,12 +201,12 @@ function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSe
     isSet: set !== null,
     daysToGoal,
     progressPercent: progress(targetScore, base, forecast.current.total),
-    /** Reached within the horizon and at its end. */
+    /** Reached within the horizon, and still there at its end. */
     onTrack: isReached && isKept,
-    /** Reached within the horizon but not at its end. */
+    /** Reached within the horizon, but not at its end. */
     isLost: isReached && !isKept,
     predictedTotal: inTime.scores.total,
-    /** Of at least the target at the horizon, 0 to 1. */
+    /** Of at least the target at the horizon. */
     probability: reachProbability(targetScore, inTime),
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Rolls mastery forward by practice and forgetting (science notes 6.3): du/dt = learn (1 - u) - forget (u -
- * kept), forgetting only above `kept`. Each skill moves towards one balance and never turns back.
+ * Projects mastery u by practice and forgetting (science notes 6.3): du/dt = learn (1 - u) - forget (u -
+ * retained). Forgetting applies only above `retained`. Each skill moves in one direction, towards a balance.
  */
 
 import { defaultParameters, forgettingModel } from '../base/bkt-parameters.js';
@@ -17,7 +17,7 @@ import { learningPart } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './assessment.js';
 
 export interface Habit {
-  /** @param view null: skills without answers */
+  /** @param view null for skills without answers */
   of(view: SkillView | null, section: Section): SkillPractice;
   readonly isSame: boolean;
 }
@@ -28,13 +28,13 @@ export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<P
 export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
   habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
 
-/** Below one answer a day some days have none. */
+/** Below one answer a day, some days are inactive. */
 export const steadyPractice = (rate: number): Practice => ({
   rate,
   activeDays: activityModel.days * Math.min(1, rate),
 });
 
-/** Spreads a section's answers over its known skills; if few are known, each counts for many. */
+/** Spreads a section's answers evenly. Few registered skills count for many. */
 export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
   const habits = perSection((section) =>
     skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills)),
@@ -50,16 +50,16 @@ export function skillPractice({ rate, activeDays }: Practice, share: number) {
   const active = activeDays / activityModel.days;
   const answersThen = active === 0 ? 0 : (rate * share) / active;
   return {
-    /** Per day. */
+    /** Answers per day. */
     rate: rate * share,
-    /** Share of mastery that practice keeps from fading, 0 to 1. */
+    /** Share of mastery that practice protects from forgetting, 0 to 1. */
     freshness: Math.min(1, activeDays / fresh),
-    /** Days with a right answer in the next `spacingDays`; they lengthen the half-life. */
+    /** Expected days with a correct answer. They lengthen the half-life. */
     rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
   };
 }
 
-/** For days 0 to 365: an upper bound over the range, exact for one day. */
+/** For days 0 to 365: upper bound over the range, exact for one day. */
 export function abilityChanges(
   standing: Standing,
   habit: Habit,
@@ -82,8 +82,8 @@ export function abilityChanges(
 }
 
 /**
- * The trusted part of each skill as traced, the rest as ability predicts, without forgetting and learning
- * like the mean skill. Falling results reduce learning (`learningPart`).
+ * The trusted part of a skill uses its traced mastery. The rest uses the mastery that ability predicts,
+ * without forgetting, and learns like the mean skill.
  */
 function projectedSkills(
   views: readonly SkillView[],
@@ -129,29 +129,28 @@ function projectedSkills(
 }
 
 interface ProjectedSkill {
-  /** Effective mastery now, and what forgetting finally leaves. */
+  /** After forgetting, and the limit that forgetting approaches. */
   readonly mastery: number;
   readonly kept: number;
   readonly weight: number;
-  /** Per day: share of missing mastery learned, share above `kept` forgotten. */
+  /** Per day: rate towards 1, and rate towards `retained`. */
   readonly learn: number;
   readonly forget: number;
-  /** Days until forgetting starts, 0 or more. */
+  /** Days until forgetting starts. */
   readonly grace: number;
 }
 
-/** Probability of learning that shows on a test. @param slowed by a plateau or rapid answers */
+/** Learning per answer that shows on a test. */
 export const learningOf = (pLearn: number, slowed: boolean): number =>
   projectionModel.learningShare * pLearn * (slowed ? projectionModel.slowedShare : 1);
 
 export const learningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
-/** @param freshness share above the prior that practice keeps, 0 to 1 */
+/** @param freshness share that practice protects, 0 to 1 */
 export const keptMastery = (mastery: number, pInit: number, freshness: number): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
-/** @param correctDays with a right answer, 0 or more */
 export const forgettingRate = (correctDays: number, freshness: number): number =>
   ((1 - freshness) * Math.LN2) / halfLifeDays(correctDays);
 
@@ -159,14 +158,14 @@ const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
 /**
- * Columns of a row: a skill goes from `start` to `end` at `speed` (minus the daily rate) after day `from`,
- * from `turn`; before, it learns at `learn`. Weights add up to 1.
+ * Columns of a row. After day `from`, mastery moves from `turn` to `end` at `speed`; before, it learns from
+ * `start` at `learn`. Weights add up to 1.
  */
 const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Expected change of ability after days of falling and of rising skills. Each skill goes one way, so the
- * first and last day bound all days between. A list, because typed arrays return their memory to the system.
+ * Change of ability after days of falling and of rising skills. As each skill moves in one direction, the
+ * first and last day bound all days between. A list, because typed arrays release their memory.
  */
 export function outlookOf(
   skills: readonly ProjectedSkill[],
@@ -183,7 +182,7 @@ export function outlookOf(
     Math.min(projectionModel.maxChange, abilityOf(meanMastery(table, fallingDays, risingDays)) - now);
 }
 
-/** Mastery below its prior forgets nothing until it arrives there. Falling mastery waits for its grace. */
+/** Mastery below its limit first learns up to it. Falling mastery waits for the grace period. */
 function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }: ProjectedSkill): void {
   const rate = forget + learn;
   const balance = rate === 0 ? mastery : (forget * kept + learn) / rate;
@@ -193,7 +192,7 @@ function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }
   } else table.push(mastery, balance, -rate, balance < mastery ? grace : 0, mastery, 0, weight);
 }
 
-/** Reuses the power while consecutive skills have the same exponent. */
+/** Reuses the exponential for equal exponents. */
 function meanMastery(table: readonly number[], fallingDays: number, risingDays: number): number {
   const figure = (place: number): number => table[place] as number;
   let mean = 0;

@@ -1,4 +1,4 @@
-/** Scores and their intervals. Formulas: science notes 6.2 and 6.4. */
+/** Scores and intervals (science notes 6.2 and 6.4). */
 import type { Range } from '../base/bkt-parameters.js';
 import { clamp, type PerSection, perSection, type Section } from '../base/common.js';
 import { normalQuantile } from '../base/normal.js';
@@ -31,8 +31,8 @@ export const currentTotal = (subject: ForecastSubject): number =>
 export type ScoreForecast = ReturnType<typeof forecastScores>;
 
 /**
- * Science notes 6.4, with the test's error. @param swing largest change of abilities by gains or losses alone
- * @param days 0 to 365 @param level 0.5 to 0.99
+ * @param swing largest change of ability by gains or losses alone @param days 0 to 365 @param level 0.5 to
+ * 0.99
  */
 export function forecastScores(
   estimate: AbilityEstimate,
@@ -58,7 +58,7 @@ export function forecastScores(
     const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
     return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
   });
-  // The total's interval is within the sum of the sections' intervals.
+  // The total's interval is inside the sum of the sections' intervals.
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
   const intervals = { math, rw, total: including(scores.total, low, high) };

@@ -6,7 +6,7 @@ import { abilityModel } from './tracing-constants.js';
 const { variance, bound, repeats, drift, fallingDrift } = abilityModel;
 const priorCovariance = scoreModel.correlation * variance;
 
-/** Logits. Through the covariance, an answer in one section changes both abilities. */
+/** Logits. */
 export const newAbilities = {
   math: 0,
   rw: 0,
@@ -17,7 +17,7 @@ export const newAbilities = {
 
 export type Abilities = Readonly<typeof newAbilities>;
 
-/** Ability 0 means mastery .5, which implies the difficulty. @param attempts earlier answers on the skill */
+/** Guess and slip imply the difficulty at which ability 0 means mastery .5. */
 export const abilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
   { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
@@ -32,7 +32,7 @@ export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
 
 /**
  * Bayesian Rasch filter of two correlated abilities (cf. Pelánek 2016). The covariance stays positive, so a
- * correct answer lowers neither ability. @param shares 0, .5 or 1 @param isFalling increases the drift
+ * correct answer lowers neither ability. @param shares 0, .5 or 1
  */
 export function updateAbilities(
   abilities: Abilities,
@@ -45,7 +45,7 @@ export function updateAbilities(
   const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
-  // This form stays positive definite if the drift rates differ.
+  // Positive definite for different drift rates.
   const covariance =
     Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
     Math.sqrt(forMath * forRw) * priorCovariance;

@@ -7,15 +7,15 @@ const noHalves: Uint16Array = new Uint16Array(sections.length * days);
 const maxHalves = 65_535;
 
 export const newActivity = {
-  /** Last day with an answer, in UTC days since 1970; -1 if none. */
+  /** Last UTC day since 1970; -1 if none. */
   day: -1,
-  /** Half answers per day, at most 65,535. Newest first: 14 days of math, then 14 days of rw. */
+  /** Per day, newest first: 14 days of math, then of rw. */
   halves: noHalves,
 };
 
 export type Activity = Readonly<typeof newActivity>;
 
-/** Ignores days before the window. @param share 0, .5 or 1 per section */
+/** Ignores days before the window. @param share 0, .5 or 1 */
 export function countActivity(activity: Activity, day: number, share: PerSection<number>): Activity {
   const age = activity.day - day;
   if (age >= days) return activity;
@@ -55,10 +55,7 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   });
 }
 
-/**
- * Assumes that recent practice continues. @param attempts all answers of the learner; if the window has all
- * of them, the days before the first one count partly as active
- */
+/** Extrapolates recent practice. @param attempts detects answers outside the window */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
   const practice = practiceOf(activity, today);
   const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
@@ -68,7 +65,7 @@ export function assumedPractice(activity: Activity, attempts: number, today: num
   });
 }
 
-/** Days of the window before the first answer; 0 if the window does not have all answers. */
+/** 0 if the window does not have all answers. */
 function unknownDays({ day, halves }: Activity, attempts: number, today: number): number {
   let [answers, oldest] = [0, 0];
   for (const [i, count] of halves.entries()) {

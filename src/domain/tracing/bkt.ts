@@ -11,20 +11,19 @@ import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
-/** Off by default: rapid answers are only flagged, and self-reports are easy to game. */
+/** Off: rapid answers are only flagged, and self-reports are easy to game. */
 interface Evidence {
-  /** Weight of evidence, learning and forgetting, 0 to 1. */
+  /** 0 to 1. */
   readonly weight?: number;
-  /** 1 to 5. Affects correct answers only: a confident wrong answer may be a slip or a misconception. */
+  /** 1 to 5. Correct answers only: a confident wrong one may be a slip or a misconception. */
   readonly confidence?: number | null;
 }
 
 const fullEvidence: Evidence = {};
 
 /**
- * Bayesian Knowledge Tracing (Corbett & Anderson 1995) on the odds of mastery. @param shift logits, see
- * `computeDifficultyShift` @param guard prevents wrong answers from raising mastery and correct ones from
- * lowering it
+ * Bayesian Knowledge Tracing (Corbett & Anderson 1995). @param shift logits @param guard a wrong answer never
+ * raises mastery, a correct one never lowers it
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -38,13 +37,13 @@ export function traceAnswer(
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
   const factor = bayesFactor(item, isCorrect, confidence);
   const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
-  const posterior = 1 / (1 + 1 / odds); // also valid for odds of 0 and infinity: guess or slip may be 0
+  const posterior = 1 / (1 + 1 / odds); // also valid for odds of 0 and infinity
   const kept = posterior * (1 - parameters.pForget * weight);
   const learned = kept + (1 - posterior) * parameters.pLearn * weight;
   const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
-    /** After the evidence, before learning and forgetting. */
+    /** Before learning and forgetting. */
     posterior,
     masteryAfter: clamp(guard ? guarded : learned, masteryBounds.low, masteryBounds.high),
   };
@@ -85,18 +84,18 @@ export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: nu
     : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0 turns -0 into 0
 }
 
-/** Below P* a wrong answer would raise mastery (Shchepakin et al. 2024). Exact if pForget is 0. */
+/** Below P* a wrong answer raises mastery (Shchepakin et al. 2024). Exact without forgetting. */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/** Largest pForget at which correct answers lead to `mastery` (fixed point of the update). */
+/** Largest pForget at which correct answers reach `mastery`. */
 export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);
   return (posterior + (1 - posterior) * pLearn - mastery) / posterior;
 }
 
-/** Half-life of mastery above the prior, in days (Settles & Meeder 2016). */
+/** Settles & Meeder 2016. */
 export function halfLifeDays(correctDays: number): number {
   const { baseDays, doublingDays, maxDays } = forgettingModel;
   return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
@@ -104,17 +103,17 @@ export function halfLifeDays(correctDays: number): number {
 
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
-/** Remaining share of mastery above the prior: 1 during the grace period. @param now Unix milliseconds */
+/** Remaining share of mastery above pInit. @param now Unix milliseconds */
 export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
   const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
 }
 
-/** Decays towards pInit. Mastery at or below pInit does not decay. */
+/** Decays towards pInit, never from below. */
 export const faded = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
-/** Mastery after forgetting; pInit before the first attempt. @param now Unix milliseconds */
+/** pInit before the first attempt. @param now Unix milliseconds */
 export const effectiveMastery = (
   pInit: number,
   skill: Remembered & Pick<SkillState, 'mastery'>,

@@ -1,6 +1,6 @@
 import { calibrationModel } from './tracing-constants.js';
 
-/** Sums over answers with confidence p and outcome y (1 or 0). Integer sums do not depend on the order. */
+/** Sums over confidence p and outcome y. Integers do not depend on the order. */
 export const newCalibration = {
   answers: 0,
   /** Sum of 10 (p - y). */
@@ -13,7 +13,7 @@ export type CalibrationState = Readonly<typeof newCalibration>;
 
 export type CalibrationFlag = 'over' | 'under';
 
-/** Maps confidence 1 to 5 to .1, .3, .5, .7, .9. Ignores null: a default value is not data. */
+/** Confidence 1 to 5 means .1, .3, .5, .7, .9. Null is ignored. */
 export function updateCalibration(
   state: CalibrationState,
   confidence: number | null,
@@ -28,7 +28,7 @@ export function updateCalibration(
   };
 }
 
-/** Brier score, and bias = mean confidence - accuracy; null without confidences. */
+/** Brier score, and confidence minus accuracy; null without confidences. */
 export function calibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
@@ -37,7 +37,7 @@ export function calibration(state: CalibrationState) {
   return { brier: squaredHundredths / (100 * answers), bias, flag };
 }
 
-/** One-sample z test. It avoids a division, because the deviation may be 0. */
+/** One-sample test without division by the deviation, which may be 0. */
 function isBiased({ answers, biasTenths, squaredHundredths }: CalibrationState, size: number): boolean {
   const { minAnswers, minBias, z } = calibrationModel;
   if (answers < minAnswers || size < minBias) return false;

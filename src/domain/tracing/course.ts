@@ -2,7 +2,7 @@ import { sigmoid } from '../base/common.js';
 import { courseModel as model } from '../base/prediction-constants.js';
 import { keyOf } from '../base/text-hash.js';
 
-/** Hashes from `hashKey`; item 0 means "no item". */
+/** Item 0: none. */
 export interface Asked {
   readonly skill: number;
   readonly item: number;
@@ -13,23 +13,23 @@ export const askedOf = (skillId: string, itemId: string | null): Asked => ({
   item: itemId === null ? 0 : keyOf(itemId),
 });
 
-/** Numbers are rounded to single precision, as stored. */
+/** Single precision, as stored. */
 export const newCourse = {
-  /** Keys of recent skills, newest first, at most `model.skills`. */
+  /** Keys, newest first. */
   skills: [] as readonly number[],
-  /** Moving average of results on each of them (correct .5, wrong -.5). */
+  /** Moving average per skill, -.5 to .5. */
   forms: [] as readonly number[],
-  /** Keys of the first and the second distinct skill; 0 if none. */
+  /** Keys; 0 if none. */
   firstSkill: 0,
   secondSkill: 0,
   /** Keys of the last item, and of the last item before the current run on one skill; 0 if none. */
   lastItem: 0,
   itemBefore: 0,
-  /** First tries of items: ability in logits relative to a new learner, moving average, count. */
+  /** First tries of items: ability in logits, moving average, count. */
   firstAbility: 0,
   firstForm: 0,
   firstTries: 0,
-  /** Tries after a wrong answer to the same item. */
+  /** Tries after a wrong answer to the item. */
   retryAbility: 0,
   retryForm: 0,
   retries: 0,
@@ -38,8 +38,8 @@ export const newCourse = {
 export type Course = Readonly<typeof newCourse>;
 
 /**
- * @param answerNumber of the learner, from 1 @param wrongRun on the item @param abilityOffset log-odds of a
- * new learner
+ * @param answerNumber of the learner @param wrongRun on the item @param abilityOffset log-odds of a new
+ * learner
  */
 export function updateCourse(
   course: Course,
@@ -75,7 +75,7 @@ export function updateCourse(
   };
 }
 
-/** @param index of the value; negative for a new value, which may push out the oldest */
+/** @param index negative for a new value */
 function movedToFront(list: readonly number[], place: number, value: number): number[] {
   const moved = [value];
   for (let i = 0; i < list.length && moved.length < model.skills; i++)
@@ -86,7 +86,7 @@ function movedToFront(list: readonly number[], place: number, value: number): nu
 const formAfter = (form: number, outcome: number, rate: number): number =>
   Math.fround(form + rate * (outcome - form));
 
-/** Elo rating with decreasing steps (Pelánek 2016). */
+/** Elo rating (Pelánek 2016). */
 function abilityAfter(
   ability: number,
   isCorrect: boolean,
@@ -98,14 +98,14 @@ function abilityAfter(
   return Math.fround(ability + (step * surprise) / (1 + fall * tries));
 }
 
-/** Log-odds of a correct retry, estimated from two real logs. */
+/** Log-odds, estimated from two real logs. */
 const retryOffset = (wrongRun: number): number =>
   model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
 
-/** Key of the last item on another skill; 0 if none. */
+/** Last item on another skill; 0 if none. */
 export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
   skills[0] === skill ? itemBefore : lastItem;
 
-/** Key of the first skill, or of the second one if `skill` is the first; 0 if none. */
+/** First skill of the learner other than `skill`; 0 if none. */
 export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
   firstSkill === skill ? secondSkill : firstSkill;

@@ -1,8 +1,8 @@
 import { momentumModel } from './tracing-constants.js';
 
-/** Moving averages of the mean mastery at the end of each day with answers. */
+/** Of the mean mastery at the end of days with answers. */
 export const newMomentum = {
-  /** Last closed day, in UTC days since 1970; -1 if none. */
+  /** Last closed UTC day since 1970; -1 if none. */
   day: -1,
   short: 0,
   long: 0,
@@ -10,7 +10,7 @@ export const newMomentum = {
 
 export type MomentumState = Readonly<typeof newMomentum>;
 
-/** A longer gap increases the weight of the new value. @param mastery mean at the end of the day */
+/** A longer gap gives the new value more weight. */
 export function closeDay(state: MomentumState, day: number, mastery: number): MomentumState {
   if (state.day < 0) return { day, short: mastery, long: mastery };
   const gap = day - state.day;
@@ -29,7 +29,7 @@ export interface Momentum {
   readonly label: 'building' | 'steady' | 'fading';
 }
 
-/** Positive if mastery has been rising; null before the first closed day. */
+/** Positive if mastery has been rising; null before the first day. */
 export function momentumOf({ day, short, long }: MomentumState): Momentum | null {
   if (day < 0) return null;
   const value = short - long;

@@ -6,7 +6,7 @@ import { paceModel, rapidModel } from './tracing-constants.js';
 export const noTimes = {
   answers: 0,
   meanSeconds: 0,
-  /** Mean of ln seconds, and sum of squared deviations. */
+  /** Moments of ln seconds. */
   logMean: 0,
   logM2: 0,
   correct: 0,
@@ -14,7 +14,7 @@ export const noTimes = {
 
 export type SkillTimes = Readonly<typeof noTimes>;
 
-/** Usual accuracy and log-normal time of a skill (van der Linden 2006), shrunk to a prior. */
+/** Accuracy and log-normal time (van der Linden 2006), shrunk to a prior. */
 export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
   const { prior, minVariance } = paceModel;
   const { answers, correct, logMean, logM2 } = times ?? noTimes;
@@ -34,14 +34,14 @@ export const newPace = {
   timed: 0,
   timedCorrect: 0,
   seconds: 0,
-  /** Running mean of ln seconds, standardised by the skill's norm. Positive means slower. */
+  /** Mean of ln seconds, standardised by the norm. Positive is slower. */
   slowness: 0,
   accuracy: 0,
 };
 
 export type PaceState = Readonly<typeof newPace>;
 
-/** Ignores answers without a time, rapid answers, and times over `awaySeconds`. */
+/** Ignores rapid, missing and very long times. */
 export function updatePace(
   state: PaceState,
   isCorrect: boolean,
@@ -84,9 +84,8 @@ export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): n
 
 export const newRapid = {
   answers: 0,
-  /** One bit per timed answer, newest in the lowest bit; 1 means rapid. */
+  /** One bit per timed answer, newest lowest; 1: rapid. */
   recent: 0,
-  /** Number of used bits, 0 to `rapidConstants.window`. */
   recentTimed: 0,
 };
 
@@ -94,9 +93,7 @@ export type RapidState = Readonly<typeof newRapid>;
 
 const windowMask = 2 ** rapidModel.window - 1;
 
-/**
- * Seconds: 10 % of the mean time, at most 10 (Wise & Ma 2012); 3 with few times (Kong, Wise & Bhola 2007).
- */
+/** Seconds (Wise & Ma 2012); 3 with few times (Kong, Wise & Bhola 2007). */
 export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
   const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
   if (times === null || times.answers < minAnswers) return defaultSeconds;
@@ -106,7 +103,7 @@ export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'
 export const isRapid = (seconds: number | null, threshold: number): boolean =>
   seconds !== null && seconds < threshold;
 
-/** Ignores answers without a time or over `awaySeconds`. 0 seconds are rapid. */
+/** Ignores missing and very long times. 0 seconds are rapid. */
 export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
   if (seconds === null || seconds > rapidModel.awaySeconds) return state;
   const bit = isRapid(seconds, threshold) ? 1 : 0;
@@ -117,7 +114,7 @@ export function updateRapid(state: RapidState, seconds: number | null, threshold
   };
 }
 
-/** Requires ten timed answers, because one or two rapid answers are normal. */
+/** One or two rapid answers are normal. */
 export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
   recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
 
@@ -127,13 +124,13 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Times per skill without rapid answers. Rapid answers are included in the rapid threshold. */
+/** Per skill without rapid answers. The threshold uses all times. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));
 }
 
-/** Welford's algorithm on ln seconds (at least 1 s). Ignores 0 and times over `awaySeconds`. */
+/** Welford's algorithm on ln seconds. */
 function gather(answers: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
   const { skill, correct, skills } = answers;
   const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));

@@ -1,15 +1,15 @@
 import { masteredAt } from '../base/bkt-parameters.js';
 import { plateauModel } from './tracing-constants.js';
 
-/** Exponentially weighted regression of mastery on the attempt number, counted back from the last attempt. */
+/** Exponentially weighted regression of mastery on the attempt number. */
 export const newPlateau = {
-  /** Attempts since the last long pause, at most `plateauConstants.maxAttempts`. */
+  /** Since the last long pause. */
   attempts: 0,
-  /** Weighted sums of mastery, mastery x attempt number, mastery². */
+  /** Weighted sums of mastery, mastery x number, mastery². */
   sum: 0,
   timeSum: 0,
   squareSum: 0,
-  /** Consecutive attempts with a positive test, at most 255. */
+  /** Consecutive positive tests. */
   run: 0,
 };
 
@@ -17,9 +17,7 @@ export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
-/**
- * Per number of attempts. `errorDivisor` divides the squared error of the slope; 0 means too few attempts.
- */
+/** `errorDivisor` divides the squared error of the slope; 0: too few attempts. */
 const weights = weightTable();
 
 function weightTable() {
@@ -42,7 +40,7 @@ function weightTable() {
 const weightsAt = (attempts: number) =>
   weights[Math.min(attempts, plateauModel.maxAttempts)] as (typeof weights)[number];
 
-/** A long pause resets the state. @param idleDays since the previous attempt; negative for a late answer */
+/** @param idleDays negative for a late answer */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
   const from = idleDays > resetDays ? newPlateau : state;
@@ -57,7 +55,7 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
   return next;
 }
 
-/** Tests for "slope below the minimum". A test for "no slope" would flag every short noisy run. */
+/** A test of "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
   if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
   if (state.sum >= masteredAt.smoothed * weightsAt(state.attempts).sum) return false;
@@ -67,7 +65,7 @@ function isFlat(state: PlateauState, mastery: number): boolean {
 
 export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
 
-/** Change of mastery per attempt; null below 3 attempts. The standard error is only a scale. */
+/** Per attempt; null below 3 attempts. The error is only a scale. */
 export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
   const { sum: weight, time, determinant, errorDivisor } = weightsAt(attempts);
@@ -78,6 +76,6 @@ export function plateauSlope(state: PlateauState): { slope: number; standardErro
   return { slope, standardError: Math.sqrt(squaredError / errorDivisor) };
 }
 
-/** Exponentially weighted mean of mastery; null before the first attempt. */
+/** Null before the first attempt. */
 export const smoothedMastery = ({ attempts, sum }: PlateauState): number | null =>
   attempts === 0 ? null : sum / weightsAt(attempts).sum;

@@ -11,10 +11,10 @@ import { newPlateau, smoothedMastery } from './plateau.js';
 import { type ItemTrace, newItemTrace, newLearnerTrace, newSkillTrace, type Traces } from './traces.js';
 import { newTrend } from './trend.js';
 
-/** Redis stores hashes of up to 128 small fields compactly. */
+/** Redis stores hashes up to this size compactly. */
 const generationSize = 128;
 
-/** Items of the current and the previous generation are remembered. A full generation starts the next. */
+/** Two generations of items are valid. A full one starts the next. */
 export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;
@@ -35,12 +35,12 @@ export function openWindow(window: ItemWindow, item: RememberedItem | undefined)
 }
 
 export const newLearner = {
-  /** Increases with every commit, so that readers detect concurrent changes. */
+  /** Increases with every commit, so readers detect changes. */
   version: 0,
   attempts: 0,
   abilityVersion: modelVersion as number,
   abilities: newAbilities,
-  /** Total score after `goalConstants.baselineAnswers` answers; null before. */
+  /** Total score at the baseline; null before. */
   baselineTotal: null as number | null,
   activity: newActivity,
   momentum: newMomentum,
@@ -51,13 +51,12 @@ export const newLearner = {
 
 export type LearnerState = Readonly<typeof newLearner>;
 
-/** Times are Unix milliseconds, days are UTC days since 1970. */
+/** Times are Unix milliseconds; days are UTC days since 1970. */
 export const newSkill = ({ pInit }: BktParameters) => ({
   mastery: pInit,
   attempts: 0,
   correct: 0,
   lastAttemptAt: 0,
-  /** Distinct days with a correct answer. They slow forgetting (spacing effect). */
   correctDays: 0,
   lastCorrectDay: -1,
   plateau: newPlateau,
@@ -65,9 +64,9 @@ export const newSkill = ({ pInit }: BktParameters) => ({
   rapid: newRapid,
   calibration: newCalibration,
   trace: newSkillTrace,
-  /** True from `masteryThresholds.mastery` until mastery falls below `masteryLossThreshold`. */
+  /** From `masteryThresholds.mastery` until below `masteryLossThreshold`. */
   reached: false,
-  /** True if mastery is steady and a correct answer was given while accuracy was sufficient. */
+  /** Steady mastery, and accuracy was sufficient before a correct answer. */
   ready: false,
 });
 
@@ -77,7 +76,7 @@ export interface AnswerStates {
   readonly asked: Asked;
   readonly learner: LearnerState;
   readonly skill: SkillState;
-  /** Null if the answer has no item, undefined if the item is not stored. */
+  /** Null without an item, undefined if not stored. */
   readonly item: RememberedItem | null | undefined;
 }
 
@@ -87,28 +86,23 @@ export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
   item: item === null ? null : (recallItem(learner.items, item) ?? newItemTrace),
 });
 
-/** Only the first answer of a day counts for an item's difficulty. Late answers never count. */
+/** One answer per day counts for the item's difficulty. Late answers do not count. */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
   const trace = item === null ? null : recallItem(learner.items, item);
   return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
 }
 
-/** The first answer of a later day closes the previous day with answers. */
 export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
   activity.day >= 0 && dayOf(occurredAt) > activity.day;
 
 export const isReached = (mastery: number, before: boolean): boolean =>
   mastery >= (before ? lostBelow : masteredAt.mastery);
 
-/**
- * More than the threshold: most learners with accuracy .35 to .55 reach it once. @param mastery after
- * forgetting
- */
+/** Most learners with accuracy .35 to .55 reach the threshold once. @param mastery after forgetting */
 export const hasSteadyMastery = (of: Pick<SkillState, 'attempts' | 'plateau'>, mastery: number): boolean =>
   mastery >= masteredAt.mastery &&
   of.attempts >= masteredAt.attempts &&
   (smoothedMastery(of.plateau) ?? 0) >= masteredAt.smoothed;
 
-/** @param expected accuracy on an average question */
 export const isAccurate = (expected: number, { pSlip }: BktParameters): boolean =>
   expected >= Math.min(masteredAt.accuracy, 1 - pSlip);

@@ -1,51 +1,50 @@
-/** Inputs of the predicted probability. Each update takes constant time. */
+/** Inputs of the predicted probability, updated in constant time. */
 
 import { type Answer, clamp, sigmoid } from '../base/common.js';
 import { predictionModel as model } from '../base/prediction-constants.js';
 import { type Asked, newCourse, updateCourse } from './course.js';
 
 export const newLearnerTrace = {
-  /** Logits relative to a new learner, and their variance. */
+  /** Logits above a new learner. */
   ability: 0,
   variance: model.abilityVariance as number,
-  /** Moving averages over a few and over dozens of answers (correct .5, wrong -.5). */
+  /** Moving averages, -.5 to .5. */
   recent: 0,
   slow: 0,
   right: 0,
   wrong: 0,
   wrongRun: 0,
-  /** Unix milliseconds; 0 if never. */
+  /** Unix milliseconds; 0: never. */
   lastRightAt: 0,
   course: newCourse,
 };
 
 export type LearnerTrace = Readonly<typeof newLearnerTrace>;
 
-/** One learner on one skill. Answer numbers count all answers of the learner from 1; 0 means never. */
+/** One learner on one skill. Answer numbers count from 1; 0: never. */
 export const newSkillTrace = {
-  /** Difference from the learner's ability, in logits. */
+  /** Logits above the ability. */
   residual: 0,
   lastPlace: 0,
   lastRightPlace: 0,
   /** Unix seconds. */
   lastRightAt: 0,
-  /** Consecutive correct answers, or minus the consecutive wrong ones, at most 5. */
+  /** Consecutive correct answers, or minus the wrong ones. */
   streak: 0,
 };
 
 export type SkillTrace = Readonly<typeof newSkillTrace>;
 
-/** One learner on one item. Counts stop at 255. */
+/** One learner on one item. */
 export const newItemTrace = {
   right: 0,
   wrong: 0,
-  /** Consecutive wrong answers, at most 8. */
   wrongRun: 0,
-  /** One bit per answer for the last four, newest in the lowest bit; 1 means wrong. */
+  /** Last four answers, newest in the lowest bit. */
   lastWrong: 0,
-  /** Answers on other skills before the last answer. Answers on the same skill do not add to the lag. */
+  /** Answers on other skills before the last answer. */
   elsewhere: 0,
-  /** Time of the last answer, Unix seconds. */
+  /** Last answer, Unix seconds. */
   at: 0,
 };
 
@@ -54,7 +53,7 @@ export type ItemTrace = Readonly<typeof newItemTrace>;
 export interface Traces {
   readonly learner: LearnerTrace;
   readonly skill: SkillTrace;
-  /** Null if the answer has no item; `newItemTrace` if the item is new. */
+  /** Null without an item. */
   readonly item: ItemTrace | null;
 }
 
@@ -66,7 +65,7 @@ export const maxStreak = 5;
 const lastAnswers = 4;
 const allLast = (1 << lastAnswers) - 1;
 
-/** @param answerNumber of the learner, from 1 @param abilityOffset log-odds of a new learner */
+/** @param abilityOffset log-odds of a new learner */
 export function updateTraces(
   { learner, skill, item }: Traces,
   asked: Asked,
@@ -111,7 +110,7 @@ export function updateTraces(
   };
 }
 
-/** Earlier answers to other skills; not negative after data loss. */
+/** Earlier answers on other skills; 0 after data loss. */
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
@@ -133,16 +132,15 @@ export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 
 
 export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
 
-/** Last four answers, and whether only this skill followed: 1 to `itemPatternCount`; 0 if none. */
+/** Last four answers, and whether no other skill followed; 0 if none. */
 export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
   const known = Math.min(right + wrong, lastAnswers);
   const latest = isLatest ? 1 : 0;
   return known === 0 ? 0 : 2 * ((1 << known) - 2 + (lastWrong & ((1 << known) - 1))) + latest + 1;
 }
 
-/** Numbers of answers (1 to 4) and wrong answers of a pattern. */
 export function itemPatternCounts(pattern: number): { readonly answers: number; readonly wrong: number } {
-  // The answers are the bits below a leading 1.
+  // Below a leading 1.
   const bits = ((pattern - 1) >> 1) + 2;
   const answers = 31 - Math.clz32(bits);
   return { answers, wrong: bits.toString(2).replaceAll('0', '').length - 1 };

@@ -1,20 +1,20 @@
 import { clamp, logit, sigmoid } from '../base/common.js';
 import { trendModel as model } from './tracing-constants.js';
 
-/** Numbers are rounded to single precision, as stored. */
+/** Single precision, as stored. */
 export const newTrend = {
   answers: 0,
-  /** Share correct over about the last 70 answers. */
+  /** Share correct, over about 70 answers. */
   share: 0,
-  /** Mean difference from the earlier share correct on the same skills, over about the last 100 answers. */
+  /** Difference from the earlier share on the same skills, over about 100 answers. */
   change: 0,
-  /** Added to the log-odds of predictions. */
+  /** Added to log-odds. */
   bias: 0,
 };
 
 export type Trend = Readonly<typeof newTrend>;
 
-/** @param usual probability from earlier answers, null if too few @param pCorrect prediction with `bias` */
+/** @param usual probability by earlier answers @param pCorrect with `bias` */
 export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
   const answers = trend.answers + 1;
@@ -27,7 +27,7 @@ export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | nu
   };
 }
 
-/** Null with too few earlier answers on the skill. @param easiness logits */
+/** Null with too few earlier answers. @param easiness logits */
 export function usualChance(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,
@@ -37,7 +37,7 @@ export function usualChance(
   return easiness === 0 ? share : sigmoid(logit(share) + easiness);
 }
 
-/** The first answers have equal weights. */
+/** Averages the first answers evenly. */
 const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
 export const shareAfter = (answers: Uint8Array): number =>
@@ -46,7 +46,7 @@ export const shareAfter = (answers: Uint8Array): number =>
 const towards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
-/** Decays towards 0, but a correct answer never lowers it. */
+/** A correct answer never lowers it. */
 function biasAfter(bias: number, step: number): number {
   const moved = bias * model.biasFading + step;
   return step > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
@@ -56,7 +56,7 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** Fraction of normal learning, 0 to 1. It changes gradually, so no single answer reverses a forecast. */
+/** 0 to 1. Gradual, so that no single answer reverses a forecast. */
 export function learningPart({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);

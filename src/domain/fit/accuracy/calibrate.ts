@@ -1,6 +1,6 @@
 /**
- * Corrections by history and horizon (split-conformal prediction: Papadopoulos et al. 2002; Lei et al. 2018).
- * Each cell is fitted on the deviations around it (a tent-shaped kernel), from coarse to fine groups.
+ * Interval corrections by history and horizon (split-conformal prediction: Papadopoulos et al. 2002; Lei et
+ * al. 2018). Each cell uses the deviations around it.
  */
 
 import { accuracyConstants } from '../../base/accuracy-constants.js';
@@ -91,7 +91,7 @@ function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell
   return { groupOf, weights, learners };
 }
 
-/** Weighted quantiles of the values, per group and share; NaN for an empty group. */
+/** Weighted quantiles per group; NaN for an empty group. */
 function quantiles(
   deviations: readonly Deviation[],
   values: Float64Array,
@@ -116,7 +116,7 @@ function quantiles(
   return found;
 }
 
-/** Places by value in single precision, then by place. Much faster than a sort with a comparator. */
+/** Sorts by value in single precision, then by index. Faster than a comparator. */
 function ascending(values: Float64Array): Uint32Array {
   const bits = new Uint32Array(Float32Array.from(values).buffer);
   const keys = new BigUint64Array(values.length);
@@ -124,14 +124,14 @@ function ascending(values: Float64Array): Uint32Array {
   for (let place = 0; place < bits.length; place++) {
     const own = bits[place] as number;
     halves[2 * place] = place;
-    // Float bits order as integers; negative ones in reverse, and above the positive ones.
+    // Float bits sort as integers. Negative floats need inverted bits.
     halves[2 * place + 1] = own >>> 31 === 1 ? ~own : own | 0x80000000;
   }
   keys.sort();
   return halves.filter((_, i) => i % 2 === 0);
 }
 
-/** Tolerance for sums in another order. */
+/** For sums in a different order. */
 const rounding = 1e-6;
 
 const latentVariance = ({ latent, around }: Deviation, factors: readonly number[]): number =>
@@ -139,7 +139,7 @@ const latentVariance = ({ latent, around }: Deviation, factors: readonly number[
 
 const tails = widthLevels.map((level) => (1 - level) / 2);
 
-/** Quantiles per group and tail, shrunk to the start: half with `tailLearners` in the tail. */
+/** Group quantiles, shrunk to the start: half with `tailLearners` in the tail. */
 function widthsOf(
   deviations: readonly Deviation[],
   factors: readonly number[],
@@ -174,7 +174,7 @@ const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
-/** Scales factors until the level's share of deviations is inside; small groups shrink to 1. */
+/** Scales factors so that intervals cover the level's share. Small groups stay near the old factor. */
 function refined(
   deviations: readonly Deviation[],
   factors: readonly number[],

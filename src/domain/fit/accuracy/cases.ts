@@ -16,9 +16,9 @@ export interface AccuracyCase {
   readonly learner: number;
   readonly history: number;
   readonly horizon: number;
-  /** Part of the horizon covered by the log, which ends with its last answer. */
+  /** Part of the horizon before the end of the log. */
   readonly span: number;
-  /** Of the previous answer, Unix milliseconds. */
+  /** Time of the previous answer, Unix milliseconds. */
   readonly at: number;
   readonly answers: number;
   readonly right: number;
@@ -27,14 +27,13 @@ export interface AccuracyCase {
 export type TracedCase = AccuracyCase & AccuracySubject;
 export type Observation = AccuracyCase & { readonly expected: number };
 
-/** Days if any learner's answers differ in time. */
+/** Days, if the answers of any learner have different times. */
 export const unitOf = (log: AnswerLog): HorizonUnit =>
   [...placesByLearner(log, everyone(log))].some((own) => isTimed(log, own)) ? 'days' : 'answers';
 
 const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
   end > start && (at[end - 1] as number) > (at[start] as number);
 
-/** Milliseconds until the shortest horizon has ended. */
 export const leastPast = constants.horizons.days[0] * dayMs;
 
 const { from: lowestCuts, perDoubling } = constants.cuts;
@@ -46,8 +45,8 @@ const laterCuts: ReadonlySet<number> = new Set(
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
 /**
- * In the order of the log. In days, a horizon begins with the answer before the cut and may end after the
- * log. @param before Unix milliseconds: only answers before it count; only for days
+ * A horizon in days starts with the last answer of the history. @param before Unix milliseconds: ignores
+ * later answers, only for days
  */
 export function accuracyCases(
   log: AnswerLog,
@@ -83,7 +82,7 @@ export function accuracyCases(
   return cases;
 }
 
-/** Adds the figures that serving had when it predicted the next answer. */
+/** Adds the figures that a live prediction had at that moment. */
 export function tracedCases(
   log: AnswerLog,
   unit: HorizonUnit,

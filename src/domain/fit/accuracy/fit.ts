@@ -26,13 +26,13 @@ import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } fro
 
 const { fit: rules } = constants;
 
-/** The cases that started before a time (Unix milliseconds), with their outcomes by then. */
+/** Cases and outcomes known at a moment (Unix milliseconds). */
 export interface Past {
   readonly at: number;
   readonly cases: readonly TracedCase[];
 }
 
-/** Deterministic. @param pasts ascending @returns null for too few cases or learners */
+/** @param pasts ascending @returns null for too few cases or learners */
 export function fitAccuracy(
   cases: readonly TracedCase[],
   unit: HorizonUnit,
@@ -50,7 +50,7 @@ export function fitAccuracy(
   return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
 
-/** Predicts each case by a fit without its outcome: on the latest past, else on other learners. */
+/** Predicts each case with a fit on earlier answers, else on other learners. */
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
@@ -99,7 +99,7 @@ export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]
 
 type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
 
-/** Fits on the training learners and judges by the others. `reason` is empty if published. */
+/** `reason` is empty if published. */
 export function fitJudgedAccuracy(
   log: AnswerLog,
   training: Learners,
@@ -115,7 +115,7 @@ export function fitJudgedAccuracy(
   }));
   const fitted = fitAccuracy(known, unit, pasts);
   const cases = tracedCases(log, unit, heldOut, store);
-  // The start figures serve both units.
+  // The initial model is valid for both units.
   const inForce = current.cases === 0 ? { ...current, unit } : current;
   const before = cases.length > 0 && inForce.unit === unit ? judgeAccuracy(inForce, cases) : null;
   const after = cases.length > 0 && fitted !== null ? judgeAccuracy(fitted, cases) : null;
@@ -137,7 +137,7 @@ export function fitJudgedAccuracy(
 
 export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
-/** Empty if the new figures are no worse, or nothing can be compared. A loss of NaN is worse. */
+/** Empty if the fit is no worse, or not comparable. NaN is worse. */
 function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
   if (after === null || before === null) return '';
   if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
@@ -157,7 +157,7 @@ export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): numb
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
-/** Bias and trend may have any sign. Their small ridge bounds them on logs without information. */
+/** Bias and trend may have any sign. Their small ridge matters on logs without information. */
 const free = 2;
 const freeRidge = 0.01;
 const width = free + 2 * figureCount;
@@ -177,7 +177,7 @@ function rowsOf(cases: readonly TracedCase[], mean: number): CaseRows {
   return { rows, shares: Float64Array.from(cases, ({ right, answers }) => right / answers) };
 }
 
-/** Newton's method on the log loss of the shares, drawn to the start figures. */
+/** Newton's method on the log loss, with a ridge to the initial model. */
 function fitExpected(
   from: AccuracyModel,
   { rows, shares, takesPart = () => true }: CaseRows,
@@ -230,7 +230,7 @@ function addCase(
 function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: number): number[] {
   const { gradient, hessian, solution, low } = problem;
   for (let j = 0; j < width; j++) {
-    // In proportion to the information about the coefficient, whatever its scale.
+    // Proportional to the information about the coefficient.
     const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
     gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
     hessian[j * width + j] = (hessian[j * width + j] as number) + own;
@@ -241,7 +241,7 @@ function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: numbe
   return lowestPoint(problem);
 }
 
-/** Lower bounds are 0 unless set. */
+/** Lower bounds default to 0. */
 function lowestPoint(problem: BoxedQuadratic): number[] {
   problem.high.fill(Number.POSITIVE_INFINITY);
   descend(problem, descent);
@@ -251,7 +251,7 @@ function lowestPoint(problem: BoxedQuadratic): number[] {
 const varianceRounds = 3;
 const startVariance = 0.02;
 
-/** Non-negative variance parts by weighted least squares of deviations minus answer chance. */
+/** Weighted least squares of squared deviations minus sampling variance. */
 function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, span, answers, right }) => ({
     parts: varianceParts(expected, history, span),
@@ -261,7 +261,7 @@ function fitVariance(observed: readonly Observation[]): number[] {
   const size = variancePartCount;
   let variance: number[] = new Array(size).fill(startVariance / size);
   for (let round = 0; round < varianceRounds; round++) {
-    // The search starts at 0, where the gradient is taken.
+    // The gradient is taken at 0, the start of the search.
     const problem = newQuadratic(size);
     const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {

@@ -11,17 +11,17 @@ import { faded, mostForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 
 export const newWorkspace = (nodes: number) => ({
-  /** Probability of mastery before the answer; after the backward pass, expected mastered sequences. */
+  /** Mastery before the answer. After the backward pass: expected mastered sequences. */
   before: new Float64Array(nodes),
   after: new Float64Array(nodes),
-  /** Messages from the next attempts; all 0 between passes. */
+  /** Messages from later attempts; 0 between passes. */
   backKnown: new Float64Array(nodes),
   backUnknown: new Float64Array(nodes),
 });
 
 type Workspace = ReturnType<typeof newWorkspace>;
 
-/** `odds`: e^(k b) per node for difficulty b and scale k; null without difficulty. */
+/** `odds` = e^(k b) for difficulty b and scale k; null without difficulty. */
 export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
   const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
   return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
@@ -35,7 +35,7 @@ function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
-/** Limits e^(k b) for guess and slip together, so that evidence stays monotone in the difficulty. */
+/** Limits e^(k b), so that evidence is monotone in the difficulty. */
 function oddsRange({ pGuess, pSlip }: BktParameters): Range {
   const { itemGuess, itemSlip } = fitBounds;
   const guess = odds(pGuess);
@@ -47,12 +47,10 @@ function oddsRange({ pGuess, pSlip }: BktParameters): Range {
 
 const odds = (p: number): number => p / (1 - p);
 
-/** Leaves room for one more probability before underflow. */
+/** Prevents underflow. */
 const smallProduct = 1e-200;
 
-/**
- * Scaled forward filter (Corbett & Anderson 1995). @param floor smallest probability @returns log likelihood
- */
+/** Scaled forward filter (Corbett & Anderson 1995). @returns log likelihood */
 export function filterForward(
   tree: SkillTree,
   parameters: BktParameters,
@@ -67,13 +65,12 @@ export function filterForward(
   let guess = parameters.pGuess;
   let slip = parameters.pSlip;
   let logLikelihood = 0;
-  // Multiplies probabilities of nodes with one sequence (most nodes): logarithms cost most here.
+  // Multiplies probabilities first, because logarithms dominate the cost.
   let product = 1;
   for (let node = 0; node < size; node++) {
     const from = parent[node] as number;
     let reached = pInit;
     if (from >= 0) {
-      // Learning and forgetting at the attempt, then a long pause.
       const last = after[from] as number;
       reached = faded(last * (1 - pForget) + (1 - last) * pLearn, pInit, kept[node] as number);
     }
@@ -87,7 +84,7 @@ export function filterForward(
     const knownToo = known * (isCorrect ? 1 - slip : slip);
     const probability = knownToo + (1 - known) * (isCorrect ? guess : 1 - guess);
     before[node] = known;
-    // As in pyBKT: an answer that the parameters exclude is no evidence.
+    // As in pyBKT: an impossible answer is no evidence.
     after[node] = probability > 0 ? knownToo / probability : known;
     const count = through[node] as number;
     if (count > 1) {
@@ -104,16 +101,16 @@ export function filterForward(
 }
 
 /**
- * Backward smoother after `filterForward`; leaves expected mastered sequences in `before`. With smoothed
- * gamma and filtered p, a message back is gamma / p and (1 - gamma) / (1 - p).
+ * Backward pass after `filterForward`. With smoothed gamma and filtered p, messages are gamma / p and (1 -
+ * gamma) / (1 - p).
  */
 export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
   const { parent, correct, through, ending, kept } = tree;
   let [starts, startsKnown] = [0, 0];
-  // Attempts without mastery before another attempt, by outcome.
+  // Unmastered attempts before another attempt.
   let [learned, notLearned] = [0, 0];
-  // Attempts with mastery before another attempt, by outcome.
+  // Mastered attempts before another attempt.
   let [forgotten, notForgotten] = [0, 0];
   let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
@@ -164,7 +161,7 @@ const parameterNames = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as cons
 export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters =>
   Object.fromEntries(parameterNames.map((name) => [name, of(name)])) as Record<keyof BktParameters, number>;
 
-/** Within the bounds, P* at most its share of pInit, `reachableMastery` reachable. */
+/** Enforces the bounds, the limit of P*, and `minReachableMastery`. */
 export function constrain(wanted: BktParameters): BktParameters {
   const inside = parametersBy((name) => clamp(wanted[name], fitBounds[name].low, fitBounds[name].high));
   const { pInit, pGuess, pSlip } = inside;
@@ -173,7 +170,7 @@ export function constrain(wanted: BktParameters): BktParameters {
   return { ...learning, pForget: Math.min(inside.pForget, mostForget(learning, reachableMastery)) };
 }
 
-/** Maximum a posteriori from one start. A step may lead down, so the best parameters are returned. */
+/** Maximum a posteriori. Returns the best step, because a step may be worse. */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
   const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
@@ -185,7 +182,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
     }
     return sum;
   };
-  /** One E-step and one M-step. Expects the filter's results for these parameters in the workspace. */
+  /** One EM step. Needs the filter's results in the workspace. */
   const improve = (parameters: BktParameters): BktParameters => {
     const sums = smoothBackward(tree, parameters, work);
     const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
@@ -221,7 +218,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
 
 export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
-/** M-step with difficulty as an offset: two Newton steps of logistic regressions. */
+/** Two Newton steps of logistic regressions with the difficulty as offset. */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,
   shifts: Float64Array,
@@ -253,7 +250,7 @@ function shiftedEmissions(
   return { pGuess, pSlip };
 }
 
-/** Logits. The quadratic is no good approximation for longer steps. */
+/** Logits. Newton's quadratic is inaccurate for longer steps. */
 const longestStep = 1;
 
 function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {

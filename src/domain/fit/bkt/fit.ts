@@ -14,10 +14,10 @@ import { sumLosses } from './trace.js';
 import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
 
 export interface FitOptions extends FitRules {
-  /** Factor k of the logit shift; 0 ignores difficulty. */
+  /** 0 ignores difficulty. */
   readonly difficultyScale: number;
   readonly warm?: readonly (BktParameters | undefined)[];
-  /** Also starts from the prior means and takes the better fit, if much of the data is new. */
+  /** Also starts from the prior means, for much new data. */
   readonly coldStart?: boolean;
 }
 
@@ -28,7 +28,7 @@ export type SkillFit = BktFit['skills'][number];
 const maxRounds = 4;
 const settled = 0.005;
 
-/** @param estimate fits all skills in order, like `fitRange`, perhaps in threads */
+/** @param estimate `fitSkillRange` over all skills, for example in threads */
 export async function fitTrees(
   trees: AnswerTrees,
   options: FitOptions,
@@ -65,7 +65,7 @@ export function fitRange(trees: AnswerTrees, from: number, to: number, round: Fi
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
 
-/** Of the large skills, else of all fitted ones; null if both are too few. */
+/** Mean of the large skills, else of all fitted ones; null if too few. */
 function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
   const { priorLearners, minLearners, minFittedSkills } = fitModel;
   for (const learners of [priorLearners, minLearners]) {
@@ -109,10 +109,10 @@ const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((sha
   difficultyScale: 0,
 }));
 
-/** The default comes first: leaving it takes evidence. */
+/** The default first: other values need evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
-/** Fits candidates on four fifths of the learners and compares on the rest: strengths, then scale. */
+/** Compares on a fifth of the learners: first prior strengths, then the difficulty scale. */
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = everyone(log),
@@ -128,7 +128,7 @@ export async function chooseFitOptions(
   return preferred(log, heldOut, shifted, scales);
 }
 
-/** A fixed fifth of the learners, by a hash of the index. */
+/** A fixed fifth, by hash. */
 export const isHeldOut = (learner: number): boolean =>
   (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 
@@ -156,7 +156,7 @@ async function tryOut(log: AnswerLog, heldOut: Learners, trees: AnswerTrees, can
   return { candidate, losses, answers, total, meanLoss };
 }
 
-/** Standard error of the mean difference, clustered by learner. */
+/** Standard error clustered by learner. */
 function isNear({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
   const difference = meanLoss - best.meanLoss;
   let squares = 0;

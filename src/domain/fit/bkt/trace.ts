@@ -12,7 +12,7 @@ export interface TracedModel {
 const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel) =>
   skills[log.skill[place] as number] as TracedModel['skills'][number];
 
-/** Minus the skill's mean; null if not supplied. */
+/** Centred per skill; null if not supplied. */
 export function difficultyAt(log: AnswerLog, place: number, model: TracedModel): number | null {
   const difficulty = log.difficulty[place] as number;
   return Number.isNaN(difficulty) ? null : difficulty - skillAt(log, place, model).difficultyMean;
@@ -25,7 +25,7 @@ export function shiftAt(log: AnswerLog, place: number, model: TracedModel): numb
   return difficultyShift(parameters, difficulty, model.difficultyScale);
 }
 
-/** By place; null in a log without difficulties. */
+/** By answer index; null without difficulties. */
 export const shiftsOf = (log: AnswerLog, model: TracedModel): Float32Array | null =>
   hasDifficulty(log) ? Float32Array.from(log.skill, (_, place) => shiftAt(log, place, model)) : null;
 
@@ -95,14 +95,13 @@ export function sumLosses(
   return { losses, answers };
 }
 
-/** Mean log loss on the same held-out answers, before and after; null without answers. */
+/** Log loss on the same held-out answers; null without answers. */
 export interface Comparison {
   readonly answers: number;
   readonly oldLogLoss: number | null;
   readonly newLogLoss: number | null;
 }
 
-/** @param learners unseen by the candidate */
 export function heldOutLogLoss(
   log: AnswerLog,
   learners: Learners,

@@ -1,4 +1,4 @@
-/** Answers of each skill as prefix trees: learners with equal answers share nodes. Parents come first. */
+/** Prefix trees: learners with equal answers share nodes. Parents come before children. */
 
 import {
   type AnswerLog,
@@ -15,19 +15,19 @@ import { retentionOf } from '../../tracing/bkt.js';
 import { newPractice, practise } from './trace.js';
 
 const newTrees = (skills: number, answers: number, withDifficulty: boolean) => ({
-  /** Skill k has the nodes `starts[k]` to `starts[k + 1] - 1`; one entry more than skills. */
+  /** Skill k has the nodes `starts[k]` to `starts[k + 1] - 1`. */
   starts: shared.counts(skills + 1),
-  /** Previous attempt, counted from the skill's first node; -1 for a first attempt. */
+  /** Relative to the skill's first node; -1 for a first attempt. */
   parent: shared.ints(answers),
   correct: shared.bytes(answers),
   /** Sequences through the node, and sequences that end there. */
   through: shared.ints(answers),
   ending: shared.ints(answers),
-  /** Share of mastery above pInit left after a long pause before this attempt; 1 without one. */
+  /** Retention after a long pause before this attempt; 1 without one. */
   kept: shared.floats(answers),
-  /** Minus the skill's mean, 0 if not supplied; null if fits ignore it. */
+  /** Centred per skill, 0 if not supplied. */
   difficulty: withDifficulty ? shared.floats(answers) : null,
-  /** Per skill: the subtracted mean, distinct learners, answers. */
+  /** Per skill. */
   difficultyMean: shared.doubles(skills),
   learners: shared.counts(skills),
   observations: shared.counts(skills),
@@ -36,7 +36,7 @@ const newTrees = (skills: number, answers: number, withDifficulty: boolean) => (
 export type AnswerTrees = Readonly<ReturnType<typeof newTrees>>;
 
 export interface TreeOptions {
-  /** By skill: faster answers (in seconds) are rapid guesses and left out. */
+  /** Seconds by skill. Faster answers are ignored as rapid guesses. */
   readonly rapidBelow?: readonly number[];
   /** Skills with difficulties then share no nodes. */
   readonly withDifficulty?: boolean;
@@ -53,10 +53,10 @@ export const nodesOf = (trees: AnswerTrees, from: number, to?: number) => ({
 
 type Nodes = ReturnType<typeof nodesOf>;
 
-/** Trees of the first `maxAttempts` answers. A pause over `splitDays` starts a branch with decay. */
+/** Uses the first `maxAttempts` answers. A pause over `splitDays` starts a new branch. */
 export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptions = {}): AnswerTrees {
   const { rapidBelow = [], withDifficulty = false } = options;
-  // Unreported seconds are NaN, and NaN < x is false.
+  // Missing seconds are NaN, so they are not rapid.
   const isRapid = (place: number): boolean =>
     (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
   const used = placesOf(log, learners).filter((place) => !isRapid(place));
@@ -74,11 +74,11 @@ interface Growth {
   readonly log: AnswerLog;
   readonly trees: AnswerTrees;
   readonly learnerOf: Uint32Array;
-  /** Next node + 1, by node and answer; row 0 is before the first attempt. All 0 between skills. */
+  /** Child node + 1, by node and answer. Row 0 is the root. */
   readonly children: Int32Array;
 }
 
-/** @param places by learner */
+/** @param places sorted by learner */
 function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, places: Uint32Array): void {
   const first = trees.starts[skill] as number;
   const nodes = nodesOf(trees, first);
@@ -96,7 +96,7 @@ function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, p
     if (practice.attempts === fitModel.maxAttempts) continue;
     const correct = log.correct[place] as number;
     const at = Math.max(practice.lastAttemptAt, log.at[place] as number);
-    // Shorter pauses forget nothing in a fit.
+    // Fits ignore forgetting in shorter pauses.
     const isSplit = practice.attempts > 0 && (at - practice.lastAttemptAt) / dayMs > fitModel.splitDays;
     const kept = isSplit ? retentionOf(practice, at) : 1;
     practise(practice, at, correct === 1);
@@ -121,7 +121,7 @@ function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, p
   children.fill(0, 0, 2 * (size + 1));
 }
 
-/** A long pause ends a sequence too. @returns the skill's answers */
+/** A long pause also ends a sequence. @returns number of answers */
 function countEndings({ parent, through, ending, kept }: Nodes, size: number): number {
   let answers = 0;
   for (let node = 0; node < size; node++) {
@@ -134,7 +134,7 @@ function countEndings({ parent, through, ending, kept }: Nodes, size: number): n
   return answers;
 }
 
-/** @returns the subtracted mean; 0 if no answer has a difficulty */
+/** @returns the subtracted mean */
 function centre(difficulty: Float32Array): number {
   const supplied = difficulty.filter((b) => !Number.isNaN(b));
   const mean = supplied.length === 0 ? 0 : supplied.reduce((sum, b) => sum + b, 0) / supplied.length;

@@ -1,4 +1,4 @@
-/** Terms of a skill with each skill practised before it, and with the form on that skill. */
+/** Terms of a skill with each previous skill, and with the moving average on it. */
 import { sigmoid } from '../../base/common.js';
 import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
 import { courseModel, predictionModel } from '../../base/prediction-constants.js';
@@ -9,7 +9,7 @@ import type { FitMemory } from './blocks.js';
 const { fit: rules } = predictionModel;
 const descent = { maxRounds: 20, tolerance: 1e-3, ridge: 0 };
 
-/** Practised before; form on it. */
+/** Practised before; moving average on it. */
 const kinds = [
   { term: 0, ridge: rules.beforeRidge },
   { term: 1, ridge: rules.formRidge },
@@ -17,14 +17,13 @@ const kinds = [
 
 type Kind = (typeof kinds)[number];
 
-/** A skill's pairs from `start`, and the places of its answers. */
 interface OwnPairs {
   readonly start: number;
   readonly count: number;
   readonly places: Uint32Array;
 }
 
-/** Non-zero values of an answer, with their pairs. */
+/** Non-zero values of one answer. */
 const newEntries = () => ({
   count: 0,
   pairs: new Uint32Array(skillsBefore),
@@ -33,11 +32,11 @@ const newEntries = () => ({
 
 type Entries = ReturnType<typeof newEntries>;
 
-/** One Newton step of both kinds. Skills share no answers, so ranges may run in parallel. */
+/** One Newton step. Skills share no answers, so ranges may run in parallel. */
 export function stepBefore(memory: FitMemory, from: number, to: number): void {
   const { pairs, blocks } = memory;
   const { order, starts } = blocks.skills;
-  /** From another skill's number to its pair + 1; 0: none. */
+  /** From the number of a previous skill to its pair + 1; 0 if none. */
   const pairOf = new Uint32Array(starts.length);
   for (let skill = from; skill < to; skill++) {
     const start = pairs.starts[skill] as number;
@@ -135,7 +134,7 @@ function solve(
   return solution.map((value, pair) => {
     const before = terms[at(pair)] as number;
     terms[at(pair)] = value;
-    // Terms are stored in single precision.
+    // Single precision.
     return (terms[at(pair)] as number) - before;
   });
 }

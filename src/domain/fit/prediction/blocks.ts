@@ -1,6 +1,4 @@
-/**
- * Terms in blocks of shared memory, fitted by block Newton. Results do not depend on the number of threads.
- */
+/** Terms in shared memory, fitted by block Newton steps. */
 import { type AnswerLog, type Learners, placesOf, shared, sortedBy } from '../../base/answer-log.js';
 import { predictionModel } from '../../base/prediction-constants.js';
 import {
@@ -28,10 +26,9 @@ const { fit: rules } = predictionModel;
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
-/** Independent of the number of threads, because it affects the last digits of sums. */
+/** Fixed, because it changes the last digits of sums. Results must be equal for any number of threads. */
 export const rangeAnswers = 1 << 12;
 
-/** @param itemVariance of item effects (`fitOffsets`), for their ridge */
 export function newFitMemory(
   log: AnswerLog,
   learners: Learners,
@@ -44,13 +41,13 @@ export function newFitMemory(
   const { pairs, itemPairs } = pairTablesOf(log, rows, places);
   const skillOf = shared.counts(items + 1);
   for (const place of places) skillOf[item[place] as number] = skill[place] as number;
-  // Item terms are normal around 0 with this variance.
+  // Item terms have mean 0 and this variance.
   const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
-  // Slopes are trusted less if items differ less.
+  // Items that differ less need a stronger ridge.
   const slopeRidge = (column: number): number =>
     (itemRidge / rules.itemRidge) *
     (column === columnOf('ability') ? rules.itemAbilityRidge : rules.itemSlopeRidge);
-  // All answers belong to member 0 of the weights.
+  // Weights have one member, 0.
   const all = shared.counts(correct.length);
   const blocks: Record<BlockName, Block> = {
     weights: newBlock(answers, all, 0, 1, allColumns, 0, () => rules.ridge),
@@ -59,7 +56,7 @@ export function newFitMemory(
     ...tableBlocks(log, answers, pairs, itemPairs),
   };
   startWeights(blocks.weights, correct, places);
-  // By place: log-odds of a right answer by the current terms.
+  // By answer index: log-odds from the current terms.
   const logits = shared.doubles(correct.length);
   const streaks = newStreaks(skills);
   return { correct, logits, rows, ranges: rangesOf(places), skillOf, blocks, pairs, itemPairs, streaks };
@@ -76,14 +73,14 @@ function pairTablesOf({ skill, item, skills, items }: AnswerLog, rows: Float32Ar
 
 type Answers = { readonly places: Uint32Array; readonly rows: Float32Array } & ReturnType<typeof momentsOf>;
 
-/** Whether any answer concerns the part; without item ids there are no retries. */
+/** False if no answer concerns the part. */
 export function occurs({ blocks, pairs }: FitMemory, part: PartName): boolean {
   if (part === 'streaks') return true;
   if (part === 'before') return pairs.keys.length > 0;
   return partBlocks[part].some((name) => blocks[name].order.length > 0);
 }
 
-/** Blocks of intercepts. An answer has one member, or member 0 for none. */
+/** Blocks with intercepts only. Member 0 means "none". */
 function tableBlocks(
   { correct, skill, item, skills, items }: AnswerLog,
   answers: Answers,
@@ -121,7 +118,7 @@ function tableBlocks(
 
 const skillPairColumns = [courseColumn, ...Array.from({ length: skillsBefore }, (_, i) => beforeColumn + i)];
 
-/** Mean number of a learner's answers on a skill. Answers with a streak of 0 are first ones. */
+/** Answers with a streak of 0 are first answers. */
 function answersEach(rows: Float32Array, places: Uint32Array): number {
   const first = places.reduce((sum, place) => sum + (rows[place * rowWidth + streakColumn] === 0 ? 1 : 0), 0);
   return places.length / Math.max(1, first);
@@ -153,7 +150,7 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
 
 export type Block = ReturnType<typeof newBlock>;
 
-/** Per member an intercept and slopes around feature means. @param first members below it have no terms */
+/** An intercept and slopes per member. @param first first member that has terms */
 function newBlock(
   { places, rows, means, sds }: Answers,
   members: Uint32Array,
@@ -164,7 +161,6 @@ function newBlock(
   ridgeOf: (column: number) => number,
 ) {
   const width = 1 + columns.length;
-  // Answers without a member cannot contribute.
   const own = first === 0 ? places : places.filter((place) => (members[place] as number) >= first);
   const sorted = sortedBy(members, size, own);
   const isPacked = columns.length < features.length;
@@ -172,26 +168,26 @@ function newBlock(
   return {
     ...sorted,
     first,
-    /** Features of the slopes, `stride` apart: packed in the block's order, else all by place. */
+    /** Features of the slopes, `stride` apart; packed in the block's order, or by answer index. */
     rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
     stride: isPacked ? columns.length : rowWidth,
     isPacked,
-    /** Terms per member; features of terms 1 and up. */
+    /** Terms per member. */
     width,
     columns,
-    /** By term: mean of the feature, pull to the centre, longest step. */
+    /** Per term. */
     means: Float64Array.of(0, ...columns.map((column) => means[column] as number)),
     ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
     centres: new Float64Array(width),
     maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
-    /** `width` per member, and their last change. */
+    /** `width` values per member: terms, and their last change. */
     terms: shared.doubles(size * width),
     moves: shared.doubles(size * width),
     sums: shared.doubles((size + rangesOf(own)) * sumsPerMember(width)),
   };
 }
 
-/** Passes over distant rows mostly wait for memory. */
+/** Distant rows would make passes wait for memory. */
 function packedRows(rows: Float32Array, columns: readonly number[], order: Uint32Array): Float32Array {
   const stride = columns.length;
   const packed = shared.floats(stride * order.length);
@@ -202,10 +198,10 @@ function packedRows(rows: Float32Array, columns: readonly number[], order: Uint3
   return packed;
 }
 
-/** Gradient, then the lower triangle of the Hessian by rows. */
+/** Gradient, then the lower triangle of the Hessian. */
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
-/** Starts at the centres with the bias of the overall share. With few answers only the bias moves. */
+/** The bias starts at the overall share. With few answers, no other weight changes. */
 function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
   const right = places.reduce((sum, place) => sum + (correct[place] as number), 1);
   const bias = Math.log(right / (places.length + 2 - right));

@@ -1,4 +1,4 @@
-/** Fits on parts of the training learners: which parts help unseen learners, and the spread of log-odds. */
+/** Finds the optional parts and the scale of log-odds that help unseen learners. */
 import {
   type AnswerLog,
   type Learners,
@@ -23,7 +23,7 @@ const { crossFit: rules, calibration } = predictionModel.fit;
 
 export const uncalibrated: Calibration = { shift: 0, spread: 1 };
 
-/** A sample of learners with own numbering: the whole log may be much larger. */
+/** Items are renumbered, because the whole log may be much larger. */
 export interface CrossLog {
   readonly log: AnswerLog;
   readonly rows: Float32Array;
@@ -34,7 +34,7 @@ export interface CrossPart {
   readonly others: Learners;
 }
 
-/** A sample of whole training learners, evenly spread, with at most about `rules.answers` answers. */
+/** Whole learners, evenly spread, about `rules.answers` answers. */
 export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
   const share = Math.min(1, rules.answers / Math.max(1, placesOf(log, training).length));
   let taken = 0;
@@ -50,7 +50,6 @@ export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore
   return withOwnItems({ log: logOfPlaces(log, [...placesByLearner(log, learners)]), rows });
 }
 
-/** Renumbers the sample's items: a tenant may have a million others. */
 function withOwnItems({ log, rows }: CrossLog): CrossLog {
   const numbers = new Uint32Array(log.items + 1);
   let items = 0;
@@ -75,7 +74,7 @@ export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, par
   return { memory, others: learnersWhere(log, isOther) };
 }
 
-/** Adds the last of `parts`. Writes `logits` of the other learners. @returns their log loss */
+/** Adds the last of `parts`. Writes `logits` of the unseen learners. @returns their loss */
 export function growCrossPart(
   { log, rows }: CrossLog,
   { memory, others }: CrossPart,
@@ -98,13 +97,13 @@ export function growCrossPart(
   return loss;
 }
 
-/** First the terms without parts, then one part after the other. */
+/** Basic terms first, then one part at a time. */
 const crossSteps = (added: PartName | undefined): FitStep[] =>
   added === undefined
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
     : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
-/** a and b of sigmoid(a + b eta) by Newton; b is drawn to 1. Full steps may diverge. */
+/** Newton's method for a and b of sigmoid(a + b eta), with a ridge of b to 1. Full steps may diverge. */
 export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
   const { ridge, low, high, maxStep } = calibration;
   let [shift, spread] = [0, 1];

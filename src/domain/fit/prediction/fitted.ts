@@ -7,7 +7,7 @@ import type { FitMemory } from './blocks.js';
 import type { PairTable } from './pair-tables.js';
 import { streakSteps, streakTerms } from './streaks.js';
 
-/** @param spread b of the calibration a + b eta @param shift a */
+/** @param shift a @param spread b of a + b eta */
 export function fittedPrediction(
   { blocks, pairs, itemPairs, streaks }: FitMemory,
   itemVariance: number,
@@ -30,7 +30,7 @@ export function fittedPrediction(
   for (let pair = 0; pair < pairs.keys.length; pair++)
     pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
   itemPairs.terms.set(itemsBefore.terms.subarray(1));
-  // Stored with four decimals and without a negative zero.
+  // Four decimals; + 0 removes negative zeros.
   const stored = (terms: ArrayLike<number>): Float32Array =>
     sharedFloats(scaled(terms).map((term) => round4(term) + 0));
   const scaledTable = (table: PairTable): PairTable => ({ ...table, terms: stored(table.terms) });
@@ -63,7 +63,7 @@ function skillTermsOf(
   return terms;
 }
 
-/** The counters replace an item's intercept. */
+/** Item counters replace the intercept. */
 function itemTermsOf({ items, itemRuns: runs }: FitMemory['blocks']): number[] {
   const terms: number[] = [];
   for (let item = 0; item < items.terms.length / items.width; item++) {

@@ -2,11 +2,11 @@ import { type AnswerLog, everyone, type Learners, placesByLearner, placesOf } fr
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import { predictionModel } from '../../base/prediction-constants.js';
 
-/** For the ability filter: log-odds of a right answer of a new learner. */
+/** Log-odds of a new learner, for the ability filter. */
 export interface AbilityOffsets {
   readonly mean: number;
   readonly skills: ArrayLike<number>;
-  /** By item index; 0 for no item. */
+  /** By item number. */
   readonly items: ArrayLike<number>;
 }
 
@@ -20,9 +20,8 @@ export const abilityOffset = (
 const rules = predictionModel.offsets;
 
 /**
- * Elo ratings with falling steps (Pelánek 2016) in two passes, the second with small steps, so that the order
- * of learners hardly matters. An earlier pass measures how much items differ, which limits their steps.
- * @param shifts of log-odds by place @returns also the variance of item effects within skills, logits squared
+ * Elo ratings with decreasing steps (Pelánek 2016). The second pass has small steps, so the order of learners
+ * hardly matters. @returns also the variance of item effects, which limits their steps
  */
 export function fitOffsets(
   log: AnswerLog,
@@ -30,7 +29,7 @@ export function fitOffsets(
   shifts: Float32Array | null = null,
 ): AbilityOffsets & { readonly itemVariance: number } {
   const places = placesOf(log, learners);
-  // Adds one right and one wrong answer, so that the share is never 0 or 1.
+  // One extra correct and wrong answer exclude shares of 0 and 1.
   const right = places.reduce((sum, place) => sum + (log.correct[place] as number), 1);
   const mean = logit(right / (places.length + 2));
   const deviations = newItemDeviations(log.items);
@@ -98,13 +97,13 @@ function rateLearners(
   }
 }
 
-/** By item, over each learner's first answer: sums of r = y - p, r², v = p (1 - p) and v². */
+/** Sums over each learner's first answer: r = y - p, r², v = p (1 - p), v². */
 const newItemDeviations = (items: number) => ({
   sum: new Float64Array(items + 1),
   squares: new Float64Array(items + 1),
   information: new Float64Array(items + 1),
   informationSquares: new Float64Array(items + 1),
-  /** Last learner + 1; 0: none. Learners come one by one. */
+  /** Last learner + 1; 0 if none. */
   last: new Uint32Array(items + 1),
 });
 
@@ -121,7 +120,7 @@ function noteDeviation(found: ItemDeviations, item: number, learner: number, r: 
 
 const varianceRounds = 20;
 
-/** Variance tau² by moments: deviations of two learners have mean product tau² v v'. */
+/** Moments: deviations of two learners have mean product tau² v v', with variance tau². */
 function itemVariance({ sum, squares, information, informationSquares }: ItemDeviations): number {
   const { low, high, start, startItems } = predictionModel.items.variance;
   let variance: number = start;

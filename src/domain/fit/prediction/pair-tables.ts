@@ -1,8 +1,8 @@
-/** Sparse tables of frequent pairs: skills with skills before them, items with items before. */
+/** Sparse tables of frequent pairs: skills with previous skills, items with previous items. */
 import { shared } from '../../base/answer-log.js';
 import { findKey, type Related, unrelated } from '../../prediction/related.js';
 
-/** In shared memory. Owner o has the ascending keys `starts[o]` to `starts[o + 1]` - 1. */
+/** Shared memory. Owner o has the ascending keys `starts[o]` to `starts[o + 1] - 1`. */
 export interface PairTable {
   readonly starts: Uint32Array;
   readonly keys: Uint32Array;
@@ -12,7 +12,7 @@ export interface PairTable {
 
 export interface PairLimits {
   readonly answers: number;
-  /** Maximum pairs per owner and in total; pairs with fewer answers are dropped. */
+  /** Maximum pairs per owner and in total. */
   readonly each: number;
   readonly all: number;
 }
@@ -23,7 +23,7 @@ interface Counted {
   readonly answers: number;
 }
 
-/** Pairs of owners and keys in `columns` (0: none). `order`, `starts`: from `sortedBy`. */
+/** Pairs with the keys in `columns`. `order` and `starts` come from `groupByMember`. */
 export function newPairTable(
   rows: Float32Array,
   rowWidth: number,
@@ -45,7 +45,7 @@ export function newPairTable(
   return tableOf(mostAnswered(kept, limits.all), owners, width);
 }
 
-/** A set, because the course's first skill may also be practised before. */
+/** A set, because the course's skill may also be a previous skill. */
 function keysOf(rows: Float32Array, row: number, columns: readonly number[]): Set<number> {
   const keys = new Set<number>();
   for (const column of columns) if (rows[row + column] !== 0) keys.add(rows[row + column] as number);
@@ -72,7 +72,7 @@ function tableOf(pairs: Counted[], owners: number, width: number): PairTable {
 
 export const noPairs = (owners: number, width: number): PairTable => tableOf([], owners, width);
 
-/** @param related by owner, in the log's numbers */
+/** @param related by owner */
 export function pairTableOf(related: readonly Related[], width: number): PairTable {
   const pairs = related.flatMap(({ keys }, owner) => Array.from(keys, (key) => ({ owner, key, answers: 0 })));
   const table = tableOf(pairs, related.length, width);
@@ -81,7 +81,7 @@ export function pairTableOf(related: readonly Related[], width: number): PairTab
   return table;
 }
 
-/** Place + 1; 0 if absent. */
+/** Key index + 1; 0 if absent. */
 export function pairMember({ starts, keys }: PairTable, owner: number, key: number): number {
   const from = starts[owner] as number;
   const end = starts[owner + 1] as number;
@@ -96,7 +96,7 @@ export function relatedAt({ starts, keys, terms, width }: PairTable, owner: numb
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/** Renames keys (0: dropped) and drops pairs with only zero terms. */
+/** Maps keys (0: drop) and drops zero terms. */
 export function relatedByKeys(
   { keys, terms }: Related,
   width: number,

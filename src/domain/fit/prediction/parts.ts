@@ -1,7 +1,7 @@
 import { predictionModel } from '../../base/prediction-constants.js';
 
 const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
-/** Optional parts. A fit publishes those that help unseen learners (`cross-fit.ts`). */
+/** Published if they help unseen learners (`cross-fit.ts`). */
 export const partTexts = {
   streaks: 'streaks on a skill',
   before: 'what was practised just before',
@@ -23,13 +23,13 @@ export type FitStep =
   | { readonly kind: 'streaks' }
   | { readonly kind: 'before' };
 
-/** One Newton step per block. Only fresh steps sum up the Hessian, which hardly changes. */
+/** Only fresh steps compute the Hessian, which hardly changes. */
 export const sweepSteps = (parts: readonly PartName[], fresh: boolean): FitStep[] => [
   ...blockSteps(firstBlocks, fresh),
   ...parts.flatMap((part) => partSteps(part, fresh)),
 ];
 
-/** `before` costs most and hardly moves after a few sweeps. */
+/** `before` is the most expensive part and converges early. */
 export const partsIn = (sweep: number, parts: readonly PartName[]): PartName[] =>
   parts.filter((part) => part !== 'before' || sweep < predictionModel.fit.beforeSweeps);
 

@@ -1,4 +1,4 @@
-/** Replays a log as served, stores features of every answer, and predicts and judges by them. */
+/** Replays a log as live, stores the features of each answer, and predicts from them. */
 
 import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
 import { dayOf, sigmoid } from '../../base/common.js';
@@ -27,10 +27,10 @@ import type { FittedPrediction } from './fitted.js';
 import { type AbilityOffsets, abilityOffset } from './offsets.js';
 import { type PairTable, relatedAt, relatedByKeys } from './pair-tables.js';
 
-/** By place, in shared memory: threads fill ranges of learners. */
+/** By answer index, in shared memory. */
 export const newFeatureStore = ({ skill }: AnswerLog) => ({
   rows: shared.floats(rowWidth * skill.length),
-  /** 1 for a learner's first few answers on the item, and the first of each further day. */
+  /** 1 for the first answers to an item, and one per later day. */
   countsForItem: shared.bytes(skill.length),
   /** From the last `predictRange`, without the item's term. */
   logits: shared.floats(skill.length),
@@ -70,7 +70,7 @@ export function replayLearners(
       skill: trace,
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
-    // Numbers of the log replace keys.
+    // Numbers of the log replace hashed keys.
     const asked = { skill: skill + 1, item };
     writeFeatures(store.rows, place * rowWidth, {
       traces,
@@ -81,7 +81,7 @@ export function replayLearners(
       place: nth,
       at: answer.occurredAt,
       difficulty: difficultyAt(log, place, model),
-      // The bias corrects the fitted terms, so they are fitted without it.
+      // The bias corrects the fitted terms, so the fit excludes it.
       bias: 0,
     });
     store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
@@ -97,13 +97,13 @@ export function replayLearners(
   traceLog(log, everyone(log), model, replay, from, to);
 }
 
-/** Serving counts one answer a day; a fit needs several of often practised items. */
+/** Live counters use one answer a day. A fit needs several of often practised items. */
 const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
   recalled === null ||
   recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach ||
   dayOf(recalled.at * 1000) < dayOf(occurredAt);
 
-/** Expects `replayLearners` to have run. */
+/** Needs `replayLearners`. */
 export function predictRange(
   log: AnswerLog,
   from: number,
@@ -141,14 +141,13 @@ export function termsFor(
 const termsAt = (terms: Float32Array, index: number, count: number): Float32Array =>
   terms.subarray(index * count, (index + 1) * count);
 
-/** By item index; 0: no item. */
+/** By item number. */
 export interface ItemFigures {
   readonly terms: Float32Array;
   readonly offsets: Float32Array;
   readonly pairs: PairTable;
 }
 
-/** `sums` include held-out learners. */
 export type FittedItems = ItemFigures & { readonly sums: ReturnType<typeof countItems> };
 
 export const itemModelAt = (
@@ -168,7 +167,7 @@ const countsAt = ({ answers, right, expected }: FittedItems['sums'], item: numbe
   expected: expected[item] ?? 0,
 });
 
-/** After `predictRange`: sums by item as serving counts them. */
+/** Needs `predictRange`. */
 export function countItems(log: AnswerLog, learners: Learners, { countsForItem, logits }: FeatureStore) {
   const answers = shared.counts(log.items + 1);
   const right = shared.counts(log.items + 1);
@@ -183,7 +182,7 @@ export function countItems(log: AnswerLog, learners: Learners, { countsForItem, 
   return { answers, right, expected };
 }
 
-/** Mean held-out log loss, with item counters of the training learners; null without answers. */
+/** Held-out log loss with item counters of the training learners; null without answers. */
 export function judgeServed(
   log: AnswerLog,
   training: Learners,

@@ -6,7 +6,7 @@ import { type Block, type FitMemory, rangeAnswers, sumsPerMember } from './block
 import type { BlockName, FitStep } from './parts.js';
 import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
 
-/** Answers per addition to the sums: fewer passes over memory. */
+/** Answers per addition, for fewer passes over memory. */
 const together = 4;
 
 const newBatch = (width: number) => ({
@@ -18,9 +18,8 @@ const newBatch = (width: number) => ({
 type Batch = ReturnType<typeof newBatch>;
 
 /**
- * Sums up the log likelihood to second order for the ranges `from` to `to` - 1 of the block's order. Ranges
- * may run in parallel: members of a range are adjacent, so member m in range r has the place m + r.
- * Without `fresh` the previous Hessian stays.
+ * Gradient, and with `fresh` the Hessian, for ranges of the block's order. Ranges may run in parallel: member
+ * m in range r has the sums m + r.
  */
 export function sumRanges(
   memory: FitMemory,
@@ -114,7 +113,6 @@ export function moveRanges({ logits, blocks }: FitMemory, name: BlockName, from:
   });
 }
 
-/** Visits each member's answers per range: places `start` to `end` - 1 of the block's order. */
 function eachPart(
   block: Block,
   from: number,
@@ -144,7 +142,7 @@ function memberAt(starts: Uint32Array, at: number): number {
 }
 
 const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
-/** Moves the terms to the optimum of the sums, within the features' signs. */
+/** Optimum within the signs of the features. */
 export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
   const { first, width, terms, moves, starts } = block;
@@ -180,10 +178,10 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
   mirror(hessian, width);
 }
 
-/** Keeps the curvature above 0 if every answer is certain. */
+/** Keeps the curvature positive if every answer is certain. */
 const tinyRidge = 1e-6;
 
-/** Adds ridges; limits the step and the sign of the whole weight. */
+/** Adds ridges; limits the step and the sign of the total weight. */
 function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
   const { gradient, hessian, low, high, solution } = problem;
   const { width, columns, terms, ridges, centres, maxMoves } = memory.blocks[name];
@@ -205,7 +203,7 @@ function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, memb
   }
 }
 
-/** The feature's weight, and for an item its skill's slope. */
+/** The weight, plus the skill's slope for an item. */
 function weightBelow(
   { blocks, skillOf }: FitMemory,
   name: BlockName,

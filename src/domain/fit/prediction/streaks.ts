@@ -11,7 +11,7 @@ const { fit: rules } = predictionModel;
 const descent = { maxRounds: 200, tolerance: 1e-5, ridge: 0 };
 
 export const streakSteps = 2 * maxStreak;
-/** Step s < maxStreak leads down to streak s - maxStreak, the others up to s - maxStreak + 1. */
+/** Steps below `maxStreak` lead from 0 down, the others up. */
 const hasStep = (step: number, place: number): boolean => (step < maxStreak ? place <= step : place > step);
 
 export const newStreaks = (skills: number) => ({
@@ -95,7 +95,7 @@ export function moveStreaks(memory: StreakMemory, from: number, to: number): voi
   }
 }
 
-/** Keeps the sign of term + base. @returns moves by streak */
+/** Preserves the sign of term + base. @returns moves by streak */
 function solve(
   slopes: Float64Array,
   curvatures: Float64Array,
