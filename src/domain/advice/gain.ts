@@ -1,4 +1,4 @@
-/** Expected points per hour of practice (science notes 7). Ranks recommendations. */
+/** Expected points per hour of practice (science notes 7). */
 
 import type { BktParameters } from '../base/bkt-parameters.js';
 import { clamp, type PerSection, type Section, sections } from '../base/common.js';
@@ -21,12 +21,10 @@ export function practiceGain(view: SkillView, worth: Worth): number {
   return pointsOf(view, worth, (hourShare) => learned(view.mastery, learning, answers * hourShare));
 }
 
-/** Points per hour, as if there were an hour of reviews. */
 export const reviewGain = (view: SkillView, worth: Worth): number =>
   pointsOf(view, worth, (hourShare) => hourShare * (view.state.mastery - view.mastery)) *
   (answersPerHour(view.state.pace) / gainModel.reviewAnswers);
 
-/** Mastery gained in one hour on a new skill. */
 export const firstHour = ({ pInit, pLearn }: BktParameters): number =>
   learned(pInit, learningOf(pLearn, false), 3600 / gainModel.secondsPerAnswer);
 
@@ -36,7 +34,7 @@ const learned = (mastery: number, learning: number, answers: number): number =>
 const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 
-/** @param gainIn mastery gained in a share of an hour; few registered skills count for many */
+/** If few skills are registered, each counts for many. */
 function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => number): number {
   let points = 0;
   for (const section of sections) {
@@ -49,7 +47,7 @@ function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => 
   return points;
 }
 
-/** The skill's weight may be missing in `registeredWeight`. */
+/** The skill may not be registered yet. */
 function pointsPerWeight({ knownWeight, mastery }: Worth[Section], weight: number): number {
   const mean = clamp(mastery, gainModel.mean.low, gainModel.mean.high);
   return (scoreModel.sd * scoreModel.masteryLink) / (Math.max(knownWeight, weight) * mean * (1 - mean));

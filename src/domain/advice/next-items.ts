@@ -17,13 +17,12 @@ export interface Candidate {
   readonly mastery: number;
   /** Points of its section per hour. */
   readonly gain: number;
-  /** The last answer to this item was correct, less than an hour ago. */
   readonly rightLastHour: boolean;
 }
 
 /**
- * Orders by gain x exp(-(logit p - logit target)^2 / 2). Items answered correctly within the hour come last;
- * at most three items of a skill in a row. @param target between 0 and 1
+ * Orders by gain x exp(-(logit p - logit target)^2 / 2). Items answered correctly within the hour come last.
+ * @param target between 0 and 1
  */
 export function orderCandidates<Of extends Candidate>(
   candidates: readonly Of[],
@@ -37,7 +36,7 @@ export function orderCandidates<Of extends Candidate>(
   return spread(parts, limit);
 }
 
-/** Logarithms, because products of small numbers would tie at 0. */
+/** Logarithms: products of small numbers would tie at 0. */
 function rank<Of extends Candidate>(candidate: Of, target: number) {
   const distance = Math.abs(distanceOf(candidate, target));
   return { candidate, distance, worth: Math.log(candidate.gain) - distance ** 2 / 2 };
@@ -45,7 +44,7 @@ function rank<Of extends Candidate>(candidate: Of, target: number) {
 
 type Ranked = ReturnType<typeof rank<Candidate>>;
 
-/** Infinity - Infinity is NaN, so compare instead of subtract. */
+/** Infinity - Infinity is NaN, so it compares instead. */
 function byRank(a: Ranked, b: Ranked): number {
   if (a.worth !== b.worth) return a.worth > b.worth ? -1 : 1;
   return a.distance - b.distance || a.candidate.index - b.candidate.index;
@@ -57,7 +56,7 @@ const { surest } = nextItemsModel;
 const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
   logit(clamp(pCorrect, 1 - surest, surest)) - logit(target);
 
-/** Defers items that would extend a full run of their skill. */
+/** Allows at most three items of a skill in a row. */
 function spread<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
   const order: Of[] = [];
   for (const part of parts) {
@@ -85,9 +84,8 @@ export interface Question {
   readonly itemId: string | null;
   /** Logits; null if not supplied. */
   readonly questionDifficulty: number | null;
-  /** Null without an item id or answers to the item. */
   readonly item: ItemModel | null;
-  /** The learner's record; null without an item id, undefined if not stored. */
+  /** Null without an item id, undefined if not stored. */
   readonly met: AnswerStates['item'];
 }
 

@@ -41,9 +41,9 @@ interface SkillAdvice {
   readonly text: () => string;
 }
 
-/** At most five: decline, missing section, goal gap, then skills by gain (science notes 7). */
+/** At most five: decline, missing section, goal, then skills by gain (science notes 7). */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
-  // Skill ids are unique per learner, so equality needs no check. The comparison dominates the sort.
+  // Skill ids are unique, so equality needs no check.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
   const judged = views.map((view) => judge(view, context));
   const bestUnseen = unseenBy(context);
@@ -73,7 +73,6 @@ export function noAdviceReason(context: StudyContext): string {
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-/** Recent answers of an idle learner are too old for DECLINE. */
 function decline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
   const isIdle = idleDaysOf(views, now) >= activityModel.days;
   if (!isFalling(trend) || isIdle) return [];
@@ -87,7 +86,7 @@ function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'NO_SECTION', skillId: null, text: texts[locale].study.NO_SECTION(missing, measured) }];
 }
 
-/** A target date beyond a year is outside the forecast. */
+/** The forecast ends after a year. */
 function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, targetDate } = goal;
   if (!isSet || onTrack || isOver(targetDate, now)) return [];
@@ -128,7 +127,7 @@ const highest = (judged: readonly Judged[]): Judged | null =>
   judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
 
 function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAdvice[] {
-  // A review needs few answers, so it does not compete with practice.
+  // A review needs few answers, so it does not compete.
   const top = highest(judged.filter(({ code }) => code !== 'REVIEW_DUE'));
   return judged.flatMap((one) => {
     const { code, gain, view } = one;
@@ -178,12 +177,11 @@ function pointsOf(gain: number, of: Section | null, { measures }: StudyContext):
   return isKnown && points > 0 ? points : null;
 }
 
-/** Finds the most valuable catalogue skill without answers. */
 type BestUnseen = (section: Section | null) => Judged | null;
 
 function unseenBy(context: StudyContext): BestUnseen {
   const { views, model, now } = context;
-  let seen: ReadonlySet<string> | null = null; // built on first use
+  let seen: ReadonlySet<string> | null = null;
   return (section) => {
     const known = seen ?? new Set(views.map((view) => view.skillId));
     seen = known;
@@ -192,7 +190,7 @@ function unseenBy(context: StudyContext): BestUnseen {
   };
 }
 
-/** Cached per model, because the catalogue may be large. */
+/** Cached, because the catalogue may be large. */
 const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[]> => {
   const ranked = Array.from(model.catalogue.entries, ([skillId, { section, weight }]) => {
     const skill = skillModelOf(model, skillId);
@@ -213,7 +211,7 @@ function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen
   return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
 }
 
-/** Most recent mastered skill that has a next skill to recommend. */
+/** The most recently mastered skill with a next skill. */
 function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
   for (const { view, gain } of lastMastered(judged)) {
     const { section } = view.placement;
@@ -230,7 +228,6 @@ function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: Bes
   return [];
 }
 
-/** One per section, newest first. */
 function lastMastered(judged: readonly Judged[]): Judged[] {
   const mastered = judged.filter(({ code }) => code === 'READY').sort(byLastAttempt);
   const ofSection = (section: Section | null) =>

@@ -14,7 +14,7 @@ interface WeakSkillFigures {
   readonly points: number | null;
 }
 
-/** A goal that the forecast misses by its date, or within a year. */
+/** The forecast misses the goal by its date, or within a year. */
 export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
   Pick<LearnerForecast, 'neededRate'>;
 
@@ -34,7 +34,6 @@ const chanceOf = (percent: number): string => `about ${percent}% chance of a rig
 const onSkill = {
   PLATEAU: (skill: string, attempts: number) =>
     `Change approach on ${skill}: ${attempts} recent attempts brought little progress. Study a worked example, then try easier questions.`,
-  // Rows store only the difference.
   OVERCONFIDENT: (skill: string, points: number) =>
     `Slow down on ${skill}: your confidence is ${points} percentage points ahead of your accuracy.`,
   RAPID: (skill: string, seconds: number) =>
@@ -103,7 +102,7 @@ export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
 
 const { maxLength } = adviceModel;
 
-/** Shortens names to equal shares, by whole characters, so that the text fits. */
+/** Shortens names by whole characters until the text fits. */
 export function withNames(text: (...names: string[]) => string, ...names: string[]): string {
   const whole = text(...names);
   if (whole.length <= maxLength) return whole;

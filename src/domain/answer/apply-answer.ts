@@ -28,8 +28,8 @@ export interface AnswerEffect extends AnswerStates {
 }
 
 /**
- * Applies one answer to a learner's states. Results are bit-identical in every run, because a rebuild depends
- * on it. Late answers count on arrival, and the skill's clock never goes back.
+ * Bit-identical in every run, because a rebuild depends on it. Late answers count on arrival; the skill's
+ * clock never goes back.
  */
 export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Conditions): AnswerEffect {
   const { learner, skill, item } = states;
@@ -57,7 +57,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   };
 }
 
-/** Written field by field, because object spread is about ten times slower. */
+/** Object spread is about ten times slower. */
 function traceSkill(
   skill: SkillState,
   answer: Answer,

@@ -15,29 +15,28 @@ import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from
 import { rapidThreshold, type SkillNorm, type SkillTimes, skillNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
-/** All inputs of an update other than the learner's states. The attempt row stores them (ADR 9). */
+/** All inputs of an update except the learner's states. Rows store them (ADR 9). */
 export interface Conditions {
   readonly parameters: BktParameters;
   readonly version: number;
   readonly source: ParameterSource;
-  /** Logits, from the question's difficulty; 0 without one. */
+  /** Logits; 0 without a difficulty. */
   readonly difficultyShift: number;
-  /** Log-odds of a new learner on this skill and item, for the ability filter. */
+  /** Log-odds of a new learner, for the ability filter. */
   readonly abilityOffset: number;
-  /** The item's learned term in the log-odds of `pCorrect`; 0 if unknown. */
+  /** The item's term in the log-odds of `pCorrect`. */
   readonly itemDifficulty: number;
   readonly rapidSeconds: number;
   readonly norm: SkillNorm;
   readonly pCorrect: number;
   readonly section: Section | null;
   readonly weight: number;
-  /** Mean mastery at the end of the previous active day, if this answer closes it. */
+  /** Mean mastery at the end of the day that this answer closes. */
   readonly closedMastery: number | null;
 }
 
 type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
 
-/** @param item null without an item id or answers to the item */
 export function conditionsFor(
   model: TenantModel,
   skillId: string,
@@ -68,7 +67,7 @@ export function conditionsFor(
   };
 }
 
-/** Predicts a stored answer again, with its stored shift and item difficulty. */
+/** Uses the shift and item difficulty of a stored answer. */
 export function predictAgain(
   model: TenantModel,
   skillId: string,
@@ -84,7 +83,7 @@ export function predictAgain(
 
 export const averageLogOdds = (of: Conditions): number => logit(of.pCorrect) - of.itemDifficulty;
 
-/** Cached: model versions share unchanged `times` objects. */
+/** Model versions share unchanged `times` objects. */
 const normsOf = onceFor((times: SkillTimes) => ({
   rapidSeconds: rapidThreshold(times),
   norm: skillNorm(times),

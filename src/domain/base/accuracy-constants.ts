@@ -5,9 +5,8 @@ export const accuracyConstants = {
   minAnswers: 10,
   /** After 1, 2, 3 and 4 answers, then four times per doubling. */
   cuts: { from: 5, perDoubling: 4 },
-  /** Lower limits in answers. */
   bands: [1, 5, 10, 20, 40, 80, 160, 320, 640],
-  /** Weight of the population's share, in answers: for the mean, and for the variance. */
+  /** Weight of the population's share, in answers. */
   priorAnswers: 8,
   variancePrior: 5,
   /** Distance from the recent share: at most `slack` / sqrt(n) * (1 + `novice` / n) logits, n <= `most`. */
@@ -20,10 +19,9 @@ export const accuracyConstants = {
     minLearners: 20,
     minCases: 200,
     parts: 5,
-    /** Cut times, as shares of all forecast moments. */
     pasts: [0.4, 0.6, 0.8],
     ridgeLearners: 3,
-    /** Learners at which the estimate has half of the weight. */
+    /** Learners at which an estimate has half of the weight. */
     bandLearners: 30,
     tailLearners: 2,
     cellLearners: 60,

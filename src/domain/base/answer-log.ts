@@ -30,7 +30,7 @@ export function sharedFloats(values: ArrayLike<number>): Float32Array {
   return column;
 }
 
-/** One byte per learner: 1 if selected. */
+/** 1 per selected learner. */
 export type Learners = Uint8Array;
 
 export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
@@ -64,7 +64,7 @@ export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   return places;
 }
 
-/** Copies into new memory. Skill and item numbers do not change. */
+/** Skill and item numbers do not change. */
 export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, 'learner'>[]): AnswerLog {
   const starts = shared.counts(kept.length + 1);
   for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;

@@ -26,7 +26,7 @@ export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 /** .95: Corbett & Anderson 1995. The rest is our choice. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/** Our choice. The gap to .95 prevents repeated events. */
+/** Our choice. The gap prevents repeated events. */
 export const lostBelow = 0.8;
 
 /**
@@ -43,21 +43,21 @@ export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'ite
   itemSlip: { low: 0.01, high: 0.35 },
 };
 
-/** Guess + slip is at most 1 - margin; otherwise correct answers would lower mastery. */
+/** Without a margin, correct answers could lower mastery. */
 export const guessSlipMargin = 0.05;
 
 /** Wider than `fitBounds`: operators may know a skill without answers. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
 export const manualForget: Range = { low: 0, high: 0.1 };
 
-/** Limit of P* (`pStar`) / pInit, so that a first wrong answer lowers mastery. */
+/** P* (`pStar`) / pInit. A first wrong answer must lower mastery. */
 export const wrongAnswerShare = 0.9;
 
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 
 /**
- * After the grace period, mastery above pInit halves in `baseDays` (an assumption). Every `doublingDays` days
- * with a correct answer double this half-life.
+ * After the grace period, mastery above pInit halves in `baseDays` (an assumption). Days with correct answers
+ * double this time (spacing).
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 

@@ -11,13 +11,11 @@ export type BoxedQuadratic = ReturnType<typeof newQuadratic>;
 
 interface Descent {
   readonly maxRounds: number;
-  /** Smallest change that continues the descent. */
   readonly tolerance: number;
   /** Added to the curvature, which may be 0. */
   readonly ridge: number;
 }
 
-/** Coordinate descent in place. */
 export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
   const { gradient, hessian, low, high, solution } = problem;
   const width = solution.length;

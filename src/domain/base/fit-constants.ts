@@ -1,11 +1,11 @@
 import type { BktParameters } from './bkt-parameters.js';
 
-/** Correct answers alone must lead a fitted skill to this mastery. */
+/** Correct answers alone must lead to this mastery. */
 export const reachableMastery = 0.96;
 
 /**
- * Weight in learners (pInit) or expected visits (simulated). With a lower pLearn, two correct answers after
- * ten wrong ones could look like mastery.
+ * Learners (pInit) or expected visits; simulated. With a lower pLearn, two correct answers after ten wrong
+ * ones could look like mastery.
  */
 export const priorStrengths: BktParameters = { pInit: 20, pLearn: 250, pGuess: 40, pSlip: 60, pForget: 60 };
 
@@ -22,14 +22,14 @@ export const fitModel = {
   /** First answers per learner and skill. A longer pause splits the sequence. */
   maxAttempts: 60,
   splitDays: 30,
-  /** Skills from `priorLearners` define the prior. Skills below `minLearners` are served it. */
+  /** Skills from `priorLearners` define the prior. Skills below `minLearners` use it. */
   priorLearners: 200,
   minLearners: 20,
-  /** With fewer, the other skills are served the defaults. */
+  /** With fewer, the other skills use the defaults. */
   minFittedSkills: 5,
   tolerance: 1e-4,
   maxIterations: 60,
-  /** Held-out share of learners, and tolerated increase of log loss. */
+  /** Held-out learners, and tolerated increase of log loss. */
   heldOutShare: 0.2,
   heldOutSlack: 0.001,
 } as const;

@@ -6,7 +6,6 @@ export const logLossClip = 1e-6;
 /** Equal-width bins (Guo et al. 2017). */
 export const reliabilityBins = 15;
 
-/** @param correct 1 or 0 @param predictions at least one */
 export function measure(correct: Uint8Array, predictions: Float64Array) {
   const answers = correct.length;
   let squares = 0;
@@ -28,7 +27,6 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
     auc: areaUnderCurve(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
-    /** Share predicted on the right side of .5. */
     accuracy: hits / answers,
     ece: answers === 0 ? 0 : weighted / answers,
   };

@@ -1,4 +1,4 @@
-/** Own code, because npm packages for the normal distribution have over 150 dependencies. */
+/** npm packages for this have over 150 dependencies. */
 
 /** Hart (1968) as given by West, Wilmott 2005. Absolute error below 1e-14. */
 export function normalCdf(x: number): number {
@@ -8,7 +8,6 @@ export function normalCdf(x: number): number {
   return x > 0 ? 1 - tail : tail;
 }
 
-/** Highest power first. */
 type Rational = readonly [numerator: readonly number[], denominator: readonly number[]];
 
 const ratio = ([numerator, denominator]: Rational, x: number): number =>

@@ -1,19 +1,18 @@
 /** Tuned by validation on real logs. No optimum is sharp. */
 export const predictionModel = {
-  /** Ability filter: prior variance, its growth per answer, variance of a skill's residual. */
+  /** Ability filter: prior variance, growth per answer, variance of skill residuals. */
   abilityVariance: 1,
   abilityNoise: 0.001,
   abilityBound: 5,
   residualVariance: 0.2,
   residualBound: 4,
-  /** Weight of the newest answer. */
   recentRate: 0.3,
   slowRate: 0.03,
-  /** Prior answers are at least `startPrior` and priorOver / variance. */
+  /** Prior answers: at least `startPrior` and priorOver / variance. */
   items: { variance: { low: 0.002, high: 4, start: 0.8, startItems: 2 }, priorOver: 5, startPrior: 10 },
   /** Log-odds of means are smaller by sqrt(1 + pi/8 s^2), with s = 1.1 logits. */
   itemScale: 1.2,
-  /** Elo step: step / (from + fall * answers). A later pass starts at `warm` answers. */
+  /** Elo step: step / (from + fall * answers). Later passes start at `warm` answers. */
   offsets: {
     passes: 2,
     learner: { step: 0.8, from: 1, fall: 0.1 },
@@ -22,11 +21,10 @@ export const predictionModel = {
   },
   fit: {
     sweeps: 7,
-    /** Sweeps that compute a new Hessian. */
     freshSweeps: 3,
     /** In standardised units. */
     maxGroupStep: 1.5,
-    /** Without it, weights of rare features diverge. */
+    /** Weights of rare features diverge without it. */
     minSd: 0.3,
     /** With fewer, only intercepts and slopes are fitted. */
     minAnswers: 5000,
@@ -46,17 +44,16 @@ export const predictionModel = {
     patternRidge: 5,
     itemPairRidge: 8,
     maxPairStep: 1,
-    /** For the ridge of a streak's step. */
     streakVariance: 0.16,
     beforeSweeps: 4,
-    /** Minimum answers of a pair; maximum pairs per owner, and in total. */
+    /** Minimum answers; maximum pairs per owner and in total. */
     skillPairs: { answers: 10, each: 256, all: 200_000 },
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },
-    /** Groups of learners, maximum answers, sweeps before the optional parts. */
+    /** Groups, maximum answers, sweeps before the optional parts. */
     crossFit: { parts: 3, answers: 400_000, sweeps: 6, freshSweeps: 1 },
-    /** Scale of log-odds: ridge towards 1, limits, longest step. */
+    /** Scale of log-odds. */
     calibration: { ridge: 50, low: 0.2, high: 2, maxStep: 0.5 },
-    /** A learner's later answers to an item count once a day. */
+    /** Later answers to an item count once a day. */
     itemAnswersEach: 8,
   },
 } as const;
@@ -68,7 +65,7 @@ export const courseModel = {
   firstTries: { step: 0.8, fall: 0.1, formRate: 0.1 },
   retries: { step: 0.6, fall: 0.05, formRate: 0.2 },
   retryOffsets: [0, -0.4, -0.8, -1.2],
-  /** Weight relative to the next more recent skill; centre of the moving averages. */
+  /** Weight relative to the next skill; usual moving average. */
   fading: 0.65,
   usualForm: 0.15,
 } as const;

@@ -8,22 +8,21 @@ export const scoreModel = {
   step: 10,
   /** Below the observed .79, because practice does not transfer. */
   correlation: 0.7,
-  /** Variance after n answers: base + perAnswer / n, plus a part for unseen skills. */
+  /** Variance: base + perAnswer / n, plus a part for unseen skills. */
   measurement: { base: 0.07, perAnswer: 7.3, uncovered: 2, drill: 10 },
-  /** Ability per log-odds of mastery. */
   masteryLink: 0.7,
-  /** Trust in mastery by parameter source; variance of the common error at trust 0. */
+  /** Trust by parameter source; error variance at trust 0. */
   trust: { fitted: 1, manual: 1, prior: 0.75, default: 0.25 },
   distrust: 0.1,
-  /** A larger difference of mastery and filter adds this share of the excess to the sd. */
+  /** Larger differences of mastery and filter add this share to the sd. */
   disagreement: { beyond: 0.5, share: 0.6 },
-  /** Weight of a section without assigned skills: coarse skills cover many fine ones. */
+  /** Without assigned skills: a coarse skill covers many fine ones. */
   leastSkills: 20,
-  /** See `computeTransfer`. At most `mostWrong` wrong answers count per skill. */
+  /** See `computeTransfer`. */
   transfer: { high: 2, low: 5, perWrong: 2, mostWrong: 20, otherSection: 0.7, agreement: 0.7 },
-  /** Maximum distance per answer from the mastery that ability predicts. */
+  /** Per answer, from the mastery that ability predicts. */
   logitPerAnswer: 1,
-  /** Process variance per day, and the share common to both sections. */
+  /** Process variance per day; correlation of the sections. */
   driftPerDay: 0.0007,
   driftCorrelation: 0.5,
   /** Points. */
@@ -31,17 +30,17 @@ export const scoreModel = {
   defaultLevel: 0.8,
 } as const;
 
-/** Rare skills outside the catalogue would lower the coverage. */
+/** Rare skills would lower the coverage. */
 export const learnersOfKnownSkill = 5;
 
-/** Our choice, between published score gains and their part due to practice. */
+/** Our choice, between published gains and their part due to practice. */
 export const projectionModel = {
-  /** Share of pLearn that shows on a test; factor after a plateau or rapid answers. */
+  /** Share of pLearn that shows on a test; factor for slow learning. */
   learningShare: 0.15,
   slowedShare: 0.25,
-  /** With this many active days of 14 nothing is forgotten. */
+  /** Prevents forgetting, of 14 days. */
   activeDays: 4,
-  /** Future practice that lengthens half-lives (simulated). */
+  /** Future practice for half-lives (simulated). */
   spacingDays: 45,
   rightShare: 0.8,
   /** Change of ability. */
@@ -52,6 +51,6 @@ export const goalModel = {
   baselineAnswers: 20,
   defaultBaseline: 1030,
   horizonDays: 365,
-  /** Our choice: points of recovery before the same alert is raised again. */
+  /** Our choice: recovery before an alert is raised again. */
   alertMargin: 20,
 } as const;

@@ -1,9 +1,9 @@
-/** Short keys keep learner records small. */
+/** Short keys for small learner records. */
 
 /** Item keys equal the first bytes of stored item hashes. */
 export const keySeed = 0x9747b28c;
 
-/** 1 to 2^32 - 1. Rare collisions only blur a prediction. */
+/** 1 to 2^32 - 1. Collisions only blur a prediction. */
 export const keyOf = (id: string): number => hashLane(id, keySeed) || 1;
 
 /** Similar to MurmurHash3. Hashes are stored: never change it. */
@@ -18,7 +18,6 @@ export function hashLane(text: string, seed: number): number {
   return mixBits(hash ^ text.length) >>> 0;
 }
 
-/** Finalizer of MurmurHash3. */
 export function mixBits(hash: number): number {
   let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);

@@ -9,7 +9,7 @@ export interface SkillEntry {
   readonly section: Section | null;
   /** Positive. */
   readonly weight: number;
-  /** Manual parameters, never changed by fits; null if not set. */
+  /** Never changed by fits; null if not set manually. */
   readonly parameters: BktParameters | null;
   readonly revision: number;
   readonly updatedAt: number;
@@ -27,7 +27,6 @@ export interface SectionTotals {
 export interface Catalogue {
   readonly revision: number;
   readonly entries: ReadonlyMap<string, SkillEntry>;
-  /** `placed` counts skills assigned to this section only. */
   readonly totals: PerSection<SectionTotals & { readonly placed: number }>;
 }
 
@@ -50,13 +49,13 @@ export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
 export const placementOf = ({ entries }: Catalogue, skillId: string): Placement =>
   entries.get(skillId) ?? unplaced;
 
-/** Share of the skill's answers that belongs to the section: 1, 0.5 or 0. */
+/** Share of answers on the skill: 1, 0.5 or 0. */
 export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): number {
   if (section === null) return 1 / sections.length;
   return section === of ? 1 : 0;
 }
 
-/** A section without assigned skills has at least the weight `leastSkills`. */
+/** Applies `leastSkills` to sections without assigned skills. */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
   const { skills, weight, placed } = totals[section];
@@ -68,10 +67,9 @@ export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'par
 
 export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
 
-/** For rounding errors of decimal sums. */
 const tolerance = 1e-9;
 
-/** Correct answers must lead to mastery, and a wrong first answer must lower it. @returns null if valid */
+/** Correct answers must lead to mastery, and a first wrong answer must lower it. @returns null if valid */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {
@@ -92,5 +90,5 @@ export function misfitOf(
   return { parameter: 'pForget', message: `must be at most ${decimal(forget)}: ${reason}` };
 }
 
-/** Rounds down, so that the limit in the message is valid. */
+/** Rounds down, so that the reported limit is valid. */
 const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

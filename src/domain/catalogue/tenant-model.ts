@@ -12,13 +12,13 @@ import { type Related, unrelated } from '../prediction/related.js';
 import { noTimes, type SkillTimes } from '../tracing/pace.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
-/** default: built in; prior: mean of the fitted skills; fitted: for this skill; manual: catalogue. */
+/** prior: mean of the fitted skills; manual: from the catalogue. */
 export type ParameterSource = 'default' | 'prior' | 'fitted' | 'manual';
 
 export interface SkillParameters {
   readonly parameters: BktParameters;
   readonly source: ParameterSource;
-  /** Model version (0: defaults), or catalogue revision of manual parameters. */
+  /** Model version (0: defaults), or catalogue revision if manual. */
   readonly version: number;
   readonly fittedAt: string | null;
 }
@@ -33,20 +33,19 @@ export const defaultSkillParameters: SkillParameters = {
 export interface SkillModel extends SkillParameters {
   readonly learners: number;
   readonly answers: number;
-  /** Mean of the supplied question difficulties. */
   readonly difficultyMean: number;
   readonly times: SkillTimes;
   readonly terms: readonly number[];
   readonly related: Related;
-  /** Logits relative to the mean skill, for the ability filter. */
+  /** Relative to the mean skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
-/** Counters, and terms of the last fit (zeros without one). */
+/** Zeros without a fit. */
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
   readonly before: Related;
-  /** Logits relative to its skill, for the ability filter. */
+  /** Relative to the skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
@@ -54,16 +53,16 @@ export interface TenantModel {
   readonly version: number;
   /** RFC 3339; null before the first fit. */
   readonly fittedAt: string | null;
-  /** Mean of the fitted skills; null with fewer than five. */
+  /** Mean of at least five fitted skills, else null. */
   readonly prior: BktParameters | null;
-  /** Factor k of the difficulty shift. */
+  /** Factor of the difficulty shift. */
   readonly difficultyScale: number;
   readonly skills: ReadonlyMap<string, SkillModel>;
   readonly prediction: PredictionModel;
-  /** Log-odds of a new learner on the mean skill, for the ability filter. */
+  /** Of a new learner on the mean skill, for the ability filter. */
   readonly abilityOffset: number;
   readonly accuracy: AccuracyModel;
-  /** Stored separately from the model; empty in a fit. */
+  /** Not part of the version. */
   readonly catalogue: Catalogue;
 }
 
@@ -79,7 +78,7 @@ export const unfittedModel: TenantModel = {
   catalogue: emptyCatalogue,
 };
 
-/** Parameters come from the catalogue, else the skill's fit, the tenant's prior or the defaults. */
+/** Parameters: catalogue, else fit, else prior, else defaults. */
 export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
   const skill = model.skills.get(skillId) ?? unknownSkill(model);
   const set = model.catalogue.entries.get(skillId);

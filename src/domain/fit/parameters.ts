@@ -13,7 +13,6 @@ import type { Comparison, TracedModel } from './bkt/trace.js';
 import type { AnswerTrees } from './bkt/trees.js';
 import { type FitWork, inRanges } from './stages.js';
 
-/** @returns the current model with the accepted parameters, and the comparisons */
 export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
   onStep('solution times');
@@ -46,7 +45,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
   });
 }
 
-/** Skills without a fit are compared by the prior. Skills without held-out answers are published. */
+/** Skills without a fit are compared by the prior. Skills without held-out answers pass. */
 async function judgeParameters(
   work: FitWork,
   fit: BktFit,
@@ -59,7 +58,6 @@ async function judgeParameters(
   const candidate = { skills: fit.skills, difficultyScale };
   const before = tracedBy(current, skillIds);
   const losses = await compare(candidate, before);
-  // All skills with the new prior, and all with the current prior.
   const alike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
     ...rules,
     skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
@@ -70,7 +68,6 @@ async function judgeParameters(
     const own = guard(work, skillId, fit.skills[k] as SkillFit, losses[k] as Comparison, cold);
     return { ...own, model: { ...own.model, times: times[k] ?? noTimes } };
   });
-  // Keeps skills without answers in this fit.
   const skillsWith = (own: readonly GuardedSkill[]) =>
     new Map([...current.skills, ...own.map(({ skillId, model }) => [skillId, model] as const)]);
   const fitted = [...skillsWith(guarded).values()].filter(({ source }) => source === 'fitted').length;
@@ -116,7 +113,7 @@ export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers
 
 type GuardedSkill = ReturnType<typeof guard>;
 
-/** `reason` is empty if the fitted parameters are published. */
+/** `reason` is empty if published. */
 function guard(
   { current, version, fittedAt }: FitWork,
   skillId: string,
@@ -144,7 +141,7 @@ function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: Comparison
   return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
-/** The API guarantees defaults for unfitted skills below five fitted skills. */
+/** API guarantee: defaults for unfitted skills below five fitted ones. */
 function withoutPrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   return {

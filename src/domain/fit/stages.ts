@@ -1,4 +1,4 @@
-/** Heavy steps of a fit. Pure functions, which other threads run on shared columns. */
+/** Heavy pure functions, which other threads run on shared columns. */
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -69,17 +69,16 @@ export interface StageRunner {
   readonly threads: number;
 }
 
-/** Connects a name with its arguments. */
 const byName: {
   [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
 } = fitStages;
 
 export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
 
-/** More than one, because skills and learners differ in size. */
+/** Skills and learners differ in size. */
 const rangesPerThread = 4;
 
-/** Splits members into ranges of similar size. @param starts of each member, and the end */
+/** @param starts of each member, and the end */
 export function inRanges<Result>(
   { threads }: StageRunner,
   starts: Uint32Array,
@@ -102,7 +101,7 @@ export interface FitInput {
   readonly log: AnswerLog;
   readonly skillIds: readonly string[];
   readonly training: Learners;
-  /** Limits the loss of the new model. Items are null without an earlier fit. */
+  /** Limits the new model's loss. */
   readonly current: TenantModel;
   readonly currentItems?: ItemFigures | null;
   /** `fittedAt` is RFC 3339. */

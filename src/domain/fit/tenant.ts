@@ -1,4 +1,4 @@
-/** Publishes the fit that was compared on held-out learners, without a second fit on all learners. */
+/** Publishes the fit that was compared, without a second fit on all learners. */
 
 import {
   everyone,
@@ -41,7 +41,7 @@ export function holdOut(hashes: Uint32Array): Learners {
   return training;
 }
 
-/** `items` null: the current ones stay valid. `changed`: publish the model. */
+/** `items` null: the current ones stay valid. */
 export async function fitTenant(
   input: FitInput,
   stages: StageRunner,
@@ -85,8 +85,8 @@ export type FitReport = FittedModel['report'] & {
 };
 
 /**
- * If the new weights are worse, tries the current weights with the new BKT parameters of `base`, else changes
- * nothing. The store then has the published offsets. @returns items null: the current ones stay valid
+ * If the new weights are worse, tries the current ones with the new BKT parameters, else changes nothing. The
+ * store then has the published offsets.
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
@@ -110,7 +110,7 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
 }
 
-/** Replays the log with the current items. @returns held-out loss */
+/** @returns held-out loss */
 async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number | null> {
   const { skillIds, log, currentItems } = work;
   const skills = skillIds.map((skillId) => skillModelOf(model, skillId));
@@ -133,7 +133,6 @@ async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore
 async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, training, skillIds, stages } = work;
   const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
-  // Items are stored in single precision.
   const offsets = { ...found, items: sharedFloats(found.items) };
   await replay(work, base, offsets, store);
   const { parts, calibration, tried } = await chooseParts(work, store, found.itemVariance);
@@ -175,7 +174,6 @@ export interface TriedPart {
   readonly published: boolean;
 }
 
-/** Adds each part that improves predictions of unseen learners. */
 async function chooseParts(
   { log, training, stages, onStep }: FitWork,
   store: FeatureStore,
@@ -243,7 +241,7 @@ function withTerms(
   for (const [k, skillId] of skillIds.entries()) {
     const terms = Array.from(skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount), round4);
     const abilityOffset = offsets.skills[k] ?? 0;
-    // Skill numbers start at 1. Four decimals need a third of the text.
+    // Skill numbers start at 1. Four decimals save two thirds of the text.
     const related = relatedByKeys(
       relatedAt(pairs, k),
       skillPairTerms,

@@ -28,7 +28,7 @@ export interface ReplayRow {
 
 interface Figures {
   readonly learnerSeq: number;
-  /** The answers of one commit have the same version. */
+  /** Shared by the answers of a commit. */
   readonly learnerVersion: number;
   readonly baselineTotal: number | null;
 }
@@ -36,7 +36,7 @@ interface Figures {
 export interface ReplayedStates {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** Items of even and of odd generations, by id. */
+  /** By id. */
   readonly items: readonly [even: ReadonlyMap<string, ItemTrace>, odd: ReadonlyMap<string, ItemTrace>];
 }
 
@@ -88,13 +88,13 @@ export function startReplay(from: ReplayedStates | null = null) {
   };
 }
 
-/** Uses the row's figures: after a missing row, later answers have the correct numbers. */
+/** After a missing row, later answers still have the right numbers. */
 const asCommitted = (
   learner: LearnerState,
   { learnerVersion, learnerSeq, baselineTotal }: Figures,
 ): LearnerState => ({ ...learner, version: learnerVersion, attempts: learnerSeq, baselineTotal });
 
-/** Stores each item once, in its last generation, as commits do. */
+/** Each item is stored once, in its last generation. */
 function createItems(from: ReplayedStates | null) {
   const stored = [new Map(from?.items[0]), new Map(from?.items[1])] as const;
   const open = new Map<string, RememberedItem>();
@@ -140,9 +140,8 @@ export interface RewrittenRow<Row> extends ReplayedAnswer, Figures {
 }
 
 /**
- * Replays a learner without one answer.
  * @param rows without gaps, after the snapshot `from` @param from null if the rows start with the first
- * answer @returns states, and the rows to rewrite: all after the removed one and all of the last commit
+ * answer @returns states, and rows to rewrite: those after the removed one and the last commit
  */
 export function replayWithout<Row extends ReplayRow>(
   rows: readonly Row[],
@@ -195,8 +194,8 @@ function startOfLastCommit(rows: readonly ReplayRow[]): number {
 }
 
 /**
- * Figures stay if the current model does not reproduce the stored prediction: another model counted the row.
- * @param oldClose value closed by the removed answer, which the next row may close instead
+ * If the current model does not reproduce the prediction, the row's figures stay. @param oldClose the removed
+ * answer may have closed the day of the next one
  */
 function conditionsNow(
   old: Replay,
@@ -226,7 +225,6 @@ function conditionsNow(
   };
 }
 
-/** Tolerance for sums in a different order. */
 const sameMastery = 1e-9;
 
 const closedMastery = (replay: Replay, { activity }: LearnerState, model: TenantModel): number | null =>

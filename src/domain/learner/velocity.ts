@@ -10,8 +10,8 @@ import { meanMastery, type PractisedSkill, practise, practisedSkills } from './s
 type Point = { readonly time: number; readonly value: number };
 
 /**
- * Theil-Sen slope with an approximate interval (Sen, JASA 63, 1968; science notes 4). Computes n^2 / 2
- * slopes. @returns null below 5 points
+ * Theil-Sen slope (Sen, JASA 63, 1968; science notes 4). Computes n^2 / 2 slopes. @returns null below 5
+ * points
  */
 export function theilSen(points: readonly Point[]) {
   const n = points.length;
@@ -27,7 +27,6 @@ export function theilSen(points: readonly Point[]) {
   };
 }
 
-/** Per unit of time, with a 90 % interval. */
 export type Slope = NonNullable<ReturnType<typeof theilSen>>;
 
 const upper = normalQuantile((1 + velocityModel.level) / 2);
@@ -42,11 +41,10 @@ function pairwiseSlopes(points: readonly Point[]): Float64Array {
 
 export interface SkillDay {
   readonly skillId: string;
-  /** UTC day since 1970. The first one combines all days before the window. */
+  /** UTC day since 1970. The first combines all days before the window. */
   readonly day: number;
   readonly attempts: number;
   readonly correct: number;
-  /** Distinct days with a correct answer. */
   readonly correctDays: number;
   readonly mastery: number;
   /** Unix milliseconds. */
@@ -54,13 +52,13 @@ export interface SkillDay {
 }
 
 export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
-  /** Weighted mean at the end of the day; null if no skill has enough answers. */
+  /** Null if no skill has enough answers. */
   readonly mastery: number | null;
 }
 
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
-/** Oldest first. Today is closed at `now`. Yields after each day. */
+/** Oldest first. Yields after each day. */
 export function* closingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
@@ -99,7 +97,7 @@ function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: Tenan
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);
 
-/** @param closings active days, oldest first */
+/** @param closings oldest first */
 export function progressOver(closings: readonly Closing[], days: number, today: number) {
   const series = closings.filter(({ day }) => day >= firstDayOf(days, today));
   const attempts = sum(series, 'attempts');
@@ -116,7 +114,7 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
-/** Closes the last active day and the idle days since. @returns null if no skill has enough answers */
+/** @returns null if no skill has enough answers */
 export function momentumNow(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
   skills: ReadonlyMap<string, SkillState>,

@@ -1,6 +1,6 @@
 /**
- * Forecasts the share of correct answers. On the scale asin(sqrt(share)), the sampling variance of m answers
- * is 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
+ * Share of correct answers. On the scale asin(sqrt(share)), m answers have the sampling variance 1 / (4 m)
+ * (Anscombe 1948). Widths are quantiles on unseen learners.
  */
 
 import { accuracyConstants as constants } from '../base/accuracy-constants.js';
@@ -12,7 +12,7 @@ import type { Trend } from '../tracing/trend.js';
 
 export interface Correction {
   readonly factor: number;
-  /** Interval widths at `widthLevels`, in standard deviations. */
+  /** Standard deviations, at `widthLevels`. */
   readonly below: readonly number[];
   readonly above: readonly number[];
 }
@@ -24,10 +24,9 @@ export interface Surface {
   readonly cells: readonly Correction[];
 }
 
-/** `answers` if the log has no times. */
+/** `answers` without times. */
 export type HorizonUnit = 'days' | 'answers';
 
-/** Other levels are interpolated. */
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
 
 export const startCorrection: Correction = {
@@ -36,19 +35,19 @@ export const startCorrection: Correction = {
   above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
 };
 
-/** Used before a tenant's first fit; from two real logs. Stored as JSON. */
+/** Used before the first fit. Stored as JSON. */
 export const startAccuracy = {
   unit: 'days' as HorizonUnit,
   learners: 0,
   cases: 0,
   mean: 0.7,
-  /** Log-odds of an average learner, and their change with ln(1 + horizon). */
+  /** Of an average learner; change with ln(1 + horizon). */
   bias: 0.85,
   trend: 0,
-  /** Non-negative weights of the figures. `fading` weights decrease with the horizon. */
+  /** Not negative. `fading` decreases with the horizon. */
   lasting: [0.1, 0, 1.1, 0],
   fading: [0.9, 0, 1.8, 1.3],
-  /** Non-negative weights of `computeVarianceParts`. */
+  /** Not negative; see `computeVarianceParts`. */
   variance: [0.03, 0.01, 0.003, 0.003, 0, 0, 0.42],
   surface: { histories: [0], horizons: [0], cells: [startCorrection] } as Surface,
 };
@@ -64,7 +63,7 @@ export interface AccuracySubject {
 
 export const figureCount = 4;
 
-/** Differences from the population. No correct answer lowers a figure. */
+/** Relative to the population. No correct answer lowers a figure. */
 export function figuresOf(
   { ability, recent, slow, right, wrong }: AccuracyTrace,
   mean: number,
@@ -80,12 +79,12 @@ export function figuresOf(
   ];
 }
 
-/** Weight of temporary effects, from 1 at horizon 0 towards 0. */
+/** Weight of temporary effects. */
 export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
 export const variancePartCount = 7;
 
-/** Unknown ability, daily variation and lasting changes, each for novices and others; then failure risk. */
+/** Unknown ability, daily variation, lasting changes (novices, others); failure risk. */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
   const novice = noviceShare(history);
@@ -102,10 +101,9 @@ export function sumOfParts(variance: readonly number[], parts: readonly number[]
   return Math.max(sum, constants.fit.leastVariance);
 }
 
-/** Sampling variance on that scale. */
 export const chanceVariance = (answers: number): number => 1 / (4 * answers);
 
-/** From `from` to below `to` answers; `middle` is the geometric mean. */
+/** `middle` is the geometric mean. */
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
@@ -116,7 +114,7 @@ export const isInBand = ({ from, to }: (typeof historyBands)[number], history: n
 
 export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
 
-/** Expected share, and sd on the scale asin(sqrt(share)) without sampling variance. */
+/** The sd excludes sampling variance. */
 export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject, horizon: number) {
   const expected = expectedShare(model, subject, horizon);
   const history = subject.trace.right + subject.trace.wrong;
@@ -128,7 +126,6 @@ export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject,
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
 type Place = Pick<AccuracyForecast, 'history' | 'horizon'>;
 
-/** Weights add up to 1. */
 export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, place: Place) =>
   between(histories, Math.log1p(place.history)).flatMap(([i, own]) =>
     between(horizons, Math.log1p(place.horizon)).map(([j, part]) => ({
@@ -168,7 +165,7 @@ export function expectedShare(
   return sigmoid(nearRecent(logOdds, trend));
 }
 
-/** Limits the distance from the recent share, for learners who change. */
+/** For learners who change. */
 function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
@@ -178,7 +175,6 @@ function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubjec
   return clamp(logOdds, recent - reach, recent + reach);
 }
 
-/** @param answers number of answers in the share */
 export function accuracyInterval(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -195,13 +191,13 @@ export function accuracyInterval(
   };
 }
 
-/** In standard deviations that include the sampling variance. */
+/** Standard deviations, with sampling variance. */
 export function intervalReach(model: AccuracyModel, place: Place, level: number) {
   const { below, above } = widthsAt(model.surface, place);
   return { below: widthAt(below, level), above: widthAt(above, level) };
 }
 
-/** Increase with the level, because each cell's widths do. */
+/** Increase with the level, as each cell's widths do. */
 const widthsAt = (surface: Surface, place: Place) => {
   const widths = (side: 'below' | 'above'): number[] =>
     widthLevels.map((_, i) => correctionAt(surface, place, (cell) => cell[side][i] as number));
@@ -214,13 +210,13 @@ const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)
 
 const placeOfLevel = (level: number): number => normalQuantile(0.5 + level / 2);
 
-/** Normal quantiles: interpolated widths are nearly linear in them. */
+/** Widths are nearly linear in these quantiles. */
 const widthPlaces = [0, ...widthLevels.map(placeOfLevel)];
 
 const widthAt = (widths: readonly number[], level: number): number =>
   valueAt(widthPlaces, [0, ...widths], placeOfLevel(level));
 
-/** Probability of a lower share, from the intervals of all levels. */
+/** Probability of a lower share. */
 export function accuracyCdf(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -231,13 +227,12 @@ export function accuracyCdf(
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const distance = (stabilised(share) - stabilised(expected)) / totalSd(sd, answers);
   const widths = [0, ...widthsAt(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
-  // Extrapolates to twice the last width.
   const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
   const place = valueAt(extended(widths), extended(widthPlaces), Math.abs(distance));
   return normalCdf(distance < 0 ? -place : place);
 }
 
-/** Linear, constant outside. */
+/** Constant outside. */
 function valueAt(places: readonly number[], values: readonly number[], at: number): number {
   const [[low], above] = between(places, at) as [Neighbour, Neighbour?];
   const value = values[low] as number;

@@ -5,16 +5,15 @@ import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } f
 
 interface Feature {
   readonly name: string;
-  /** Weight before a fit. Fits are drawn to it. */
+  /** Before a fit, and centre of its ridge. */
   readonly start: number;
-  /** Sign of the weight; 0 for any. Features with + never fall after a correct answer to another item. */
+  /** 0: any. With +, a correct answer to another item never lowers the feature. */
   readonly sign: 1 | -1 | 0;
-  /** Skills or items have separate slopes. */
   readonly bySkill?: true;
   readonly byItem?: true;
 }
 
-/** In column order; 0 without history. Logarithms are ln(1 + x), times are minutes. */
+/** In column order; 0 without history. Logarithms are ln(1 + x), of minutes. */
 export const features = [
   { name: 'bkt', start: 0.44, sign: 1, bySkill: true },
   { name: 'ability', start: 0.35, sign: 1, bySkill: true, byItem: true },
@@ -29,16 +28,16 @@ export const features = [
   { name: 'rightOnSkill', start: 0.01, sign: 1, bySkill: true },
   { name: 'answersSinceRightOnSkill', start: -0.05, sign: -1, bySkill: true },
   { name: 'timeSinceRightOnSkill', start: -0.03, sign: -1 },
-  /** 1 / (1 + answers since) if the last answer was correct. */
+  /** 1 / (1 + answers since), after a correct answer. */
   { name: 'lastRightByAnswers', start: 0.05, sign: 1, bySkill: true },
-  /** 1 / (1 + ln(1 + minutes since)) if the last answer was correct. */
+  /** 1 / (1 + ln(1 + minutes since)), after a correct answer. */
   { name: 'lastRightByTime', start: 0.1, sign: 1, bySkill: true },
   { name: 'rightOnItem', start: 0.35, sign: 1 },
   { name: 'wrongOnItem', start: -0.05, sign: -1 },
-  /** 1 if the last answer to the item was correct, else -1. */
+  /** 1 after a correct answer, -1 after a wrong one. */
   { name: 'lastOnItem', start: 0.15, sign: 1 },
   { name: 'itemSeen', start: 0, sign: 0 },
-  /** Answers to other skills since the last answer to the item. */
+  /** Answers to other skills. */
   { name: 'itemLag', start: -0.01, sign: 0 },
   { name: 'itemLagIfRight', start: -0.02, sign: 0 },
   { name: 'itemTime', start: -0.04, sign: 0 },
@@ -47,7 +46,7 @@ export const features = [
   { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
   /** Minus the supplied difficulty, centred per skill. */
   { name: 'easiness', start: 0.2, sign: 1 },
-  /** First tries of items, and tries after a wrong answer. */
+  /** First tries, and tries after a wrong answer. */
   { name: 'firstTryAbility', start: 0, sign: 1 },
   { name: 'recentFirstTries', start: 0, sign: 1 },
   { name: 'retryAbility', start: 0, sign: 1 },
@@ -83,8 +82,8 @@ export type FeatureRow = Float32Array | Float64Array;
 export const skillsBefore = courseModel.skills - 1;
 
 /**
- * Columns after the features: wrong run on the item, streak, item pattern, course skill, previous item,
- * previous skills (newest first), moving average on each, bias. Keys are 0 if none.
+ * After the features: wrong run, streak, item pattern, keys (course, previous item, previous skills), moving
+ * averages, bias. Key 0: none.
  */
 export const runColumn = features.length;
 export const streakColumn = runColumn + 1;
@@ -99,7 +98,7 @@ export const rowWidth = biasColumn + 1;
 const probabilityFloor = 1e-4;
 const minuteMs = 60_000;
 
-/** Uses only data from before the answer. @param from offset in `row` */
+/** Uses only data from before the answer. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
   const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty, bias } = input;
   const { learner, skill, item } = input.traces;
@@ -187,6 +186,6 @@ const lagOf = (x: number): number => Math.log1p(Math.max(0, x));
 
 const logsOfCounts = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
 
-/** ln(1 + count) from a table, because logarithms are slow here. */
+/** Logarithms are slow here. */
 const logOfCount = (count: number): number =>
   count < logsOfCounts.length ? (logsOfCounts[count] as number) : Math.log1p(count);

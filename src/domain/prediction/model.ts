@@ -1,6 +1,6 @@
 /**
- * Predicted probability of a correct answer: the sigmoid of a sum of terms. Signs of weights are fixed, so a
- * correct answer never lowers the prediction for other items of the skill.
+ * Probability of a correct answer: the sigmoid of a sum of terms. Fixed signs ensure that a correct answer
+ * never lowers it for other items of the skill.
  */
 
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
@@ -22,7 +22,7 @@ import {
 } from './features.js';
 import { beforeTerm, courseTerm, findKey, type Related } from './related.js';
 
-/** Prediction of BKT for a learner's first answer. */
+/** BKT's prediction of a first answer. */
 export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
   logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
 
@@ -30,21 +30,19 @@ const bktWeight = features[0].start;
 
 export const streakCount = 2 * maxStreak + 1;
 
-/** Shared by all skills of a tenant; stored as JSON. Before a fit, the first prediction equals BKT. */
+/** Stored as JSON. Before a fit, the first prediction equals BKT. */
 export const startModel = {
-  /** Log-odds at the means of all features. */
+  /** At the means of all features. */
   bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
   weights: features.map(({ start }): number => start),
-  /** Subtracted from the features, so that slopes turn around the mean. */
+  /** Subtracted from the features. */
   means: features.map(() => 0),
-  /** For 1 to 8 consecutive wrong answers to the item. */
+  /** For 1 to 8 consecutive wrong answers. */
   runs: new Array<number>(maxItemRun).fill(0),
-  /** For unfitted skills: from `maxStreak` wrong to `maxStreak` correct answers, never falling. */
+  /** From wrong to correct streaks, never falling. */
   streaks: new Array<number>(streakCount).fill(0),
-  /** By `encodeItemPattern`, from 1. */
   patterns: new Array<number>(itemPatterns).fill(0),
   itemPriorAnswers: predictionModel.items.startPrior as number,
-  /** Weight of the item's counters. */
   itemScale: predictionModel.itemScale as number,
 };
 
@@ -67,7 +65,6 @@ export interface Terms {
   readonly item: ArrayLike<number> | null;
   readonly related: Related;
   readonly itemsBefore: Related;
-  /** 0 if unknown. */
   readonly itemDifficulty: number;
 }
 
@@ -79,12 +76,12 @@ export interface Term {
   readonly logits: number;
 }
 
-/** Index of the column's slope; -1 if none. */
+/** -1: no slope. */
 const skillPlaces = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
 const itemPlaces = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
-/** 0 if skill and item slopes would change the sign. */
+/** 0 if slopes would change the sign. */
 function weightOf(weights: readonly number[], { skill, item }: Slopes, column: number): number {
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
@@ -124,7 +121,7 @@ type TableName = keyof typeof tables;
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 
-/** Item counters compare answers with this. @param from offset in `rows` */
+/** Item counters compare answers with this. */
 export function logOddsWithoutItem(
   model: PredictionModel,
   terms: TermsWithoutItem,
@@ -144,7 +141,7 @@ export function logOddsWithoutItem(
   return logits;
 }
 
-/** Non-zero terms of `predict`. The base includes the means, so an empty history has no terms. */
+/** Without zero terms. An empty history has no terms, because the base includes the means. */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
   const weights = features.map((_, column) => weightOf(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
@@ -164,7 +161,7 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
 
-/** Terms of an unfitted skill. They make the first prediction equal to BKT. */
+/** The first prediction equals BKT. */
 export function startTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
   terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
@@ -177,18 +174,18 @@ export function unseenTerms({ streaks }: PredictionModel): number[] {
   return terms;
 }
 
-/** Sums, so that processes can add in any order. */
+/** Sums can be added in any order. */
 export interface ItemCounts {
   readonly answers: number;
   readonly right: number;
-  /** Sum of predictions without the item's term. */
+  /** Predictions without the item's term. */
   readonly expected: number;
 }
 
 const probabilityFloor = 1e-3;
 const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
-/** Logits, positive if easier, shrunk by `itemPriorAnswers` answers. */
+/** Logits; positive is easier. */
 export function itemDifficulty(
   { answers, right, expected }: ItemCounts,
   { itemPriorAnswers: priorAnswers, itemScale }: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,

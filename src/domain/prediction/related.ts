@@ -1,4 +1,4 @@
-/** Terms of a skill with other skills, and of an item with previous items. */
+/** Terms with other skills, and with previous items. */
 import { courseModel } from '../base/prediction-constants.js';
 import { beforeColumn, type FeatureRow, skillsBefore } from './features.js';
 
@@ -11,7 +11,7 @@ export interface Related {
 
 export const unrelated: Related = { keys: [], terms: [] };
 
-/** Practised before, moving average on it, course. */
+/** Practised before, moving average, course. */
 export const skillPairTerms = 3;
 
 /** -1 if absent. */
@@ -27,7 +27,6 @@ export function findKey(keys: ArrayLike<number>, key: number): number {
   return -1;
 }
 
-/** Earlier skills count less. */
 export const fadings = Float64Array.from({ length: skillsBefore }, (_, i) => courseModel.fading ** i);
 
 /** May have any sign, because answers on the skill itself do not change it. */

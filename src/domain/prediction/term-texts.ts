@@ -1,4 +1,4 @@
-/** Explains each term of a prediction to teachers. */
+/** For teachers. */
 import { sigmoid } from '../base/common.js';
 import { itemPatternCounts, maxItemRun, maxStreak } from '../tracing/traces.js';
 import { isChanging, type Trend } from '../tracing/trend.js';
@@ -7,14 +7,14 @@ import type { Term } from './model.js';
 
 type Name = Term['name'];
 
-/** @param figure from the feature row @param raises the term is positive */
+/** @param raises the term is positive */
 type Telling = (figure: number, raises: boolean) => string;
 
 const counted = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`;
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
-/** Inverse of ln(1 + count); rounds, because rows may have single precision. */
+/** Some rows have single precision. */
 const countOf = (figure: number): number => Math.round(Math.expm1(figure));
 const right = (figure: number): string => (figure > 0 ? 'right' : 'wrong');
 const better = (figure: number): string => (figure > 0 ? 'better' : 'worse');
@@ -29,7 +29,6 @@ function ago(minutes: number): string {
   return hours < 36 ? `${Math.round(hours)} hours ago` : `${counted(Math.round(hours / 24), 'day')} ago`;
 }
 
-/** @param most cap of the count */
 function inARow(count: number, where: string, outcome: string, most = Number.POSITIVE_INFINITY): string {
   if (count === 1) return `The last answer ${where} was ${outcome}`;
   return `The last ${count} ${count < most ? '' : 'or more '}answers ${where} were ${outcome}`;

@@ -12,7 +12,7 @@ export interface ForecastSubject {
   readonly learner: LearnerState;
   readonly views: readonly SkillView[];
   readonly model: TenantModel;
-  /** Skills in the catalogue, or answered by enough learners. */
+  /** In the catalogue, or answered by enough learners. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -36,7 +36,7 @@ export function standingOf(subject: ForecastSubject): Standing {
 
 export type AbilityEstimate = ReturnType<typeof estimateOf>;
 
-/** Combines both measures under the prior [[1, rho], [rho, 1]]. */
+/** Prior: [[1, rho], [rho, 1]]. */
 function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
   const rho = scoreModel.correlation;
   const prior = 1 / (1 - rho * rho);
@@ -52,23 +52,22 @@ function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
 }
 
 export interface SectionMeasure {
-  /** Answers on skills of the section. Half for skills without a section. */
+  /** Half for skills without a section. */
   readonly answers: number;
-  /** Weight of skills with answers, and of all registered skills. */
+  /** Skills with answers; all registered skills. */
   readonly seenWeight: number;
   readonly knownWeight: number;
-  /** At least the skills with answers. */
   readonly knownSkills: number;
-  /** Mean over the section's skills. Without data it is predicted from the other section. */
+  /** Without data, predicted from the other section. */
   readonly mastery: number;
   readonly ability: number;
-  /** Variance of the measurement; infinite without data. */
+  /** Infinite without data. */
   readonly noise: number;
-  /** Variance of the error that all skills share, because parameters may not fit this learner. */
+  /** Error that all skills share: parameters may not fit this learner. */
   readonly distrust: number;
 }
 
-/** @param theta from the ability filter @param other sums of the other section */
+/** @param theta from the ability filter */
 function measureSection(
   views: readonly SkillView[],
   section: Section,
@@ -94,7 +93,7 @@ function measureSection(
   };
 }
 
-/** BKT assumes skills mastered or not, the filter assumes degrees. Which one is right is unknown. */
+/** BKT assumes two states, the filter assumes degrees. */
 function disagreement(byMastery: number, byAbility: number): number {
   const { beyond, share } = scoreModel.disagreement;
   return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
@@ -137,8 +136,8 @@ function sumsOf(views: readonly SkillView[], section: Section) {
 }
 
 /**
- * Share of the ability on seen skills that applies to the whole section. Wrong answers shrink a high ability;
- * agreement of the sections strengthens a low one. A correct answer never lowers share x ability.
+ * Share of the ability that applies to the whole section. Wrong answers shrink a high ability; agreement of
+ * the sections strengthens a low one. A correct answer never lowers share x ability.
  */
 function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
   const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
@@ -157,7 +156,6 @@ function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number)
   return 1 / (1 + (high * untried * (1 + perWrong * wrong)) / skills);
 }
 
-/** 1 for equal numbers, 0 if one is 0. */
 const balanceOf = (a: number, b: number): number => (a === 0 || b === 0 ? 0 : (4 * a * b) / (a + b) ** 2);
 
 function correctionOf(views: readonly SkillView[], section: Section, predicted: number): number {
@@ -172,7 +170,7 @@ function correctionOf(views: readonly SkillView[], section: Section, predicted: 
   return correction;
 }
 
-/** Limits how far answers move mastery from the prediction, because default parameters move it too fast. */
+/** Default parameters move mastery too fast. */
 function believedMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;

@@ -5,7 +5,7 @@ import type { LearnerState } from '../tracing/states.js';
 export interface GoalSetting {
   /** 400 to 1600, in steps of 10. */
   readonly targetScore: number;
-  /** UTC, may be past; null without a date. */
+  /** UTC, may be past. */
   readonly targetDate: string | null;
 }
 
@@ -27,20 +27,20 @@ export const daysUntil = (targetDate: string | null, now: number): number | null
 export const isOver = (targetDate: string | null, now: number): boolean =>
   targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
 
-/** At most a year, also without a date. */
+/** At most a year. */
 export const horizonOf = (targetDate: string | null, now: number): number =>
   Math.min(daysUntil(targetDate, now) ?? goalModel.horizonDays, goalModel.horizonDays);
 
 export interface GoalStanding extends StoredGoal {
   readonly currentTotal: number;
-  /** At the horizon. */
+  /** At the target date, or in a year. */
   readonly predictedTotal: number;
-  /** Of reaching the target at the horizon. */
+  /** Of reaching the target. */
   readonly probability: number;
   readonly onTrack: boolean;
 }
 
-/** Raised alerts of the goal set at `updatedAt`. A recovery by `alertMargin` points clears them. */
+/** Of the goal set at `updatedAt`; cleared by a recovery of `alertMargin` points. */
 export interface GoalAlerts {
   readonly updatedAt: number;
   readonly reached: boolean;
@@ -49,7 +49,7 @@ export interface GoalAlerts {
 
 type GoalChange = 'goal.reached' | 'goal.at_risk';
 
-/** Near 1600 a total cannot recover far enough, so `goal.at_risk` is raised once. */
+/** Near 1600 no recovery is possible, so `goal.at_risk` is raised once. */
 export function alertsAfter(before: GoalAlerts | null, standing: GoalStanding): GoalAlerts {
   const { updatedAt, targetScore, currentTotal, predictedTotal, onTrack } = standing;
   const { reached = false, atRisk = false } = before ?? {};
@@ -60,7 +60,7 @@ export function alertsAfter(before: GoalAlerts | null, standing: GoalStanding): 
   };
 }
 
-/** @param before null for a new goal, which raises no alert for existing conditions */
+/** @param before null for a new goal: existing conditions raise no alert */
 export function goalChangesOf(before: GoalAlerts | null, after: GoalAlerts): GoalChange[] {
   if (before === null) return [];
   const changes: GoalChange[] = [];

@@ -18,7 +18,6 @@ import {
 } from './projection.js';
 import { forecastScores, type ScoreForecast, type Scores, scoresOf } from './scores.js';
 
-/** Of the `predicted_*_in_30_days` fields. */
 export const standardDays = 30;
 
 export interface ForecastRequest {
@@ -47,7 +46,7 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
     neededRate: goal.isSet && !goal.onTrack ? neededRate(standing, goal) : null,
     measures: standing.measures,
     practice,
-    /** 1 - variance / population variance, 0 to 1. */
+    /** 1 - variance / population variance. */
     reliability: perSection((section) => clamp(1 - standing.estimate.variance[section], 0, 1)),
   };
 }
@@ -71,14 +70,14 @@ function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook
     const practising = forecastUnder(standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
-  // The highest rate first: it rules out most unreachable goals.
+  // The highest rate rules out most unreachable goals.
   return reaches(Math.max(...triedRates)) ? (triedRates.find(reaches) ?? null) : null;
 }
 
 export interface PracticePlan {
   /** Sum of both sections. */
   readonly answersPerDay: number;
-  /** Practised equally; null: all skills, in the sections' current proportion. */
+  /** Null: all skills, in current proportion. */
   readonly skills: readonly SkillView[] | null;
 }
 
@@ -86,7 +85,7 @@ export const maxAnswersPerDay = 1000;
 
 export type WhatIf = ReturnType<typeof forecastPlan>;
 
-/** @param inDays 0 to 365, until the target is due */
+/** @param inDays until the target is due */
 export function forecastPlan(
   subject: ForecastSubject,
   plan: PracticePlan,
@@ -141,7 +140,7 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   };
 }
 
-/** Current proportion, else by the number of skills. */
+/** Current proportion, else by number of skills. */
 function mathShare({ learner, now }: Standing, skills: PerSection<number>): number {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
@@ -168,13 +167,13 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
       const swing = perSection((section) => Math.max(-lost[section], gained[section]));
       return forecastScores(estimate, changes(days, days), swing, days, level);
     },
-    /** Days (0 to 365) until the predicted total is at the target; null if never. */
+    /** Days, 0 to 365; null if never. */
     daysTo: (target: number): number | null =>
       current.total >= target ? 0 : firstDay(bestScores, target, 1, goalModel.horizonDays),
   };
 }
 
-/** Totals may rise and fall, so a range is skipped only if its upper bound misses. */
+/** Totals may fall again, so it compares upper bounds. */
 function firstDay(best: BestScores, target: number, from: number, to: number): number | null {
   if (best(from, to).total < target) return null;
   if (from === to) return from;
@@ -182,7 +181,7 @@ function firstDay(best: BestScores, target: number, from: number, to: number): n
   return firstDay(best, target, from, middle) ?? firstDay(best, target, middle + 1, to);
 }
 
-/** Upper bound over a range of days, exact for one day. */
+/** Upper bound, exact for one day. */
 type BestScores = (from: number, to: number) => Scores;
 
 export type GoalOutlook = ReturnType<typeof goalOutlook>;
@@ -201,12 +200,10 @@ function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSe
     isSet: set !== null,
     daysToGoal,
     progressPercent: progress(targetScore, base, forecast.current.total),
-    /** Reached within the horizon, and still there at its end. */
     onTrack: isReached && isKept,
     /** Reached within the horizon, but not at its end. */
     isLost: isReached && !isKept,
     predictedTotal: inTime.scores.total,
-    /** Of at least the target at the horizon. */
     probability: reachProbability(targetScore, inTime),
   };
 }
@@ -219,6 +216,5 @@ function progress(target: number, base: number, current: number): number {
   return round1(100 * clamp((current - base) / (target - base), 0, 1));
 }
 
-/** The lowest score is certain. */
 const reachProbability = (target: number, { totalCentre, totalSd }: ScoreForecast): number =>
   target <= 2 * scoreModel.sectionMin ? 1 : 1 - normalCdf((target - totalCentre) / totalSd);

@@ -1,6 +1,6 @@
 /**
- * Projects mastery u by practice and forgetting (science notes 6.3): du/dt = learn (1 - u) - forget (u -
- * retained). Forgetting applies only above `retained`. Each skill moves in one direction, towards a balance.
+ * Projects mastery u (science notes 6.3): du/dt = learn (1 - u) - forget (u - retained), without forgetting
+ * below `retained`. Each skill only rises or only falls.
  */
 
 import { defaultParameters, forgettingModel } from '../base/bkt-parameters.js';
@@ -17,7 +17,7 @@ import { learningPart } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './assessment.js';
 
 export interface Habit {
-  /** @param view null for skills without answers */
+  /** @param view null: skills without answers */
   of(view: SkillView | null, section: Section): SkillPractice;
   readonly isSame: boolean;
 }
@@ -34,7 +34,7 @@ export const steadyPractice = (rate: number): Practice => ({
   activeDays: activityModel.days * Math.min(1, rate),
 });
 
-/** Spreads a section's answers evenly. Few registered skills count for many. */
+/** Few registered skills count for many. */
 export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
   const habits = perSection((section) =>
     skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills)),
@@ -50,16 +50,16 @@ export function skillPractice({ rate, activeDays }: Practice, share: number) {
   const active = activeDays / activityModel.days;
   const answersThen = active === 0 ? 0 : (rate * share) / active;
   return {
-    /** Answers per day. */
+    /** Per day. */
     rate: rate * share,
-    /** Share of mastery that practice protects from forgetting, 0 to 1. */
+    /** Share of mastery that practice protects. */
     freshness: Math.min(1, activeDays / fresh),
-    /** Expected days with a correct answer. They lengthen the half-life. */
+    /** Future days with a correct answer. */
     rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
   };
 }
 
-/** For days 0 to 365: upper bound over the range, exact for one day. */
+/** Days 0 to 365: upper bound, exact for one day. */
 export function abilityChanges(
   standing: Standing,
   habit: Habit,
@@ -67,7 +67,7 @@ export function abilityChanges(
 ): (from: number, to: number) => PerSection<number> {
   const outlook = (section: Section) => outlookOf(projectedSkills(views, section, standing, habit));
   const { measures, estimate } = standing;
-  // Without a catalogue the sections are equal, so one projection serves both.
+  // Without a catalogue both sections are equal.
   const areSame =
     habit.isSame &&
     estimate.theta.math === estimate.theta.rw &&
@@ -81,10 +81,7 @@ export function abilityChanges(
   };
 }
 
-/**
- * The trusted part of a skill uses its traced mastery. The rest uses the mastery that ability predicts,
- * without forgetting, and learns like the mean skill.
- */
+/** The untrusted part of a skill uses the mastery that ability predicts, without forgetting. */
 function projectedSkills(
   views: readonly SkillView[],
   section: Section,
@@ -129,25 +126,25 @@ function projectedSkills(
 }
 
 interface ProjectedSkill {
-  /** After forgetting, and the limit that forgetting approaches. */
+  /** Now, and the limit of forgetting. */
   readonly mastery: number;
   readonly kept: number;
   readonly weight: number;
-  /** Per day: rate towards 1, and rate towards `retained`. */
+  /** Daily rates towards 1 and `retained`. */
   readonly learn: number;
   readonly forget: number;
-  /** Days until forgetting starts. */
+  /** Until forgetting starts. */
   readonly grace: number;
 }
 
-/** Learning per answer that shows on a test. */
+/** That shows on a test. */
 export const learningOf = (pLearn: number, slowed: boolean): number =>
   projectionModel.learningShare * pLearn * (slowed ? projectionModel.slowedShare : 1);
 
 export const learningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
-/** @param freshness share that practice protects, 0 to 1 */
+/** @param freshness share that practice protects */
 export const keptMastery = (mastery: number, pInit: number, freshness: number): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
@@ -158,14 +155,14 @@ const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
 /**
- * Columns of a row. After day `from`, mastery moves from `turn` to `end` at `speed`; before, it learns from
- * `start` at `learn`. Weights add up to 1.
+ * Columns: from `turn` to `end` at `speed` after day `from`; before, from `start` at `learn`. Weights add up
+ * to 1.
  */
 const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Change of ability after days of falling and of rising skills. As each skill moves in one direction, the
- * first and last day bound all days between. A list, because typed arrays release their memory.
+ * Days of falling and of rising skills bound all days between. A list, because typed arrays release their
+ * memory.
  */
 export function outlookOf(
   skills: readonly ProjectedSkill[],
@@ -182,7 +179,7 @@ export function outlookOf(
     Math.min(projectionModel.maxChange, abilityOf(meanMastery(table, fallingDays, risingDays)) - now);
 }
 
-/** Mastery below its limit first learns up to it. Falling mastery waits for the grace period. */
+/** Mastery below its limit first learns up to it. */
 function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }: ProjectedSkill): void {
   const rate = forget + learn;
   const balance = rate === 0 ? mastery : (forget * kept + learn) / rate;
@@ -192,7 +189,6 @@ function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }
   } else table.push(mastery, balance, -rate, balance < mastery ? grace : 0, mastery, 0, weight);
 }
 
-/** Reuses the exponential for equal exponents. */
 function meanMastery(table: readonly number[], fallingDays: number, risingDays: number): number {
   const figure = (place: number): number => table[place] as number;
   let mean = 0;

@@ -30,10 +30,7 @@ export const currentTotal = (subject: ForecastSubject): number =>
 
 export type ScoreForecast = ReturnType<typeof forecastScores>;
 
-/**
- * @param swing largest change of ability by gains or losses alone @param days 0 to 365 @param level 0.5 to
- * 0.99
- */
+/** @param swing largest change by gains or losses alone @param days 0 to 365 @param level 0.5 to 0.99 */
 export function forecastScores(
   estimate: AbilityEstimate,
   change: PerSection<number>,
@@ -58,7 +55,7 @@ export function forecastScores(
     const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
     return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
   });
-  // The total's interval is inside the sum of the sections' intervals.
+  // Within the sum of the sections' intervals.
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
   const intervals = { math, rw, total: including(scores.total, low, high) };

@@ -17,7 +17,7 @@ export const newAbilities = {
 
 export type Abilities = Readonly<typeof newAbilities>;
 
-/** Guess and slip imply the difficulty at which ability 0 means mastery .5. */
+/** Guess and slip imply a difficulty: ability 0 means mastery .5. */
 export const abilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
   { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
@@ -31,8 +31,8 @@ export const abilityEvidence = (
 export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
 
 /**
- * Bayesian Rasch filter of two correlated abilities (cf. Pelánek 2016). The covariance stays positive, so a
- * correct answer lowers neither ability. @param shares 0, .5 or 1
+ * Bayesian Rasch filter (cf. Pelánek 2016). The covariance stays positive, so a correct answer lowers neither
+ * ability. @param shares 0, .5 or 1
  */
 export function updateAbilities(
   abilities: Abilities,
@@ -45,7 +45,7 @@ export function updateAbilities(
   const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
-  // Positive definite for different drift rates.
+  // Positive definite for different rates.
   const covariance =
     Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
     Math.sqrt(forMath * forRw) * priorCovariance;

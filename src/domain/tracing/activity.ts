@@ -36,7 +36,6 @@ function shifted(halves: Uint16Array, by: number): Uint16Array {
 }
 
 export interface Practice {
-  /** Answers per day. */
   readonly rate: number;
   readonly activeDays: number;
 }
@@ -55,7 +54,7 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   });
 }
 
-/** Extrapolates recent practice. @param attempts detects answers outside the window */
+/** Assumes recent practice. @param attempts detects answers outside the window */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
   const practice = practiceOf(activity, today);
   const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
@@ -65,7 +64,6 @@ export function assumedPractice(activity: Activity, attempts: number, today: num
   });
 }
 
-/** 0 if the window does not have all answers. */
 function unknownDays({ day, halves }: Activity, attempts: number, today: number): number {
   let [answers, oldest] = [0, 0];
   for (const [i, count] of halves.entries()) {

@@ -11,11 +11,11 @@ import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
-/** Off: rapid answers are only flagged, and self-reports are easy to game. */
+/** Off: rapid answers are only flagged, self-reports are easy to game. */
 interface Evidence {
   /** 0 to 1. */
   readonly weight?: number;
-  /** 1 to 5. Correct answers only: a confident wrong one may be a slip or a misconception. */
+  /** 1 to 5. Correct answers only: a confident wrong one is ambiguous. */
   readonly confidence?: number | null;
 }
 
@@ -70,8 +70,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * Limits guess and slip jointly; otherwise a correct answer to a harder question could count less. @param
- * difficulty logits, centred per skill
+ * Limits both jointly; otherwise a correct answer to a harder question could count less. @param difficulty
+ * logits, centred per skill
  */
 export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
   const { itemGuess, itemSlip } = fitBounds;
@@ -88,7 +88,7 @@ export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: nu
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/** Largest pForget at which correct answers reach `mastery`. */
+/** Correct answers still lead to `mastery`. */
 export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);
@@ -103,7 +103,7 @@ export function halfLifeDays(correctDays: number): number {
 
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
-/** Remaining share of mastery above pInit. @param now Unix milliseconds */
+/** Of mastery above pInit. @param now Unix milliseconds */
 export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
   const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));

@@ -1,6 +1,6 @@
 import { calibrationModel } from './tracing-constants.js';
 
-/** Sums over confidence p and outcome y. Integers do not depend on the order. */
+/** Integer sums of confidence p and outcome y do not depend on the order. */
 export const newCalibration = {
   answers: 0,
   /** Sum of 10 (p - y). */
@@ -28,7 +28,7 @@ export function updateCalibration(
   };
 }
 
-/** Brier score, and confidence minus accuracy; null without confidences. */
+/** Brier score, and confidence minus accuracy. */
 export function calibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
@@ -37,7 +37,7 @@ export function calibration(state: CalibrationState) {
   return { brier: squaredHundredths / (100 * answers), bias, flag };
 }
 
-/** One-sample test without division by the deviation, which may be 0. */
+/** Avoids a division by the deviation, which may be 0. */
 function isBiased({ answers, biasTenths, squaredHundredths }: CalibrationState, size: number): boolean {
   const { minAnswers, minBias, z } = calibrationModel;
   if (answers < minAnswers || size < minBias) return false;

@@ -22,14 +22,14 @@ export const newCourse = {
   /** Keys; 0 if none. */
   firstSkill: 0,
   secondSkill: 0,
-  /** Keys of the last item, and of the last item before the current run on one skill; 0 if none. */
+  /** Keys; `itemBeforeRun` precedes the current run on one skill. */
   lastItem: 0,
   itemBefore: 0,
-  /** First tries of items: ability in logits, moving average, count. */
+  /** First tries of items. */
   firstAbility: 0,
   firstForm: 0,
   firstTries: 0,
-  /** Tries after a wrong answer to the item. */
+  /** Tries after a wrong answer. */
   retryAbility: 0,
   retryForm: 0,
   retries: 0,
@@ -37,10 +37,7 @@ export const newCourse = {
 
 export type Course = Readonly<typeof newCourse>;
 
-/**
- * @param answerNumber of the learner @param wrongRun on the item @param abilityOffset log-odds of a new
- * learner
- */
+/** @param wrongRun on the item @param abilityOffset log-odds of a new learner */
 export function updateCourse(
   course: Course,
   { skill, item }: Asked,
@@ -75,7 +72,6 @@ export function updateCourse(
   };
 }
 
-/** @param index negative for a new value */
 function movedToFront(list: readonly number[], place: number, value: number): number[] {
   const moved = [value];
   for (let i = 0; i < list.length && moved.length < model.skills; i++)
@@ -98,14 +94,14 @@ function abilityAfter(
   return Math.fround(ability + (step * surprise) / (1 + fall * tries));
 }
 
-/** Log-odds, estimated from two real logs. */
+/** Estimated from two real logs. */
 const retryOffset = (wrongRun: number): number =>
   model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
 
-/** Last item on another skill; 0 if none. */
+/** Last item on another skill. */
 export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
   skills[0] === skill ? itemBefore : lastItem;
 
-/** First skill of the learner other than `skill`; 0 if none. */
+/** First skill other than `skill`. */
 export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
   firstSkill === skill ? secondSkill : firstSkill;

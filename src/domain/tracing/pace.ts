@@ -34,7 +34,7 @@ export const newPace = {
   timed: 0,
   timedCorrect: 0,
   seconds: 0,
-  /** Mean of ln seconds, standardised by the norm. Positive is slower. */
+  /** Mean of ln seconds, standardised. Positive is slower. */
   slowness: 0,
   accuracy: 0,
 };
@@ -66,7 +66,7 @@ export function updatePace(
 export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
   rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
 
-/** Accuracy and time compared with the norm (Paas & van Merrienboer 1993), 0 to 100. */
+/** Compared with the norm (Paas & van Merrienboer 1993), 0 to 100. */
 export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
   if (efficiencyReason(pace, rapid) !== null) return null;
   const { accuracySd, timeWeight } = paceModel;
@@ -78,7 +78,7 @@ export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillN
 const correctForGuessing = (share: number): number =>
   Math.max(0, (share - paceModel.chance) / (1 - paceModel.chance));
 
-/** Rate-correct score (Woltz & Was 2006); null without times. */
+/** Rate-correct score (Woltz & Was 2006). */
 export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
   timed === 0 ? null : (60 * timedCorrect) / seconds;
 
@@ -93,7 +93,7 @@ export type RapidState = Readonly<typeof newRapid>;
 
 const windowMask = 2 ** rapidModel.window - 1;
 
-/** Seconds (Wise & Ma 2012); 3 with few times (Kong, Wise & Bhola 2007). */
+/** Seconds (Wise & Ma 2012; Kong, Wise & Bhola 2007). */
 export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
   const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
   if (times === null || times.answers < minAnswers) return defaultSeconds;
@@ -120,11 +120,11 @@ export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
 
 function countBits(bits: number): number {
   let count = 0;
-  for (let rest = bits; rest !== 0; rest &= rest - 1) count++; // each step clears the lowest 1
+  for (let rest = bits; rest !== 0; rest &= rest - 1) count++;
   return count;
 }
 
-/** Per skill without rapid answers. The threshold uses all times. */
+/** Without rapid answers. The threshold uses all times. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));

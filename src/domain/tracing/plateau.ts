@@ -3,13 +3,11 @@ import { plateauModel } from './tracing-constants.js';
 
 /** Exponentially weighted regression of mastery on the attempt number. */
 export const newPlateau = {
-  /** Since the last long pause. */
   attempts: 0,
   /** Weighted sums of mastery, mastery x number, mastery². */
   sum: 0,
   timeSum: 0,
   squareSum: 0,
-  /** Consecutive positive tests. */
   run: 0,
 };
 
@@ -17,7 +15,7 @@ export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
-/** `errorDivisor` divides the squared error of the slope; 0: too few attempts. */
+/** `errorDivisor` 0: too few attempts. */
 const weights = weightTable();
 
 function weightTable() {

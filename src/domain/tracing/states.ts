@@ -14,7 +14,7 @@ import { newTrend } from './trend.js';
 /** Redis stores hashes up to this size compactly. */
 const generationSize = 128;
 
-/** Two generations of items are valid. A full one starts the next. */
+/** Two generations are valid. A full one starts the next. */
 export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;
@@ -35,12 +35,12 @@ export function openWindow(window: ItemWindow, item: RememberedItem | undefined)
 }
 
 export const newLearner = {
-  /** Increases with every commit, so readers detect changes. */
+  /** Increases with every commit. */
   version: 0,
   attempts: 0,
   abilityVersion: modelVersion as number,
   abilities: newAbilities,
-  /** Total score at the baseline; null before. */
+  /** Null before the baseline. */
   baselineTotal: null as number | null,
   activity: newActivity,
   momentum: newMomentum,
@@ -64,9 +64,9 @@ export const newSkill = ({ pInit }: BktParameters) => ({
   rapid: newRapid,
   calibration: newCalibration,
   trace: newSkillTrace,
-  /** From `masteryThresholds.mastery` until below `masteryLossThreshold`. */
+  /** Until below `masteryLossThreshold`. */
   reached: false,
-  /** Steady mastery, and accuracy was sufficient before a correct answer. */
+  /** Steady mastery, and a correct answer with sufficient accuracy. */
   ready: false,
 });
 
@@ -86,7 +86,7 @@ export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
   item: item === null ? null : (recallItem(learner.items, item) ?? newItemTrace),
 });
 
-/** One answer per day counts for the item's difficulty. Late answers do not count. */
+/** One answer per day counts. Late answers do not count. */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
   const trace = item === null ? null : recallItem(learner.items, item);
   return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
@@ -98,7 +98,7 @@ export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answe
 export const isReached = (mastery: number, before: boolean): boolean =>
   mastery >= (before ? lostBelow : masteredAt.mastery);
 
-/** Most learners with accuracy .35 to .55 reach the threshold once. @param mastery after forgetting */
+/** Most learners with accuracy .35 to .55 reach the threshold once. */
 export const hasSteadyMastery = (of: Pick<SkillState, 'attempts' | 'plateau'>, mastery: number): boolean =>
   mastery >= masteredAt.mastery &&
   of.attempts >= masteredAt.attempts &&

@@ -21,7 +21,7 @@ export const newLearnerTrace = {
 
 export type LearnerTrace = Readonly<typeof newLearnerTrace>;
 
-/** One learner on one skill. Answer numbers count from 1; 0: never. */
+/** Answer numbers count from 1; 0: never. */
 export const newSkillTrace = {
   /** Logits above the ability. */
   residual: 0,
@@ -29,20 +29,19 @@ export const newSkillTrace = {
   lastRightPlace: 0,
   /** Unix seconds. */
   lastRightAt: 0,
-  /** Consecutive correct answers, or minus the wrong ones. */
+  /** Correct answers, or minus the wrong ones. */
   streak: 0,
 };
 
 export type SkillTrace = Readonly<typeof newSkillTrace>;
 
-/** One learner on one item. */
 export const newItemTrace = {
   right: 0,
   wrong: 0,
   wrongRun: 0,
   /** Last four answers, newest in the lowest bit. */
   lastWrong: 0,
-  /** Answers on other skills before the last answer. */
+  /** Before the last answer. */
   elsewhere: 0,
   /** Last answer, Unix seconds. */
   at: 0,
@@ -114,7 +113,7 @@ export function updateTraces(
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
-/** Extended Kalman filter of a Rasch model with two levels. A correct answer lowers neither level. */
+/** Extended Kalman filter of a Rasch model. A correct answer lowers neither level. */
 function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
@@ -132,7 +131,7 @@ export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 
 
 export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
 
-/** Last four answers, and whether no other skill followed; 0 if none. */
+/** Last four answers, and whether no other skill followed. */
 export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
   const known = Math.min(right + wrong, lastAnswers);
   const latest = isLatest ? 1 : 0;

@@ -1,19 +1,19 @@
 /**
  * Simulated. After `repeats` answers on a skill, the next counts half. Each answer moves the covariance to
- * the prior by `drift`, or by `fallingDrift` while results fall.
+ * the prior by `drift`, or `fallingDrift` while results fall.
  */
 export const abilityModel = { variance: 1, drift: 0.0005, fallingDrift: 0.01, bound: 4, repeats: 8 } as const;
 
 /** Simulated and tried on answer logs. */
 export const trendModel = {
-  /** Averages over about 70 and 100 answers. */
+  /** About 70 and 100 answers. */
   shareRate: 0.015,
   changeRate: 0.01,
   minAttempts: 5,
-  /** A decline up to `noChange` is ignored. `clearChange` is three standard errors. */
+  /** `clearChange` is three standard errors. */
   noChange: 0.05,
   clearChange: 0.1,
-  /** Share correct at which nothing is learned, and of full learning; minimum answers. */
+  /** No learning at a share of `guessing`, full from `learningFrom`. */
   guessing: 0.2,
   learningFrom: 0.5,
   minAnswers: 30,
@@ -23,20 +23,19 @@ export const trendModel = {
   biasFading: 0.998,
 } as const;
 
-/** `unknownDay`: weight of a day before the first answer. */
+/** `unknownDay`: a day before the first answer. */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
 
-/** Half-lives of two moving averages of daily mastery. */
+/** Half-lives of two moving averages. */
 export const momentumModel = {
   shortDays: 3,
   longDays: 14,
   threshold: 0.01,
   minAttempts: 5,
-  /** Maximum number of closed idle days. */
   idleClosings: 14,
 } as const;
 
-/** Minimum slope per attempt, at `z` standard errors (simulated). */
+/** Per attempt, at `z` standard errors (simulated). */
 export const plateauModel = {
   decay: 0.9,
   minSlope: 0.02,
@@ -48,7 +47,7 @@ export const plateauModel = {
   maxAttempts: 400,
 } as const;
 
-/** Wise & Ma 2012; Kong, Wise & Bhola 2007. The flag is our choice. */
+/** Wise & Ma 2012; Kong, Wise & Bhola 2007. */
 export const rapidModel = {
   minAnswers: 30,
   defaultSeconds: 3,
@@ -71,7 +70,7 @@ export const paceModel = {
   maxSlowness: 1.5,
   chance: 0.2,
   accuracySd: 0.5,
-  /** Relative to accuracy, because a test counts correct answers. */
+  /** Accuracy has weight 1. */
   timeWeight: 0.6,
   minStep: 0.05,
   minTimed: 3,

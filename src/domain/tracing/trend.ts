@@ -4,9 +4,9 @@ import { trendModel as model } from './tracing-constants.js';
 /** Single precision, as stored. */
 export const newTrend = {
   answers: 0,
-  /** Share correct, over about 70 answers. */
+  /** About 70 answers. */
   share: 0,
-  /** Difference from the earlier share on the same skills, over about 100 answers. */
+  /** Compared with earlier answers on the same skills. */
   change: 0,
   /** Added to log-odds. */
   bias: 0,
@@ -14,7 +14,7 @@ export const newTrend = {
 
 export type Trend = Readonly<typeof newTrend>;
 
-/** @param usual probability by earlier answers @param pCorrect with `bias` */
+/** @param usual by earlier answers @param pCorrect with `bias` */
 export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
   const answers = trend.answers + 1;
@@ -37,7 +37,6 @@ export function usualChance(
   return easiness === 0 ? share : sigmoid(logit(share) + easiness);
 }
 
-/** Averages the first answers evenly. */
 const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
 export const shareAfter = (answers: Uint8Array): number =>
@@ -56,7 +55,7 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** 0 to 1. Gradual, so that no single answer reverses a forecast. */
+/** Gradual, so that no single answer reverses a forecast. */
 export function learningPart({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);

@@ -1,6 +1,6 @@
 /**
- * Interval corrections by history and horizon (split-conformal prediction: Papadopoulos et al. 2002; Lei et
- * al. 2018). Each cell uses the deviations around it.
+ * Split-conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018). Each cell uses the deviations
+ * around it.
  */
 
 import { accuracyConstants } from '../../base/accuracy-constants.js';
@@ -25,7 +25,6 @@ const { fit: rules } = accuracyConstants;
 type Grid = Omit<Surface, 'cells'>;
 type Widths = Pick<Correction, 'below' | 'above'>;
 
-/** Widths and factors depend on each other. */
 const rounds = 2;
 
 export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Surface {
@@ -91,7 +90,7 @@ function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell
   return { groupOf, weights, learners };
 }
 
-/** Weighted quantiles per group; NaN for an empty group. */
+/** NaN for an empty group. */
 function quantiles(
   deviations: readonly Deviation[],
   values: Float64Array,
@@ -116,7 +115,7 @@ function quantiles(
   return found;
 }
 
-/** Sorts by value in single precision, then by index. Faster than a comparator. */
+/** By value in single precision, then by index. Much faster than a comparator. */
 function ascending(values: Float64Array): Uint32Array {
   const bits = new Uint32Array(Float32Array.from(values).buffer);
   const keys = new BigUint64Array(values.length);
@@ -124,7 +123,7 @@ function ascending(values: Float64Array): Uint32Array {
   for (let place = 0; place < bits.length; place++) {
     const own = bits[place] as number;
     halves[2 * place] = place;
-    // Float bits sort as integers. Negative floats need inverted bits.
+    // Negative floats need inverted bits.
     halves[2 * place + 1] = own >>> 31 === 1 ? ~own : own | 0x80000000;
   }
   keys.sort();
@@ -139,7 +138,7 @@ const latentVariance = ({ latent, around }: Deviation, factors: readonly number[
 
 const tails = widthLevels.map((level) => (1 - level) / 2);
 
-/** Group quantiles, shrunk to the start: half with `tailLearners` in the tail. */
+/** Shrinks quantiles to the start: half with `tailLearners` in the tail. */
 function widthsOf(
   deviations: readonly Deviation[],
   factors: readonly number[],
@@ -174,7 +173,7 @@ const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
-/** Scales factors so that intervals cover the level's share. Small groups stay near the old factor. */
+/** Scales factors until intervals cover the level's share. */
 function refined(
   deviations: readonly Deviation[],
   factors: readonly number[],

@@ -16,9 +16,9 @@ export interface AccuracyCase {
   readonly learner: number;
   readonly history: number;
   readonly horizon: number;
-  /** Part of the horizon before the end of the log. */
+  /** Part of the horizon within the log. */
   readonly span: number;
-  /** Time of the previous answer, Unix milliseconds. */
+  /** Previous answer, Unix milliseconds. */
   readonly at: number;
   readonly answers: number;
   readonly right: number;
@@ -27,7 +27,7 @@ export interface AccuracyCase {
 export type TracedCase = AccuracyCase & AccuracySubject;
 export type Observation = AccuracyCase & { readonly expected: number };
 
-/** Days, if the answers of any learner have different times. */
+/** Days, if answers of any learner differ in time. */
 export const unitOf = (log: AnswerLog): HorizonUnit =>
   [...placesByLearner(log, everyone(log))].some((own) => isTimed(log, own)) ? 'days' : 'answers';
 
@@ -44,10 +44,7 @@ const laterCuts: ReadonlySet<number> = new Set(
 
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
-/**
- * A horizon in days starts with the last answer of the history. @param before Unix milliseconds: ignores
- * later answers, only for days
- */
+/** @param before Unix milliseconds; ignores later answers, only for days */
 export function accuracyCases(
   log: AnswerLog,
   unit: HorizonUnit,
@@ -82,7 +79,6 @@ export function accuracyCases(
   return cases;
 }
 
-/** Adds the figures that a live prediction had at that moment. */
 export function tracedCases(
   log: AnswerLog,
   unit: HorizonUnit,

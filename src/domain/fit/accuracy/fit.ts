@@ -26,7 +26,7 @@ import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } fro
 
 const { fit: rules } = constants;
 
-/** Cases and outcomes known at a moment (Unix milliseconds). */
+/** Outcomes known at a moment (Unix milliseconds). */
 export interface Past {
   readonly at: number;
   readonly cases: readonly TracedCase[];
@@ -50,7 +50,7 @@ export function fitAccuracy(
   return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
 
-/** Predicts each case with a fit on earlier answers, else on other learners. */
+/** Predicts from earlier answers, else from other learners. */
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
@@ -137,7 +137,7 @@ export function fitJudgedAccuracy(
 
 export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
-/** Empty if the fit is no worse, or not comparable. NaN is worse. */
+/** Empty if no worse or not comparable. NaN is worse. */
 function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
   if (after === null || before === null) return '';
   if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
@@ -157,7 +157,7 @@ export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): numb
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
-/** Bias and trend may have any sign. Their small ridge matters on logs without information. */
+/** Any sign. Their ridge matters on logs without information. */
 const free = 2;
 const freeRidge = 0.01;
 const width = free + 2 * figureCount;
@@ -177,7 +177,7 @@ function rowsOf(cases: readonly TracedCase[], mean: number): CaseRows {
   return { rows, shares: Float64Array.from(cases, ({ right, answers }) => right / answers) };
 }
 
-/** Newton's method on the log loss, with a ridge to the initial model. */
+/** Newton's method with a ridge to the initial model. */
 function fitExpected(
   from: AccuracyModel,
   { rows, shares, takesPart = () => true }: CaseRows,
@@ -230,7 +230,6 @@ function addCase(
 function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: number): number[] {
   const { gradient, hessian, solution, low } = problem;
   for (let j = 0; j < width; j++) {
-    // Proportional to the information about the coefficient.
     const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
     gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
     hessian[j * width + j] = (hessian[j * width + j] as number) + own;
@@ -241,7 +240,6 @@ function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: numbe
   return lowestPoint(problem);
 }
 
-/** Lower bounds default to 0. */
 function lowestPoint(problem: BoxedQuadratic): number[] {
   problem.high.fill(Number.POSITIVE_INFINITY);
   descend(problem, descent);
@@ -251,7 +249,7 @@ function lowestPoint(problem: BoxedQuadratic): number[] {
 const varianceRounds = 3;
 const startVariance = 0.02;
 
-/** Weighted least squares of squared deviations minus sampling variance. */
+/** Weighted least squares. */
 function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, span, answers, right }) => ({
     parts: varianceParts(expected, history, span),
@@ -261,7 +259,7 @@ function fitVariance(observed: readonly Observation[]): number[] {
   const size = variancePartCount;
   let variance: number[] = new Array(size).fill(startVariance / size);
   for (let round = 0; round < varianceRounds; round++) {
-    // The gradient is taken at 0, the start of the search.
+    // The search starts at 0.
     const problem = newQuadratic(size);
     const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {

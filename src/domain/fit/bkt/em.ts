@@ -11,7 +11,7 @@ import { faded, mostForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 
 export const newWorkspace = (nodes: number) => ({
-  /** Mastery before the answer. After the backward pass: expected mastered sequences. */
+  /** After the backward pass: expected mastered sequences. */
   before: new Float64Array(nodes),
   after: new Float64Array(nodes),
   /** Messages from later attempts; 0 between passes. */
@@ -21,7 +21,7 @@ export const newWorkspace = (nodes: number) => ({
 
 type Workspace = ReturnType<typeof newWorkspace>;
 
-/** `odds` = e^(k b) for difficulty b and scale k; null without difficulty. */
+/** e^(k b) for difficulty b and scale k. */
 export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
   const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
   return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
@@ -35,7 +35,7 @@ function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
-/** Limits e^(k b), so that evidence is monotone in the difficulty. */
+/** Limits e^(k b); evidence stays monotone in the difficulty. */
 function oddsRange({ pGuess, pSlip }: BktParameters): Range {
   const { itemGuess, itemSlip } = fitBounds;
   const guess = odds(pGuess);
@@ -65,7 +65,7 @@ export function filterForward(
   let guess = parameters.pGuess;
   let slip = parameters.pSlip;
   let logLikelihood = 0;
-  // Multiplies probabilities first, because logarithms dominate the cost.
+  // Logarithms dominate the cost.
   let product = 1;
   for (let node = 0; node < size; node++) {
     const from = parent[node] as number;
@@ -108,9 +108,9 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
   const { before, after, backKnown, backUnknown } = work;
   const { parent, correct, through, ending, kept } = tree;
   let [starts, startsKnown] = [0, 0];
-  // Unmastered attempts before another attempt.
+  // Unmastered, with a later attempt.
   let [learned, notLearned] = [0, 0];
-  // Mastered attempts before another attempt.
+  // Mastered, with a later attempt.
   let [forgotten, notForgotten] = [0, 0];
   let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
@@ -170,7 +170,7 @@ export function constrain(wanted: BktParameters): BktParameters {
   return { ...learning, pForget: Math.min(inside.pForget, mostForget(learning, reachableMastery)) };
 }
 
-/** Maximum a posteriori. Returns the best step, because a step may be worse. */
+/** Returns the best step, because a step may be worse. */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
   const work = newWorkspace(tree.size);
   const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
@@ -182,7 +182,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
     }
     return sum;
   };
-  /** One EM step. Needs the filter's results in the workspace. */
+  /** Needs the filter's results in the workspace. */
   const improve = (parameters: BktParameters): BktParameters => {
     const sums = smoothBackward(tree, parameters, work);
     const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
@@ -218,7 +218,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
 
 export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
-/** Two Newton steps of logistic regressions with the difficulty as offset. */
+/** Two Newton steps of logistic regressions. */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,
   shifts: Float64Array,
@@ -250,7 +250,7 @@ function shiftedEmissions(
   return { pGuess, pSlip };
 }
 
-/** Logits. Newton's quadratic is inaccurate for longer steps. */
+/** Logits; the quadratic is inaccurate for longer steps. */
 const longestStep = 1;
 
 function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {

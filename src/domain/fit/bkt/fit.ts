@@ -17,7 +17,7 @@ export interface FitOptions extends FitRules {
   /** 0 ignores difficulty. */
   readonly difficultyScale: number;
   readonly warm?: readonly (BktParameters | undefined)[];
-  /** Also starts from the prior means, for much new data. */
+  /** Also starts from the prior means. */
   readonly coldStart?: boolean;
 }
 
@@ -28,7 +28,7 @@ export type SkillFit = BktFit['skills'][number];
 const maxRounds = 4;
 const settled = 0.005;
 
-/** @param estimate `fitSkillRange` over all skills, for example in threads */
+/** @param estimate may run in threads */
 export async function fitTrees(
   trees: AnswerTrees,
   options: FitOptions,
@@ -65,7 +65,7 @@ export function fitRange(trees: AnswerTrees, from: number, to: number, round: Fi
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
 
-/** Mean of the large skills, else of all fitted ones; null if too few. */
+/** Uses large skills, else all fitted ones; null if too few. */
 function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
   const { priorLearners, minLearners, minFittedSkills } = fitModel;
   for (const learners of [priorLearners, minLearners]) {
@@ -112,7 +112,7 @@ const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((sha
 /** The default first: other values need evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
-/** Compares on a fifth of the learners: first prior strengths, then the difficulty scale. */
+/** Chooses the prior strengths, then the difficulty scale. */
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = everyone(log),
@@ -128,11 +128,10 @@ export async function chooseFitOptions(
   return preferred(log, heldOut, shifted, scales);
 }
 
-/** A fixed fifth, by hash. */
 export const isHeldOut = (learner: number): boolean =>
   (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 
-/** The first candidate within one standard error of the best. */
+/** Within one standard error of the best. */
 async function preferred(
   log: AnswerLog,
   heldOut: Learners,
@@ -156,7 +155,7 @@ async function tryOut(log: AnswerLog, heldOut: Learners, trees: AnswerTrees, can
   return { candidate, losses, answers, total, meanLoss };
 }
 
-/** Standard error clustered by learner. */
+/** Clustered by learner. */
 function isNear({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
   const difference = meanLoss - best.meanLoss;
   let squares = 0;

@@ -95,7 +95,7 @@ export function sumLosses(
   return { losses, answers };
 }
 
-/** Log loss on the same held-out answers; null without answers. */
+/** Same held-out answers; null without answers. */
 export interface Comparison {
   readonly answers: number;
   readonly oldLogLoss: number | null;

@@ -20,14 +20,13 @@ const newTrees = (skills: number, answers: number, withDifficulty: boolean) => (
   /** Relative to the skill's first node; -1 for a first attempt. */
   parent: shared.ints(answers),
   correct: shared.bytes(answers),
-  /** Sequences through the node, and sequences that end there. */
+  /** Sequences through the node, and ending there. */
   through: shared.ints(answers),
   ending: shared.ints(answers),
-  /** Retention after a long pause before this attempt; 1 without one. */
+  /** Retention after a long pause, else 1. */
   kept: shared.floats(answers),
   /** Centred per skill, 0 if not supplied. */
   difficulty: withDifficulty ? shared.floats(answers) : null,
-  /** Per skill. */
   difficultyMean: shared.doubles(skills),
   learners: shared.counts(skills),
   observations: shared.counts(skills),
@@ -36,9 +35,9 @@ const newTrees = (skills: number, answers: number, withDifficulty: boolean) => (
 export type AnswerTrees = Readonly<ReturnType<typeof newTrees>>;
 
 export interface TreeOptions {
-  /** Seconds by skill. Faster answers are ignored as rapid guesses. */
+  /** Seconds. Faster answers are rapid guesses. */
   readonly rapidBelow?: readonly number[];
-  /** Skills with difficulties then share no nodes. */
+  /** Then skills with difficulties share no nodes. */
   readonly withDifficulty?: boolean;
 }
 
@@ -53,10 +52,10 @@ export const nodesOf = (trees: AnswerTrees, from: number, to?: number) => ({
 
 type Nodes = ReturnType<typeof nodesOf>;
 
-/** Uses the first `maxAttempts` answers. A pause over `splitDays` starts a new branch. */
+/** A pause over `splitDays` starts a new branch. */
 export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptions = {}): AnswerTrees {
   const { rapidBelow = [], withDifficulty = false } = options;
-  // Missing seconds are NaN, so they are not rapid.
+  // Missing seconds are NaN, so not rapid.
   const isRapid = (place: number): boolean =>
     (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
   const used = placesOf(log, learners).filter((place) => !isRapid(place));
@@ -78,7 +77,6 @@ interface Growth {
   readonly children: Int32Array;
 }
 
-/** @param places sorted by learner */
 function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, places: Uint32Array): void {
   const first = trees.starts[skill] as number;
   const nodes = nodesOf(trees, first);
@@ -96,7 +94,6 @@ function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, p
     if (practice.attempts === fitModel.maxAttempts) continue;
     const correct = log.correct[place] as number;
     const at = Math.max(practice.lastAttemptAt, log.at[place] as number);
-    // Fits ignore forgetting in shorter pauses.
     const isSplit = practice.attempts > 0 && (at - practice.lastAttemptAt) / dayMs > fitModel.splitDays;
     const kept = isSplit ? retentionOf(practice, at) : 1;
     practise(practice, at, correct === 1);
@@ -121,7 +118,7 @@ function growSkill({ log, trees, learnerOf, children }: Growth, skill: number, p
   children.fill(0, 0, 2 * (size + 1));
 }
 
-/** A long pause also ends a sequence. @returns number of answers */
+/** A long pause also ends a sequence. */
 function countEndings({ parent, through, ending, kept }: Nodes, size: number): number {
   let answers = 0;
   for (let node = 0; node < size; node++) {
@@ -134,7 +131,6 @@ function countEndings({ parent, through, ending, kept }: Nodes, size: number): n
   return answers;
 }
 
-/** @returns the subtracted mean */
 function centre(difficulty: Float32Array): number {
   const supplied = difficulty.filter((b) => !Number.isNaN(b));
   const mean = supplied.length === 0 ? 0 : supplied.reduce((sum, b) => sum + b, 0) / supplied.length;

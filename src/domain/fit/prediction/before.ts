@@ -9,7 +9,6 @@ import type { FitMemory } from './blocks.js';
 const { fit: rules } = predictionModel;
 const descent = { maxRounds: 20, tolerance: 1e-3, ridge: 0 };
 
-/** Practised before; moving average on it. */
 const kinds = [
   { term: 0, ridge: rules.beforeRidge },
   { term: 1, ridge: rules.formRidge },
@@ -23,7 +22,6 @@ interface OwnPairs {
   readonly places: Uint32Array;
 }
 
-/** Non-zero values of one answer. */
 const newEntries = () => ({
   count: 0,
   pairs: new Uint32Array(skillsBefore),
@@ -32,11 +30,11 @@ const newEntries = () => ({
 
 type Entries = ReturnType<typeof newEntries>;
 
-/** One Newton step. Skills share no answers, so ranges may run in parallel. */
+/** Skills share no answers, so ranges may run in parallel. */
 export function stepBefore(memory: FitMemory, from: number, to: number): void {
   const { pairs, blocks } = memory;
   const { order, starts } = blocks.skills;
-  /** From the number of a previous skill to its pair + 1; 0 if none. */
+  /** Pair + 1 by skill number; 0 if none. */
   const pairOf = new Uint32Array(starts.length);
   for (let skill = from; skill < to; skill++) {
     const start = pairs.starts[skill] as number;
@@ -134,7 +132,6 @@ function solve(
   return solution.map((value, pair) => {
     const before = terms[at(pair)] as number;
     terms[at(pair)] = value;
-    // Single precision.
     return (terms[at(pair)] as number) - before;
   });
 }

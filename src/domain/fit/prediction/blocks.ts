@@ -26,7 +26,7 @@ const { fit: rules } = predictionModel;
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
-/** Fixed, because it changes the last digits of sums. Results must be equal for any number of threads. */
+/** Fixed: results must be equal for any number of threads. */
 export const rangeAnswers = 1 << 12;
 
 export function newFitMemory(
@@ -41,7 +41,6 @@ export function newFitMemory(
   const { pairs, itemPairs } = pairTablesOf(log, rows, places);
   const skillOf = shared.counts(items + 1);
   for (const place of places) skillOf[item[place] as number] = skill[place] as number;
-  // Item terms have mean 0 and this variance.
   const itemRidge = Math.max(rules.itemRidge, 1 / itemVariance);
   // Items that differ less need a stronger ridge.
   const slopeRidge = (column: number): number =>
@@ -56,7 +55,7 @@ export function newFitMemory(
     ...tableBlocks(log, answers, pairs, itemPairs),
   };
   startWeights(blocks.weights, correct, places);
-  // By answer index: log-odds from the current terms.
+  // Log-odds by answer index.
   const logits = shared.doubles(correct.length);
   const streaks = newStreaks(skills);
   return { correct, logits, rows, ranges: rangesOf(places), skillOf, blocks, pairs, itemPairs, streaks };
@@ -73,14 +72,13 @@ function pairTablesOf({ skill, item, skills, items }: AnswerLog, rows: Float32Ar
 
 type Answers = { readonly places: Uint32Array; readonly rows: Float32Array } & ReturnType<typeof momentsOf>;
 
-/** False if no answer concerns the part. */
 export function occurs({ blocks, pairs }: FitMemory, part: PartName): boolean {
   if (part === 'streaks') return true;
   if (part === 'before') return pairs.keys.length > 0;
   return partBlocks[part].some((name) => blocks[name].order.length > 0);
 }
 
-/** Blocks with intercepts only. Member 0 means "none". */
+/** Member 0 means "none". */
 function tableBlocks(
   { correct, skill, item, skills, items }: AnswerLog,
   answers: Answers,
@@ -150,7 +148,7 @@ function momentsOf(rows: Float32Array, places: Uint32Array) {
 
 export type Block = ReturnType<typeof newBlock>;
 
-/** An intercept and slopes per member. @param first first member that has terms */
+/** @param first first member with terms */
 function newBlock(
   { places, rows, means, sds }: Answers,
   members: Uint32Array,
@@ -168,26 +166,24 @@ function newBlock(
   return {
     ...sorted,
     first,
-    /** Features of the slopes, `stride` apart; packed in the block's order, or by answer index. */
+    /** Features, `stride` apart; packed in the block's order, or by answer index. */
     rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
     stride: isPacked ? columns.length : rowWidth,
     isPacked,
-    /** Terms per member. */
     width,
     columns,
-    /** Per term. */
     means: Float64Array.of(0, ...columns.map((column) => means[column] as number)),
     ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
     centres: new Float64Array(width),
     maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
-    /** `width` values per member: terms, and their last change. */
+    /** `width` values per member. */
     terms: shared.doubles(size * width),
     moves: shared.doubles(size * width),
     sums: shared.doubles((size + rangesOf(own)) * sumsPerMember(width)),
   };
 }
 
-/** Distant rows would make passes wait for memory. */
+/** Reading distant rows is slow. */
 function packedRows(rows: Float32Array, columns: readonly number[], order: Uint32Array): Float32Array {
   const stride = columns.length;
   const packed = shared.floats(stride * order.length);
@@ -198,10 +194,10 @@ function packedRows(rows: Float32Array, columns: readonly number[], order: Uint3
   return packed;
 }
 
-/** Gradient, then the lower triangle of the Hessian. */
+/** Gradient and lower triangle of the Hessian. */
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
-/** The bias starts at the overall share. With few answers, no other weight changes. */
+/** With few answers, only the bias changes. */
 function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
   const right = places.reduce((sum, place) => sum + (correct[place] as number), 1);
   const bias = Math.log(right / (places.length + 2 - right));

@@ -34,7 +34,7 @@ export interface CrossPart {
   readonly others: Learners;
 }
 
-/** Whole learners, evenly spread, about `rules.answers` answers. */
+/** Whole learners, evenly spread. */
 export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
   const share = Math.min(1, rules.answers / Math.max(1, placesOf(log, training).length));
   let taken = 0;
@@ -74,7 +74,7 @@ export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, par
   return { memory, others: learnersWhere(log, isOther) };
 }
 
-/** Adds the last of `parts`. Writes `logits` of the unseen learners. @returns their loss */
+/** Adds the last of `parts`. @returns the loss of the unseen learners */
 export function growCrossPart(
   { log, rows }: CrossLog,
   { memory, others }: CrossPart,
@@ -97,13 +97,12 @@ export function growCrossPart(
   return loss;
 }
 
-/** Basic terms first, then one part at a time. */
 const crossSteps = (added: PartName | undefined): FitStep[] =>
   added === undefined
     ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
     : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
 
-/** Newton's method for a and b of sigmoid(a + b eta), with a ridge of b to 1. Full steps may diverge. */
+/** Newton's method for sigmoid(a + b eta), with a ridge of b to 1. Full steps may diverge. */
 export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
   const { ridge, low, high, maxStep } = calibration;
   let [shift, spread] = [0, 1];

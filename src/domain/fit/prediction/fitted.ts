@@ -30,7 +30,7 @@ export function fittedPrediction(
   for (let pair = 0; pair < pairs.keys.length; pair++)
     pairs.terms[pair * skillPairTerms + 2] = course.terms[pair + 1] as number;
   itemPairs.terms.set(itemsBefore.terms.subarray(1));
-  // Four decimals; + 0 removes negative zeros.
+  // + 0 removes negative zeros.
   const stored = (terms: ArrayLike<number>): Float32Array =>
     sharedFloats(scaled(terms).map((term) => round4(term) + 0));
   const scaledTable = (table: PairTable): PairTable => ({ ...table, terms: stored(table.terms) });

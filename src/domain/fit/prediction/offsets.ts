@@ -20,8 +20,8 @@ export const abilityOffset = (
 const rules = predictionModel.offsets;
 
 /**
- * Elo ratings with decreasing steps (Pelánek 2016). The second pass has small steps, so the order of learners
- * hardly matters. @returns also the variance of item effects, which limits their steps
+ * Elo ratings with decreasing steps (Pelánek 2016). Because of the second pass, the order of learners hardly
+ * matters. @returns also the variance of item effects
  */
 export function fitOffsets(
   log: AnswerLog,
@@ -29,7 +29,7 @@ export function fitOffsets(
   shifts: Float32Array | null = null,
 ): AbilityOffsets & { readonly itemVariance: number } {
   const places = placesOf(log, learners);
-  // One extra correct and wrong answer exclude shares of 0 and 1.
+  // Excludes shares of 0 and 1.
   const right = places.reduce((sum, place) => sum + (log.correct[place] as number), 1);
   const mean = logit(right / (places.length + 2));
   const deviations = newItemDeviations(log.items);
@@ -97,7 +97,7 @@ function rateLearners(
   }
 }
 
-/** Sums over each learner's first answer: r = y - p, r², v = p (1 - p), v². */
+/** Sums over first answers: r = y - p, r², v = p (1 - p), v². */
 const newItemDeviations = (items: number) => ({
   sum: new Float64Array(items + 1),
   squares: new Float64Array(items + 1),
@@ -120,7 +120,7 @@ function noteDeviation(found: ItemDeviations, item: number, learner: number, r: 
 
 const varianceRounds = 20;
 
-/** Moments: deviations of two learners have mean product tau² v v', with variance tau². */
+/** Moments: products of two learners' deviations have mean tau² v v'. */
 function itemVariance({ sum, squares, information, informationSquares }: ItemDeviations): number {
   const { low, high, start, startItems } = predictionModel.items.variance;
   let variance: number = start;

@@ -1,4 +1,4 @@
-/** Sparse tables of frequent pairs: skills with previous skills, items with previous items. */
+/** Frequent pairs: skills with previous skills, items with previous items. */
 import { shared } from '../../base/answer-log.js';
 import { findKey, type Related, unrelated } from '../../prediction/related.js';
 
@@ -12,7 +12,7 @@ export interface PairTable {
 
 export interface PairLimits {
   readonly answers: number;
-  /** Maximum pairs per owner and in total. */
+  /** Per owner and in total. */
   readonly each: number;
   readonly all: number;
 }
@@ -23,7 +23,7 @@ interface Counted {
   readonly answers: number;
 }
 
-/** Pairs with the keys in `columns`. `order` and `starts` come from `groupByMember`. */
+/** `order` and `starts` come from `groupByMember`. */
 export function newPairTable(
   rows: Float32Array,
   rowWidth: number,
@@ -72,7 +72,6 @@ function tableOf(pairs: Counted[], owners: number, width: number): PairTable {
 
 export const noPairs = (owners: number, width: number): PairTable => tableOf([], owners, width);
 
-/** @param related by owner */
 export function pairTableOf(related: readonly Related[], width: number): PairTable {
   const pairs = related.flatMap(({ keys }, owner) => Array.from(keys, (key) => ({ owner, key, answers: 0 })));
   const table = tableOf(pairs, related.length, width);
@@ -96,7 +95,7 @@ export function relatedAt({ starts, keys, terms, width }: PairTable, owner: numb
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/** Maps keys (0: drop) and drops zero terms. */
+/** Key 0 drops a pair. */
 export function relatedByKeys(
   { keys, terms }: Related,
   width: number,

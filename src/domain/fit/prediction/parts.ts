@@ -23,7 +23,7 @@ export type FitStep =
   | { readonly kind: 'streaks' }
   | { readonly kind: 'before' };
 
-/** Only fresh steps compute the Hessian, which hardly changes. */
+/** The Hessian hardly changes, so only fresh steps compute it. */
 export const sweepSteps = (parts: readonly PartName[], fresh: boolean): FitStep[] => [
   ...blockSteps(firstBlocks, fresh),
   ...parts.flatMap((part) => partSteps(part, fresh)),

@@ -1,5 +1,3 @@
-/** Replays a log as live, stores the features of each answer, and predicts from them. */
-
 import { type AnswerLog, everyone, type Learners, placesOf, shared } from '../../base/answer-log.js';
 import { dayOf, sigmoid } from '../../base/common.js';
 import { answerLoss } from '../../base/metrics.js';
@@ -30,9 +28,9 @@ import { type PairTable, relatedAt, relatedByKeys } from './pair-tables.js';
 /** By answer index, in shared memory. */
 export const newFeatureStore = ({ skill }: AnswerLog) => ({
   rows: shared.floats(rowWidth * skill.length),
-  /** 1 for the first answers to an item, and one per later day. */
+  /** First answers to an item, then one per day. */
   countsForItem: shared.bytes(skill.length),
-  /** From the last `predictRange`, without the item's term. */
+  /** Without the item's term. */
   logits: shared.floats(skill.length),
 });
 
@@ -70,7 +68,7 @@ export function replayLearners(
       skill: trace,
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
-    // Numbers of the log replace hashed keys.
+    // Log numbers replace hashed keys.
     const asked = { skill: skill + 1, item };
     writeFeatures(store.rows, place * rowWidth, {
       traces,
@@ -81,7 +79,7 @@ export function replayLearners(
       place: nth,
       at: answer.occurredAt,
       difficulty: difficultyAt(log, place, model),
-      // The bias corrects the fitted terms, so the fit excludes it.
+      // The bias corrects fitted terms, so the fit excludes it.
       bias: 0,
     });
     store.countsForItem[place] = item !== 0 && countsForItem(recalled, answer.occurredAt) ? 1 : 0;
@@ -97,7 +95,7 @@ export function replayLearners(
   traceLog(log, everyone(log), model, replay, from, to);
 }
 
-/** Live counters use one answer a day. A fit needs several of often practised items. */
+/** Live counters use one answer a day. A fit needs more. */
 const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
   recalled === null ||
   recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach ||
@@ -182,7 +180,7 @@ export function countItems(log: AnswerLog, learners: Learners, { countsForItem, 
   return { answers, right, expected };
 }
 
-/** Held-out log loss with item counters of the training learners; null without answers. */
+/** Counters of the training learners only; null without answers. */
 export function judgeServed(
   log: AnswerLog,
   training: Learners,

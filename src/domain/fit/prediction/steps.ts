@@ -6,7 +6,7 @@ import { type Block, type FitMemory, rangeAnswers, sumsPerMember } from './block
 import type { BlockName, FitStep } from './parts.js';
 import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
 
-/** Answers per addition, for fewer passes over memory. */
+/** Fewer passes over memory. */
 const together = 4;
 
 const newBatch = (width: number) => ({
@@ -17,10 +17,7 @@ const newBatch = (width: number) => ({
 });
 type Batch = ReturnType<typeof newBatch>;
 
-/**
- * Gradient, and with `fresh` the Hessian, for ranges of the block's order. Ranges may run in parallel: member
- * m in range r has the sums m + r.
- */
+/** Ranges may run in parallel: member m in range r has the sums m + r. Without `fresh`, the Hessian stays. */
 export function sumRanges(
   memory: FitMemory,
   name: BlockName,
@@ -178,7 +175,7 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
   mirror(hessian, width);
 }
 
-/** Keeps the curvature positive if every answer is certain. */
+/** Positive curvature, even for certain answers. */
 const tinyRidge = 1e-6;
 
 /** Adds ridges; limits the step and the sign of the total weight. */
