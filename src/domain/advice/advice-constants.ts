@@ -1,6 +1,6 @@
-/** A strong skill that lost this share needs a review. */
+/** A skill of at least `strongMastery` needs a review after losing `fadedShare` of its mastery. */
 export const adviceModel = {
-  /** They have 88 % of the weight in the plateau test. */
+  /** These have 88 % of the weight in the plateau test. */
   plateauAttempts: 20,
   strongMastery: 0.8,
   fadedShare: 0.3,
@@ -20,9 +20,9 @@ export const studyModel = {
   /** Minimum values. Slowness is in standard deviations of ln seconds. */
   slow: { timed: 10, mastery: 0.7, accuracy: 0.6, slowness: 1 },
   weak: { mastery: 0.6, attempts: 5 },
-  /** EXPLORE applies below this share of the section's weight. */
+  /** EXPLORE applies while less of the section's weight has answers. */
   coverage: 0.5,
-  /** Minimum answers for a gain in points. */
+  /** Answers in a section before texts name a gain in points. */
   pointsFrom: 20,
 } as const;
 
@@ -33,7 +33,7 @@ export const nextItemsModel = {
   maxItems: 1000,
   defaultLimit: 10,
   maxInRow: 3,
-  /** Correct answers within this time put an item last. */
+  /** An item answered correctly within this time comes last. */
   recentMs: 3_600_000,
   /** Logits around the target. */
   levelWidth: 0.5,

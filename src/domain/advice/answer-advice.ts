@@ -8,7 +8,7 @@ import type { SkillState } from '../tracing/states.js';
 import { adviceModel } from './advice-constants.js';
 import { texts, withNames } from './texts.js';
 
-/** By priority. Rows store the index, so only append. */
+/** In order of priority. Rows store the index, so only append. */
 export const adviceCodes = [
   'PLATEAU',
   'OVERCONFIDENT',
@@ -23,7 +23,7 @@ export interface Advice {
   readonly figures: readonly number[];
 }
 
-/** Null if this answer triggers no advice. */
+/** Returns the first code of `adviceCodes` that became true with this answer; null if none. */
 export function adviseOn(
   before: SkillState,
   { skill: after, masteryBefore }: Pick<AnswerEffect, 'skill' | 'masteryBefore'>,
@@ -73,5 +73,5 @@ export const recentAttempts = ({ attempts }: PlateauState): number =>
 export const biasPoints = (state: CalibrationState): number =>
   Math.round(100 * Math.abs(calibration(state)?.bias ?? 0));
 
-/** Rounded up, so that "under N s" is true. */
+/** Rounded up, so that the text "under N s" is true. */
 export const rapidFigure = (thresholdSeconds: number): number => Math.ceil(thresholdSeconds);

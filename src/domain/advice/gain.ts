@@ -34,7 +34,7 @@ const learned = (mastery: number, learning: number, answers: number): number =>
 const answersPerHour = ({ timed, seconds }: PaceState): number =>
   3600 / (timed === 0 ? gainModel.secondsPerAnswer : seconds / timed);
 
-/** If few skills are registered, each counts for many. */
+/** If few skills are registered, each stands for many, and an hour covers only a share of it. */
 function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => number): number {
   let points = 0;
   for (const section of sections) {
@@ -47,7 +47,7 @@ function pointsOf(view: SkillView, worth: Worth, gainIn: (hourShare: number) => 
   return points;
 }
 
-/** The skill may not be registered yet. */
+/** The skill's weight may not be part of `registeredWeight` yet. */
 function pointsPerWeight({ knownWeight, mastery }: Worth[Section], weight: number): number {
   const mean = clamp(mastery, gainModel.mean.low, gainModel.mean.high);
   return (scoreModel.sd * scoreModel.masteryLink) / (Math.max(knownWeight, weight) * mean * (1 - mean));

@@ -44,7 +44,7 @@ function rank<Of extends Candidate>(candidate: Of, target: number) {
 
 type Ranked = ReturnType<typeof rank<Candidate>>;
 
-/** Infinity - Infinity is NaN, so it compares instead. */
+/** Compares the values, because Infinity - Infinity is NaN. */
 function byRank(a: Ranked, b: Ranked): number {
   if (a.worth !== b.worth) return a.worth > b.worth ? -1 : 1;
   return a.distance - b.distance || a.candidate.index - b.candidate.index;
@@ -52,7 +52,7 @@ function byRank(a: Ranked, b: Ranked): number {
 
 const { surest } = nextItemsModel;
 
-/** Logits; positive for easier items. */
+/** Logits; positive if easier. */
 const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
   logit(clamp(pCorrect, 1 - surest, surest)) - logit(target);
 
@@ -85,7 +85,7 @@ export interface Question {
   /** Logits; null if not supplied. */
   readonly questionDifficulty: number | null;
   readonly item: ItemModel | null;
-  /** Null without an item id, undefined if not stored. */
+  /** The learner's record; null without an item id, undefined if not stored. */
   readonly met: AnswerStates['item'];
 }
 

@@ -20,7 +20,7 @@ import { firstHour, practiceGain, reviewGain } from './gain.js';
 import { type GoalFigures, type Locale, type StudyTexts, texts, withNames } from './texts.js';
 
 export interface StudyContext extends Pick<Standing, 'learner' | 'views' | 'model' | 'now' | 'measures'> {
-  /** Default goals (`isSet` false) cause no advice. */
+  /** Default goals cause no advice. */
   readonly goal: GoalFigures & Pick<GoalOutlook, 'isSet' | 'onTrack'>;
   readonly locale: Locale;
 }
@@ -43,7 +43,7 @@ interface SkillAdvice {
 
 /** At most five: decline, missing section, goal, then skills by gain (science notes 7). */
 export function studyAdvice(context: StudyContext): StudyAdvice[] {
-  // Skill ids are unique, so equality needs no check.
+  // A learner has each skill id once, so the comparison never returns 0.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
   const judged = views.map((view) => judge(view, context));
   const bestUnseen = unseenBy(context);
@@ -86,7 +86,7 @@ function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
   return [{ code: 'NO_SECTION', skillId: null, text: texts[locale].study.NO_SECTION(missing, measured) }];
 }
 
-/** The forecast ends after a year. */
+/** Without the date if it is beyond a year, because the forecast ends there. */
 function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, targetDate } = goal;
   if (!isSet || onTrack || isOver(targetDate, now)) return [];
@@ -127,7 +127,7 @@ const highest = (judged: readonly Judged[]): Judged | null =>
   judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
 
 function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAdvice[] {
-  // A review needs few answers, so it does not compete.
+  // A review needs few answers, so it does not compete with practice.
   const top = highest(judged.filter(({ code }) => code !== 'REVIEW_DUE'));
   return judged.flatMap((one) => {
     const { code, gain, view } = one;
@@ -167,7 +167,7 @@ function stateText(
   }
 }
 
-/** Null if zero, or if the section has too few answers. */
+/** Points per hour; null if zero, or if the section has too few answers. */
 function pointsOf(gain: number, of: Section | null, { measures }: StudyContext): number | null {
   const isKnown = sections.every(
     (section) =>
@@ -211,7 +211,7 @@ function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen
   return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
 }
 
-/** The most recently mastered skill with a next skill. */
+/** Recommends the next skill after the most recently practised mastered skill. */
 function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
   for (const { view, gain } of lastMastered(judged)) {
     const { section } = view.placement;

@@ -14,7 +14,7 @@ interface WeakSkillFigures {
   readonly points: number | null;
 }
 
-/** The forecast misses the goal by its date, or within a year. */
+/** A goal that the forecast misses by its date, or within a year. */
 export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
   Pick<LearnerForecast, 'neededRate'>;
 

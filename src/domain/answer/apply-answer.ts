@@ -28,8 +28,8 @@ export interface AnswerEffect extends AnswerStates {
 }
 
 /**
- * Bit-identical in every run, because a rebuild depends on it. Late answers count on arrival; the skill's
- * clock never goes back.
+ * Applies one answer to a learner's states. The result is bit-identical in every run, because a rebuild
+ * depends on it. Late answers count on arrival; the skill's clock never goes back.
  */
 export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Conditions): AnswerEffect {
   const { learner, skill, item } = states;
@@ -57,7 +57,7 @@ export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Co
   };
 }
 
-/** Object spread is about ten times slower. */
+/** Lists every field, because object spread is about ten times slower. */
 function traceSkill(
   skill: SkillState,
   answer: Answer,

@@ -15,14 +15,14 @@ import { difficultyShift, effectiveMastery, itemGuessSlip, predictCorrect } from
 import { rapidThreshold, type SkillNorm, type SkillTimes, skillNorm } from '../tracing/pace.js';
 import { type AnswerStates, tracesOf } from '../tracing/states.js';
 
-/** All inputs of an update except the learner's states. Rows store them (ADR 9). */
+/** All inputs of an update except the learner's states. Attempt rows store them (ADR 9). */
 export interface Conditions {
   readonly parameters: BktParameters;
   readonly version: number;
   readonly source: ParameterSource;
   /** Logits; 0 without a difficulty. */
   readonly difficultyShift: number;
-  /** Log-odds of a new learner, for the ability filter. */
+  /** Log-odds of a new learner on this skill and item, for the ability filter. */
   readonly abilityOffset: number;
   /** The item's term in the log-odds of `pCorrect`. */
   readonly itemDifficulty: number;
@@ -31,7 +31,7 @@ export interface Conditions {
   readonly pCorrect: number;
   readonly section: Section | null;
   readonly weight: number;
-  /** Mean mastery at the end of the day that this answer closes. */
+  /** Mean mastery at the end of the previous active day, if this answer closes that day. */
   readonly closedMastery: number | null;
 }
 
@@ -67,7 +67,7 @@ export function conditionsFor(
   };
 }
 
-/** Uses the shift and item difficulty of a stored answer. */
+/** Predicts a stored answer again, with its stored shift and item difficulty. */
 export function predictAgain(
   model: TenantModel,
   skillId: string,
@@ -83,7 +83,7 @@ export function predictAgain(
 
 export const averageLogOdds = (of: Conditions): number => logit(of.pCorrect) - of.itemDifficulty;
 
-/** Model versions share unchanged `times` objects. */
+/** Cached: model versions share unchanged `times` objects. */
 const normsOf = onceFor((times: SkillTimes) => ({
   rapidSeconds: rapidThreshold(times),
   norm: skillNorm(times),
@@ -104,7 +104,7 @@ export const termsOf = ({ prediction }: TenantModel, skill: SkillModel, item: It
   itemDifficulty: item === null ? 0 : itemDifficulty(item, prediction),
 });
 
-/** Returns a shared row. The next call overwrites it. */
+/** A shared row: the next call overwrites it. */
 export function featuresOf(
   skill: SkillModel,
   shift: number,

@@ -1,4 +1,4 @@
-/** Chosen by cross-validation on two real logs. No optimum is sharp. */
+/** Chosen by cross-validation on two real logs. */
 export const accuracyConstants = {
   /** Days, or answers if the log has no times. */
   horizons: { days: [7, 30, 90], answers: [20, 50, 100] },

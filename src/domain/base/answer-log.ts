@@ -3,10 +3,10 @@ export interface AnswerLog {
   /** Learner l has the indices `starts[l]` to `starts[l + 1] - 1`. */
   readonly starts: Uint32Array;
   readonly skill: Uint32Array;
-  /** 0 without an item. */
+  /** 0 if the answer has no item. */
   readonly item: Uint32Array;
   readonly correct: Uint8Array;
-  /** Unix milliseconds; constant without times. */
+  /** Unix milliseconds; a constant if the log has no times. */
   readonly at: Float64Array;
   /** NaN if not reported. */
   readonly seconds: Float32Array;
@@ -30,7 +30,7 @@ export function sharedFloats(values: ArrayLike<number>): Float32Array {
   return column;
 }
 
-/** 1 per selected learner. */
+/** One byte per learner, 1 if selected. */
 export type Learners = Uint8Array;
 
 export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
@@ -64,7 +64,7 @@ export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
   return places;
 }
 
-/** Skill and item numbers do not change. */
+/** Copies the ranges. Skill and item numbers do not change. */
 export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, 'learner'>[]): AnswerLog {
   const starts = shared.counts(kept.length + 1);
   for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;

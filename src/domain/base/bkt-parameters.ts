@@ -26,12 +26,12 @@ export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 /** .95: Corbett & Anderson 1995. The rest is our choice. */
 export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
-/** Our choice. The gap prevents repeated events. */
+/** Our choice. The gap to .95 prevents repeated events. */
 export const lostBelow = 0.8;
 
 /**
- * Baker, Corbett & Aleven 2008: at least 85 % correct with mastery, 25 % without. `item…`: after the
- * difficulty shift.
+ * Baker, Corbett & Aleven 2008: at least 85 % correct with mastery, 25 % without. `itemGuess` and `itemSlip`
+ * limit a question after its difficulty shift.
  */
 export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'itemSlip', Range>> = {
   pInit: { low: 0.02, high: 0.9 },
@@ -43,23 +43,23 @@ export const fitBounds: Readonly<Record<keyof BktParameters | 'itemGuess' | 'ite
   itemSlip: { low: 0.01, high: 0.35 },
 };
 
-/** Without a margin, correct answers could lower mastery. */
+/** Guess + slip is at most 1 - margin; otherwise correct answers could lower mastery. */
 export const guessSlipMargin = 0.05;
 
 /** Wider than `fitBounds`: operators may know a skill without answers. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
 export const manualForget: Range = { low: 0, high: 0.1 };
 
-/** P* (`pStar`) / pInit. A first wrong answer must lower mastery. */
+/** Limit of P* (`pStar`) / pInit: below it, a wrong first answer lowers mastery. */
 export const wrongAnswerShare = 0.9;
 
 export const difficultyModel = { scale: 0.5, limit: 3 } as const;
 
 /**
- * After the grace period, mastery above pInit halves in `baseDays` (an assumption). Days with correct answers
- * double this time (spacing).
+ * After the grace period, mastery above pInit halves in `baseDays` (an assumption). Every `doublingDays` days
+ * with correct answers double this time (spacing).
  */
 export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
-/** Our choice: likelihood ratios of confidence 1 to 5. */
+/** Our choice: likelihood ratios of confidence 1 to 5 for correct answers. */
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];

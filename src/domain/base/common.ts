@@ -14,7 +14,6 @@ export interface Answer {
   readonly occurredAt: number;
   /** Logits; null if not supplied. */
   readonly questionDifficulty: number | null;
-  /** Null if not reported. */
   readonly timeSpentSeconds: number | null;
   /** 1 to 5; null if not sent. */
   readonly confidenceScore: number | null;

@@ -1,6 +1,6 @@
 export const newQuadratic = (width: number) => ({
   gradient: new Float64Array(width),
-  /** Symmetric, by rows. */
+  /** Symmetric, stored by rows. */
   hessian: new Float64Array(width * width),
   low: new Float64Array(width),
   high: new Float64Array(width),

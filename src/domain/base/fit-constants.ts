@@ -1,15 +1,15 @@
 import type { BktParameters } from './bkt-parameters.js';
 
-/** Correct answers alone must lead to this mastery. */
+/** Correct answers alone must lead a fitted skill to this mastery. */
 export const reachableMastery = 0.96;
 
 /**
- * Learners (pInit) or expected visits; simulated. With a lower pLearn, two correct answers after ten wrong
- * ones could look like mastery.
+ * Weight in learners (pInit) or expected visits; simulated. With a lower pLearn, two correct answers after
+ * ten wrong ones could look like mastery.
  */
 export const priorStrengths: BktParameters = { pInit: 20, pLearn: 250, pGuess: 40, pSlip: 60, pForget: 60 };
 
-/** Start values, never served. */
+/** Never served. */
 export const fitPriorMeans: BktParameters = {
   pInit: 0.35,
   pLearn: 0.07,
@@ -19,17 +19,17 @@ export const fitPriorMeans: BktParameters = {
 };
 
 export const fitModel = {
-  /** First answers per learner and skill. A longer pause splits the sequence. */
+  /** A fit reads the first answers per learner and skill. A longer pause splits the sequence. */
   maxAttempts: 60,
   splitDays: 30,
   /** Skills from `priorLearners` define the prior. Skills below `minLearners` use it. */
   priorLearners: 200,
   minLearners: 20,
-  /** With fewer, the other skills use the defaults. */
+  /** With fewer fitted skills, the other skills use the defaults. */
   minFittedSkills: 5,
   tolerance: 1e-4,
   maxIterations: 60,
-  /** Held-out learners, and tolerated increase of log loss. */
+  /** Share of held-out learners, and tolerated increase of their log loss. */
   heldOutShare: 0.2,
   heldOutSlack: 0.001,
 } as const;

@@ -1,6 +1,5 @@
 import { normalQuantile } from './normal.js';
 
-/** Limits the loss of one answer to 13.8 nats. */
 export const logLossClip = 1e-6;
 
 /** Equal-width bins (Guo et al. 2017). */

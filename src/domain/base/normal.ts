@@ -1,4 +1,4 @@
-/** npm packages for this have over 150 dependencies. */
+/** Implemented here, because npm packages for it have over 150 dependencies. */
 
 /** Hart (1968) as given by West, Wilmott 2005. Absolute error below 1e-14. */
 export function normalCdf(x: number): number {

@@ -1,4 +1,4 @@
-/** Tuned by validation on real logs. No optimum is sharp. */
+/** Tuned by validation on real logs. */
 export const predictionModel = {
   /** Ability filter: prior variance, growth per answer, variance of skill residuals. */
   abilityVariance: 1,
@@ -46,19 +46,18 @@ export const predictionModel = {
     maxPairStep: 1,
     streakVariance: 0.16,
     beforeSweeps: 4,
-    /** Minimum answers; maximum pairs per owner and in total. */
+    /** Minimum answers of a pair; maximum pairs per owner and in total. */
     skillPairs: { answers: 10, each: 256, all: 200_000 },
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },
-    /** Groups, maximum answers, sweeps before the optional parts. */
+    /** Groups of learners, maximum answers, sweeps before the optional parts. */
     crossFit: { parts: 3, answers: 400_000, sweeps: 6, freshSweeps: 1 },
-    /** Scale of log-odds. */
     calibration: { ridge: 50, low: 0.2, high: 2, maxStep: 0.5 },
-    /** Later answers to an item count once a day. */
+    /** A learner's later answers to an item count once a day. */
     itemAnswersEach: 8,
   },
 } as const;
 
-/** Tried on answer logs, for `tracing/course.ts`. */
+/** Tried on answer logs. */
 export const courseModel = {
   skills: 7,
   formRate: 0.3,

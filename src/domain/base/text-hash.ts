@@ -1,6 +1,6 @@
-/** Short keys for small learner records. */
+/** Hashes ids to 32 bits, so that learner records stay small. */
 
-/** Item keys equal the first bytes of stored item hashes. */
+/** A fit reads item keys from the first bytes of stored item hashes. */
 export const keySeed = 0x9747b28c;
 
 /** 1 to 2^32 - 1. Collisions only blur a prediction. */

@@ -49,13 +49,13 @@ export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
 export const placementOf = ({ entries }: Catalogue, skillId: string): Placement =>
   entries.get(skillId) ?? unplaced;
 
-/** Share of answers on the skill: 1, 0.5 or 0. */
+/** Share of the skill's answers that belongs to the section: 1, 0.5 or 0. */
 export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): number {
   if (section === null) return 1 / sections.length;
   return section === of ? 1 : 0;
 }
 
-/** Applies `leastSkills` to sections without assigned skills. */
+/** A section without assigned skills has at least the weight `leastSkills`. */
 export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
   const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
   const { skills, weight, placed } = totals[section];
@@ -69,7 +69,7 @@ export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: n
 
 const tolerance = 1e-9;
 
-/** Correct answers must lead to mastery, and a first wrong answer must lower it. @returns null if valid */
+/** Correct answers must lead to mastery, and a wrong first answer must lower it. @returns null if valid */
 export function misfitOf(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {
@@ -90,5 +90,4 @@ export function misfitOf(
   return { parameter: 'pForget', message: `must be at most ${decimal(forget)}: ${reason}` };
 }
 
-/** Rounds down, so that the reported limit is valid. */
 const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

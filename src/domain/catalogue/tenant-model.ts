@@ -37,15 +37,14 @@ export interface SkillModel extends SkillParameters {
   readonly times: SkillTimes;
   readonly terms: readonly number[];
   readonly related: Related;
-  /** Relative to the mean skill, for the ability filter. */
+  /** Logits relative to the mean skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
-/** Zeros without a fit. */
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
   readonly before: Related;
-  /** Relative to the skill, for the ability filter. */
+  /** Logits relative to the item's skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
@@ -55,14 +54,13 @@ export interface TenantModel {
   readonly fittedAt: string | null;
   /** Mean of at least five fitted skills, else null. */
   readonly prior: BktParameters | null;
-  /** Factor of the difficulty shift. */
   readonly difficultyScale: number;
   readonly skills: ReadonlyMap<string, SkillModel>;
   readonly prediction: PredictionModel;
-  /** Of a new learner on the mean skill, for the ability filter. */
+  /** Log-odds of a new learner on the mean skill, for the ability filter. */
   readonly abilityOffset: number;
   readonly accuracy: AccuracyModel;
-  /** Not part of the version. */
+  /** Added when the model is used; not part of its version. */
   readonly catalogue: Catalogue;
 }
 
@@ -78,7 +76,7 @@ export const unfittedModel: TenantModel = {
   catalogue: emptyCatalogue,
 };
 
-/** Parameters: catalogue, else fit, else prior, else defaults. */
+/** Takes parameters from the catalogue, else the skill's fit, else the prior, else the defaults. */
 export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
   const skill = model.skills.get(skillId) ?? unknownSkill(model);
   const set = model.catalogue.entries.get(skillId);

@@ -113,7 +113,7 @@ export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers
 
 type GuardedSkill = ReturnType<typeof guard>;
 
-/** `reason` is empty if published. */
+/** `reason` is empty if the fitted parameters are published. */
 function guard(
   { current, version, fittedAt }: FitWork,
   skillId: string,
@@ -127,7 +127,7 @@ function guard(
   const { parameters, source, difficultyMean, learners, observations } = fitted;
   const fresh = source === 'default' ? defaultSkillParameters : { parameters, source, version, fittedAt };
   const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
-  // An unfitted prediction starts from BKT.
+  // Terms that were never fitted start from BKT.
   const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
   const model: SkillModel = { ...served, learners, answers: observations, terms };
   return { skillId, model, reason };
@@ -141,7 +141,7 @@ function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: Comparison
   return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
-/** API guarantee: defaults for unfitted skills below five fitted ones. */
+/** The API guarantees defaults for unfitted skills below five fitted ones. */
 function withoutPrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   return {

@@ -1,4 +1,4 @@
-/** Heavy pure functions, which other threads run on shared columns. */
+/** Heavy steps of a fit: pure functions, which other threads run on shared columns. */
 
 import type { AnswerLog, Learners } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -75,10 +75,9 @@ const byName: {
 
 export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
 
-/** Skills and learners differ in size. */
 const rangesPerThread = 4;
 
-/** @param starts of each member, and the end */
+/** @param starts start of each member, and the end of the last */
 export function inRanges<Result>(
   { threads }: StageRunner,
   starts: Uint32Array,
@@ -101,7 +100,7 @@ export interface FitInput {
   readonly log: AnswerLog;
   readonly skillIds: readonly string[];
   readonly training: Learners;
-  /** Limits the new model's loss. */
+  /** The new model may not be worse than the current one. */
   readonly current: TenantModel;
   readonly currentItems?: ItemFigures | null;
   /** `fittedAt` is RFC 3339. */

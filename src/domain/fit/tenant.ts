@@ -1,4 +1,4 @@
-/** Publishes the fit that was compared, without a second fit on all learners. */
+/** Publishes the fit that held-out learners tested, without a second fit on all learners. */
 
 import {
   everyone,
@@ -85,8 +85,8 @@ export type FitReport = FittedModel['report'] & {
 };
 
 /**
- * If the new weights are worse, tries the current ones with the new BKT parameters, else changes nothing. The
- * store then has the published offsets.
+ * If the new weights are worse, tries the current weights with the new BKT parameters, else changes nothing.
+ * The store then has the published offsets.
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
@@ -110,7 +110,6 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
 }
 
-/** @returns held-out loss */
 async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number | null> {
   const { skillIds, log, currentItems } = work;
   const skills = skillIds.map((skillId) => skillModelOf(model, skillId));

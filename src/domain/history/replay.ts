@@ -28,7 +28,7 @@ export interface ReplayRow {
 
 interface Figures {
   readonly learnerSeq: number;
-  /** Shared by the answers of a commit. */
+  /** Shared by all answers of a commit. */
   readonly learnerVersion: number;
   readonly baselineTotal: number | null;
 }
@@ -36,7 +36,7 @@ interface Figures {
 export interface ReplayedStates {
   readonly learner: LearnerState;
   readonly skills: ReadonlyMap<string, SkillState>;
-  /** By id. */
+  /** Items of even and of odd generations, by item id. */
   readonly items: readonly [even: ReadonlyMap<string, ItemTrace>, odd: ReadonlyMap<string, ItemTrace>];
 }
 
@@ -88,7 +88,7 @@ export function startReplay(from: ReplayedStates | null = null) {
   };
 }
 
-/** After a missing row, later answers still have the right numbers. */
+/** Uses the row's numbers, so that a missing row does not shift later answers. */
 const asCommitted = (
   learner: LearnerState,
   { learnerVersion, learnerSeq, baselineTotal }: Figures,
@@ -140,8 +140,9 @@ export interface RewrittenRow<Row> extends ReplayedAnswer, Figures {
 }
 
 /**
- * @param rows without gaps, after the snapshot `from` @param from null if the rows start with the first
- * answer @returns states, and rows to rewrite: those after the removed one and the last commit
+ * Replays a learner without one answer. @param rows without gaps, after the snapshot `from` @param from null
+ * if the rows start with the first answer @returns states, and the rows to rewrite: those after the removed
+ * one and the last commit
  */
 export function replayWithout<Row extends ReplayRow>(
   rows: readonly Row[],
@@ -194,8 +195,8 @@ function startOfLastCommit(rows: readonly ReplayRow[]): number {
 }
 
 /**
- * If the current model does not reproduce the prediction, the row's figures stay. @param oldClose the removed
- * answer may have closed the day of the next one
+ * If the current model does not reproduce the stored prediction, the row's figures stay. @param oldClose mean
+ * mastery that the removed answer stored; the next answer may close that day instead
  */
 function conditionsNow(
   old: Replay,

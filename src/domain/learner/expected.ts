@@ -15,7 +15,7 @@ export function averageQuestion(view: SkillView, learner: LearnerState, model: T
   return { terms: termsOf(model, view.model, null), row };
 }
 
-/** With an 80 % range. @param now Unix milliseconds */
+/** Share correct on average questions, with an 80 % range. @param now Unix milliseconds */
 export function expectedAccuracy(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return expectedRange(logOddsWithoutItem(model.prediction, terms, row, 0), view.state.attempts);

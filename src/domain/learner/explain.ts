@@ -19,8 +19,8 @@ export interface CountedAnswer {
 }
 
 /**
- * Previous + forgetting + evidence + learning equals `after` exactly. Null if stored values do not follow
- * from each other. @param previous null if unknown
+ * Previous + forgetting + evidence + learning equals `after` exactly. Fields are null if the stored values do
+ * not follow from each other. @param previous mastery after the previous answer
  */
 export function partsOf(answer: CountedAnswer, previous: number | null) {
   const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
@@ -38,14 +38,14 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
     after,
     forgetting: start === null ? null : round4(before - start),
     evidence: posterior === null ? null : round4(posterior - before),
-    /** Includes forgetting at the attempt, and the limits. */
+    /** Includes forgetting at the attempt. */
     learning: posterior === null ? null : round4(after - posterior),
   };
 }
 
 const tolerance = 1e-9;
 
-/** Moves towards pInit, never past it. */
+/** Forgetting moves mastery towards pInit and never past it. */
 const isForgotten = (previous: number, before: number, { pInit }: BktParameters): boolean =>
   before <= previous + tolerance && before >= Math.min(previous, pInit) - tolerance;
 
@@ -54,7 +54,7 @@ export const nextMastery = (parameters: BktParameters, mastery: number) => ({
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
-/** Adds up to `logOdds` exactly. */
+/** The rounded terms add up to `logOdds` exactly. */
 export function explainExpected(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
   const { terms, row } = averageQuestion(view, learner, model, now);
   return shownTerms(explain(model.prediction, terms, row), row);

@@ -11,7 +11,7 @@ export interface SkillView {
   readonly placement: Placement;
   /** After forgetting. */
   readonly mastery: number;
-  /** Of mastery above pInit. */
+  /** Remaining share of mastery above pInit. */
   readonly retention: number;
 }
 
@@ -43,7 +43,7 @@ export function viewSkill(
 export const viewUnseen = (skillId: string, model: TenantModel, at: number): SkillView =>
   viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, at);
 
-/** Smaller than a view: a learner may have thousands. */
+/** Smaller than a view, because a learner may have thousands of skills. */
 export interface PractisedSkill {
   readonly state: Pick<SkillState, 'attempts' | 'correctDays' | 'mastery' | 'lastAttemptAt'>;
   readonly placement: Pick<Placement, 'weight'>;
@@ -68,7 +68,7 @@ export function practisedSkills(skills: SkillStates, model: TenantModel): Map<st
   return practised;
 }
 
-/** Null if no skill has enough attempts. */
+/** Weighted mean after forgetting; null if no skill has enough attempts. */
 export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
   let [weights, sum] = [0, 0];
   for (const { state, placement, pInit } of skills.values()) {

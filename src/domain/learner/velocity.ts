@@ -47,7 +47,7 @@ export interface SkillDay {
   readonly correct: number;
   readonly correctDays: number;
   readonly mastery: number;
-  /** Unix milliseconds. */
+  /** UTC day since 1970. The first row combines all days before the window. */
   readonly lastAttemptAt: number;
 }
 
@@ -58,7 +58,7 @@ export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> 
 
 export const firstDayOf = (days: number, today: number): number => today - days + 1;
 
-/** Oldest first. Yields after each day. */
+/** Yields after each day. */
 export function* closingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
@@ -97,7 +97,7 @@ function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: Tenan
 const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
   days.reduce((total, day) => total + day[of], 0);
 
-/** @param closings oldest first */
+/** @param closings active days, oldest first */
 export function progressOver(closings: readonly Closing[], days: number, today: number) {
   const series = closings.filter(({ day }) => day >= firstDayOf(days, today));
   const attempts = sum(series, 'attempts');
@@ -114,7 +114,7 @@ export function progressOver(closings: readonly Closing[], days: number, today: 
 
 export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
 
-/** @returns null if no skill has enough answers */
+/** Closes the last active day and the idle days since. @returns null if no skill has enough answers */
 export function momentumNow(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
   skills: ReadonlyMap<string, SkillState>,

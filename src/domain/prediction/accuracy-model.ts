@@ -1,6 +1,6 @@
 /**
- * Share of correct answers. On the scale asin(sqrt(share)), m answers have the sampling variance 1 / (4 m)
- * (Anscombe 1948). Widths are quantiles on unseen learners.
+ * Forecasts the share of correct answers. On the scale asin(sqrt(share)), m answers have the sampling
+ * variance 1 / (4 m) (Anscombe 1948). Widths are quantiles on unseen learners.
  */
 
 import { accuracyConstants as constants } from '../base/accuracy-constants.js';
@@ -12,7 +12,7 @@ import type { Trend } from '../tracing/trend.js';
 
 export interface Correction {
   readonly factor: number;
-  /** Standard deviations, at `widthLevels`. */
+  /** Widths at `widthLevels`, in standard deviations. */
   readonly below: readonly number[];
   readonly above: readonly number[];
 }
@@ -24,7 +24,7 @@ export interface Surface {
   readonly cells: readonly Correction[];
 }
 
-/** `answers` without times. */
+/** `answers` if the log has no times. */
 export type HorizonUnit = 'days' | 'answers';
 
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
@@ -35,19 +35,19 @@ export const startCorrection: Correction = {
   above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
 };
 
-/** Used before the first fit. Stored as JSON. */
+/** Used before a tenant's first fit. Stored as JSON. */
 export const startAccuracy = {
   unit: 'days' as HorizonUnit,
   learners: 0,
   cases: 0,
   mean: 0.7,
-  /** Of an average learner; change with ln(1 + horizon). */
+  /** Log-odds of an average learner, and their change with ln(1 + horizon). */
   bias: 0.85,
   trend: 0,
-  /** Not negative. `fading` decreases with the horizon. */
+  /** Weights, not negative. `fading` weights decrease with the horizon. */
   lasting: [0.1, 0, 1.1, 0],
   fading: [0.9, 0, 1.8, 1.3],
-  /** Not negative; see `computeVarianceParts`. */
+  /** Weights of `computeVarianceParts`, not negative. */
   variance: [0.03, 0.01, 0.003, 0.003, 0, 0, 0.42],
   surface: { histories: [0], horizons: [0], cells: [startCorrection] } as Surface,
 };
@@ -79,12 +79,12 @@ export function figuresOf(
   ];
 }
 
-/** Weight of temporary effects. */
+/** Weight of temporary effects; decreases with the horizon. */
 export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
 export const variancePartCount = 7;
 
-/** Unknown ability, daily variation, lasting changes (novices, others); failure risk. */
+/** Unknown ability, daily variation and lasting changes, each for novices and others; then failure risk. */
 export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
   const memory = memoryOf(horizon);
   const novice = noviceShare(history);
@@ -103,7 +103,6 @@ export function sumOfParts(variance: readonly number[], parts: readonly number[]
 
 export const chanceVariance = (answers: number): number => 1 / (4 * answers);
 
-/** `middle` is the geometric mean. */
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
@@ -165,7 +164,7 @@ export function expectedShare(
   return sigmoid(nearRecent(logOdds, trend));
 }
 
-/** For learners who change. */
+/** Limits the distance to the recent share, for learners who change. */
 function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
@@ -191,13 +190,12 @@ export function accuracyInterval(
   };
 }
 
-/** Standard deviations, with sampling variance. */
+/** In standard deviations that include the sampling variance. */
 export function intervalReach(model: AccuracyModel, place: Place, level: number) {
   const { below, above } = widthsAt(model.surface, place);
   return { below: widthAt(below, level), above: widthAt(above, level) };
 }
 
-/** Increase with the level, as each cell's widths do. */
 const widthsAt = (surface: Surface, place: Place) => {
   const widths = (side: 'below' | 'above'): number[] =>
     widthLevels.map((_, i) => correctionAt(surface, place, (cell) => cell[side][i] as number));
@@ -216,7 +214,7 @@ const widthPlaces = [0, ...widthLevels.map(placeOfLevel)];
 const widthAt = (widths: readonly number[], level: number): number =>
   valueAt(widthPlaces, [0, ...widths], placeOfLevel(level));
 
-/** Probability of a lower share. */
+/** Probability of a share below `share`. */
 export function accuracyCdf(
   model: AccuracyModel,
   forecast: AccuracyForecast,
@@ -232,7 +230,6 @@ export function accuracyCdf(
   return normalCdf(distance < 0 ? -place : place);
 }
 
-/** Constant outside. */
 function valueAt(places: readonly number[], values: readonly number[], at: number): number {
   const [[low], above] = between(places, at) as [Neighbour, Neighbour?];
   const value = values[low] as number;

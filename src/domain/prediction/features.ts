@@ -5,9 +5,9 @@ import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } f
 
 interface Feature {
   readonly name: string;
-  /** Before a fit, and centre of its ridge. */
+  /** Weight before a fit, and centre of its ridge. */
   readonly start: number;
-  /** 0: any. With +, a correct answer to another item never lowers the feature. */
+  /** Sign of the weight, 0 for any. With +, a correct answer to another item never lowers the feature. */
   readonly sign: 1 | -1 | 0;
   readonly bySkill?: true;
   readonly byItem?: true;
@@ -28,25 +28,25 @@ export const features = [
   { name: 'rightOnSkill', start: 0.01, sign: 1, bySkill: true },
   { name: 'answersSinceRightOnSkill', start: -0.05, sign: -1, bySkill: true },
   { name: 'timeSinceRightOnSkill', start: -0.03, sign: -1 },
-  /** 1 / (1 + answers since), after a correct answer. */
+  /** 1 / (1 + answers since) if the last answer was correct. */
   { name: 'lastRightByAnswers', start: 0.05, sign: 1, bySkill: true },
-  /** 1 / (1 + ln(1 + minutes since)), after a correct answer. */
+  /** 1 / (1 + ln(1 + minutes since)) if the last answer was correct. */
   { name: 'lastRightByTime', start: 0.1, sign: 1, bySkill: true },
   { name: 'rightOnItem', start: 0.35, sign: 1 },
   { name: 'wrongOnItem', start: -0.05, sign: -1 },
-  /** 1 after a correct answer, -1 after a wrong one. */
+  /** 1 if the last answer to the item was correct, -1 if wrong. */
   { name: 'lastOnItem', start: 0.15, sign: 1 },
   { name: 'itemSeen', start: 0, sign: 0 },
-  /** Answers to other skills. */
+  /** Answers to other skills since then. */
   { name: 'itemLag', start: -0.01, sign: 0 },
   { name: 'itemLagIfRight', start: -0.02, sign: 0 },
   { name: 'itemTime', start: -0.04, sign: 0 },
   { name: 'itemTimeIfRight', start: 0, sign: 0 },
-  /** 1 directly after a wrong answer to the item. */
+  /** 1 directly after a wrong answer to the item, else 0. */
   { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
   /** Minus the supplied difficulty, centred per skill. */
   { name: 'easiness', start: 0.2, sign: 1 },
-  /** First tries, and tries after a wrong answer. */
+  /** First tries of items, and tries after a wrong answer. */
   { name: 'firstTryAbility', start: 0, sign: 1 },
   { name: 'recentFirstTries', start: 0, sign: 1 },
   { name: 'retryAbility', start: 0, sign: 1 },
@@ -73,7 +73,6 @@ export interface FeatureInput {
   readonly at: number;
   /** Logits, centred per skill; null if not supplied. */
   readonly difficulty: number | null;
-  /** Log-odds (`tracing/trend.ts`). */
   readonly bias: number;
 }
 
@@ -82,8 +81,8 @@ export type FeatureRow = Float32Array | Float64Array;
 export const skillsBefore = courseModel.skills - 1;
 
 /**
- * After the features: wrong run, streak, item pattern, keys (course, previous item, previous skills), moving
- * averages, bias. Key 0: none.
+ * Columns after the features: wrong run, streak, item pattern, keys (course, previous item, previous skills),
+ * moving averages, bias. Key 0 means none.
  */
 export const runColumn = features.length;
 export const streakColumn = runColumn + 1;
@@ -186,6 +185,6 @@ const lagOf = (x: number): number => Math.log1p(Math.max(0, x));
 
 const logsOfCounts = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
 
-/** Logarithms are slow here. */
+/** A table, because logarithms are slow here. */
 const logOfCount = (count: number): number =>
   count < logsOfCounts.length ? (logsOfCounts[count] as number) : Math.log1p(count);

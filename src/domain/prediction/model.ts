@@ -1,6 +1,6 @@
 /**
  * Probability of a correct answer: the sigmoid of a sum of terms. Fixed signs ensure that a correct answer
- * never lowers it for other items of the skill.
+ * never lowers the prediction for other items of the skill.
  */
 
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
@@ -22,7 +22,7 @@ import {
 } from './features.js';
 import { beforeTerm, courseTerm, findKey, type Related } from './related.js';
 
-/** BKT's prediction of a first answer. */
+/** BKT's prediction for a first answer. */
 export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
   logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
 
@@ -32,14 +32,14 @@ export const streakCount = 2 * maxStreak + 1;
 
 /** Stored as JSON. Before a fit, the first prediction equals BKT. */
 export const startModel = {
-  /** At the means of all features. */
+  /** Log-odds at the means of all features. */
   bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
   weights: features.map(({ start }): number => start),
   /** Subtracted from the features. */
   means: features.map(() => 0),
-  /** For 1 to 8 consecutive wrong answers. */
+  /** Terms of 1 to 8 consecutive wrong answers to the item. */
   runs: new Array<number>(maxItemRun).fill(0),
-  /** From wrong to correct streaks, never falling. */
+  /** Terms from wrong to correct streaks, never falling. */
   streaks: new Array<number>(streakCount).fill(0),
   patterns: new Array<number>(itemPatterns).fill(0),
   itemPriorAnswers: predictionModel.items.startPrior as number,
@@ -48,13 +48,13 @@ export const startModel = {
 
 export type PredictionModel = Readonly<typeof startModel>;
 
-/** Skill terms: intercept, slopes, streaks, runs of wrong answers to an item. */
+/** Order of skill terms: intercept, slopes, streaks, runs of wrong answers to an item. */
 const streaksAt = 1 + skillColumns.length;
 const skillRunsAt = streaksAt + streakCount;
 export const skillRuns = 4;
 export const skillTermCount = skillRunsAt + skillRuns;
 
-/** Item terms: slopes, runs of wrong answers. */
+/** Order of item terms: slopes, runs of wrong answers. */
 const itemRunsAt = itemColumns.length;
 export const itemRuns = 3;
 export const itemTermCount = itemRunsAt + itemRuns;
@@ -76,12 +76,12 @@ export interface Term {
   readonly logits: number;
 }
 
-/** -1: no slope. */
+/** Index of the column's slope, -1 if none. */
 const skillPlaces = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
 const itemPlaces = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
-/** 0 if slopes would change the sign. */
+/** 0 if slopes of skill and item would change the sign. */
 function weightOf(weights: readonly number[], { skill, item }: Slopes, column: number): number {
   const skillPlace = skillPlaces[column] as number;
   const itemPlace = itemPlaces[column] as number;
@@ -121,7 +121,6 @@ type TableName = keyof typeof tables;
 export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 
-/** Item counters compare answers with this. */
 export function logOddsWithoutItem(
   model: PredictionModel,
   terms: TermsWithoutItem,
@@ -141,7 +140,7 @@ export function logOddsWithoutItem(
   return logits;
 }
 
-/** Without zero terms. An empty history has no terms, because the base includes the means. */
+/** Omits zero terms. An empty history has no terms, because the base includes the means. */
 export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
   const weights = features.map((_, column) => weightOf(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
@@ -161,7 +160,7 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
   return all.filter(({ name, logits }) => name === 'base' || logits !== 0);
 }
 
-/** The first prediction equals BKT. */
+/** With these terms, the first prediction equals BKT. */
 export function startTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
   terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
@@ -178,7 +177,7 @@ export function unseenTerms({ streaks }: PredictionModel): number[] {
 export interface ItemCounts {
   readonly answers: number;
   readonly right: number;
-  /** Predictions without the item's term. */
+  /** Sum of predictions without the item's term. */
   readonly expected: number;
 }
 

@@ -1,4 +1,4 @@
-/** Terms with other skills, and with previous items. */
+/** Terms of a skill with other skills, and of an item with previous items. */
 import { courseModel } from '../base/prediction-constants.js';
 import { beforeColumn, type FeatureRow, skillsBefore } from './features.js';
 
@@ -11,10 +11,9 @@ export interface Related {
 
 export const unrelated: Related = { keys: [], terms: [] };
 
-/** Practised before, moving average, course. */
+/** Terms of a pair: practised before, moving average on it, course. */
 export const skillPairTerms = 3;
 
-/** -1 if absent. */
 export function findKey(keys: ArrayLike<number>, key: number): number {
   let [low, high] = [0, keys.length - 1];
   while (low <= high) {
@@ -29,7 +28,7 @@ export function findKey(keys: ArrayLike<number>, key: number): number {
 
 export const fadings = Float64Array.from({ length: skillsBefore }, (_, i) => courseModel.fading ** i);
 
-/** May have any sign, because answers on the skill itself do not change it. */
+/** The term may have any sign, because answers on the skill itself do not change it. */
 export function beforeTerm({ keys, terms }: Related, rows: FeatureRow, from: number): number {
   if (keys.length === 0) return 0;
   let sum = 0;

@@ -1,4 +1,4 @@
-/** For teachers. */
+/** Sentences for teachers. */
 import { sigmoid } from '../base/common.js';
 import { itemPatternCounts, maxItemRun, maxStreak } from '../tracing/traces.js';
 import { isChanging, type Trend } from '../tracing/trend.js';
@@ -14,7 +14,7 @@ const counted = (count: number, one: string, several = `${one}s`): string =>
   `${count} ${count === 1 ? one : several}`;
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`);
 
-/** Some rows have single precision. */
+/** Rounds, because some rows have single precision. */
 const countOf = (figure: number): number => Math.round(Math.expm1(figure));
 const right = (figure: number): string => (figure > 0 ? 'right' : 'wrong');
 const better = (figure: number): string => (figure > 0 ? 'better' : 'worse');

@@ -12,7 +12,7 @@ export interface ForecastSubject {
   readonly learner: LearnerState;
   readonly views: readonly SkillView[];
   readonly model: TenantModel;
-  /** In the catalogue, or answered by enough learners. */
+  /** Skills in the catalogue, or answered by enough learners. */
   readonly knownSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
@@ -36,7 +36,7 @@ export function standingOf(subject: ForecastSubject): Standing {
 
 export type AbilityEstimate = ReturnType<typeof estimateOf>;
 
-/** Prior: [[1, rho], [rho, 1]]. */
+/** Combines both sections under the prior [[1, rho], [rho, 1]]. */
 function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
   const rho = scoreModel.correlation;
   const prior = 1 / (1 - rho * rho);
@@ -52,18 +52,18 @@ function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
 }
 
 export interface SectionMeasure {
-  /** Half for skills without a section. */
+  /** Answers on skills without a section count half. */
   readonly answers: number;
-  /** Skills with answers; all registered skills. */
+  /** Weight of skills with answers, and of all registered skills. */
   readonly seenWeight: number;
   readonly knownWeight: number;
   readonly knownSkills: number;
-  /** Without data, predicted from the other section. */
+  /** Predicted from the other section if this one has no data. */
   readonly mastery: number;
   readonly ability: number;
-  /** Infinite without data. */
+  /** Variance of the measurement, infinite without data. */
   readonly noise: number;
-  /** Error that all skills share: parameters may not fit this learner. */
+  /** Variance of an error that all skills share: parameters may not fit this learner. */
   readonly distrust: number;
 }
 
@@ -93,7 +93,7 @@ function measureSection(
   };
 }
 
-/** BKT assumes two states, the filter assumes degrees. */
+/** BKT assumes two states, the filter assumes degrees. Which is right is unknown. */
 function disagreement(byMastery: number, byAbility: number): number {
   const { beyond, share } = scoreModel.disagreement;
   return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
@@ -136,8 +136,8 @@ function sumsOf(views: readonly SkillView[], section: Section) {
 }
 
 /**
- * Share of the ability that applies to the whole section. Wrong answers shrink a high ability; agreement of
- * the sections strengthens a low one. A correct answer never lowers share x ability.
+ * Share of the ability on seen skills that applies to the whole section. Wrong answers shrink a high ability;
+ * agreement of the sections strengthens a low one. A correct answer never lowers share x ability.
  */
 function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
   const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
@@ -170,7 +170,7 @@ function correctionOf(views: readonly SkillView[], section: Section, predicted: 
   return correction;
 }
 
-/** Default parameters move mastery too fast. */
+/** Limits the effect of answers, because default parameters move mastery too fast. */
 function believedMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;

@@ -5,7 +5,7 @@ import type { LearnerState } from '../tracing/states.js';
 export interface GoalSetting {
   /** 400 to 1600, in steps of 10. */
   readonly targetScore: number;
-  /** UTC, may be past. */
+  /** UTC date, may be past. */
   readonly targetDate: string | null;
 }
 
@@ -14,7 +14,6 @@ export interface StoredGoal extends GoalSetting {
   readonly updatedAt: number;
 }
 
-/** Stored once (science notes 6.6). */
 export const lacksBaseline = ({
   baselineTotal,
   attempts,
@@ -27,20 +26,19 @@ export const daysUntil = (targetDate: string | null, now: number): number | null
 export const isOver = (targetDate: string | null, now: number): boolean =>
   targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
 
-/** At most a year. */
+/** At most a year, also without a date. */
 export const horizonOf = (targetDate: string | null, now: number): number =>
   Math.min(daysUntil(targetDate, now) ?? goalModel.horizonDays, goalModel.horizonDays);
 
 export interface GoalStanding extends StoredGoal {
   readonly currentTotal: number;
-  /** At the target date, or in a year. */
+  /** At the target date, or in a year without a date. */
   readonly predictedTotal: number;
-  /** Of reaching the target. */
   readonly probability: number;
   readonly onTrack: boolean;
 }
 
-/** Of the goal set at `updatedAt`; cleared by a recovery of `alertMargin` points. */
+/** Alerts of the goal set at `updatedAt`. A recovery by `alertMargin` points clears an alert. */
 export interface GoalAlerts {
   readonly updatedAt: number;
   readonly reached: boolean;

@@ -61,7 +61,7 @@ function accuracyOutlook(
   return { ...forecast, answers, interval: accuracyInterval(accuracy, forecast, answers, level) };
 }
 
-/** Per day and section. */
+/** Answers per day and section. */
 const triedRates = [1, 2, 5, 10, 20, 40];
 
 function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook): number | null {
@@ -70,14 +70,13 @@ function neededRate(standing: Standing, { targetScore, targetDate }: GoalOutlook
     const practising = forecastUnder(standing, steadyHabit(standing, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
   };
-  // The highest rate rules out most unreachable goals.
   return reaches(Math.max(...triedRates)) ? (triedRates.find(reaches) ?? null) : null;
 }
 
 export interface PracticePlan {
   /** Sum of both sections. */
   readonly answersPerDay: number;
-  /** Null: all skills, in current proportion. */
+  /** Null: all skills, in the current proportion. */
   readonly skills: readonly SkillView[] | null;
 }
 
@@ -104,7 +103,7 @@ export function forecastPlan(
     planned: forecast.forecastIn(days, level),
     unplanned: present.scoresIn(days),
     goal,
-    /** Null above the maximum. */
+    /** Null if the maximum is not enough. */
     neededAnswersPerDay: leastRate((rate) => under(rate).scoresIn(inDays).total >= goal.targetScore),
     neededInDays: inDays,
   };
@@ -140,7 +139,7 @@ function plannedHabit(standing: Standing, { answersPerDay, skills }: PracticePla
   };
 }
 
-/** Current proportion, else by number of skills. */
+/** Current proportion, else by the number of skills. */
 function mathShare({ learner, now }: Standing, skills: PerSection<number>): number {
   const { math, rw } = practiceOf(learner.activity, dayOf(now));
   const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
@@ -167,13 +166,13 @@ export function forecastUnder(standing: Standing, habit: Habit, added: readonly 
       const swing = perSection((section) => Math.max(-lost[section], gained[section]));
       return forecastScores(estimate, changes(days, days), swing, days, level);
     },
-    /** Days, 0 to 365; null if never. */
+    /** Days until the target, 0 to 365; null if never. */
     daysTo: (target: number): number | null =>
       current.total >= target ? 0 : firstDay(bestScores, target, 1, goalModel.horizonDays),
   };
 }
 
-/** Totals may fall again, so it compares upper bounds. */
+/** Totals may fall again, so the search compares upper bounds of ranges. */
 function firstDay(best: BestScores, target: number, from: number, to: number): number | null {
   if (best(from, to).total < target) return null;
   if (from === to) return from;
@@ -201,7 +200,6 @@ function goalOutlook({ learner, now }: Standing, forecast: Forecast, set: GoalSe
     daysToGoal,
     progressPercent: progress(targetScore, base, forecast.current.total),
     onTrack: isReached && isKept,
-    /** Reached within the horizon, but not at its end. */
     isLost: isReached && !isKept,
     predictedTotal: inTime.scores.total,
     probability: reachProbability(targetScore, inTime),

@@ -17,7 +17,7 @@ import { learningPart } from '../tracing/trend.js';
 import { abilityOf, type ForecastSubject, masteryOf, type Standing, trustOf } from './assessment.js';
 
 export interface Habit {
-  /** @param view null: skills without answers */
+  /** @param view null for skills without answers */
   of(view: SkillView | null, section: Section): SkillPractice;
   readonly isSame: boolean;
 }
@@ -28,13 +28,12 @@ export const presentPractice = ({ learner, now }: ForecastSubject): PerSection<P
 export const steadyHabit = (standing: Standing, { math, rw }: PerSection<number>): Habit =>
   habitOf(standing, { math: steadyPractice(math), rw: steadyPractice(rw) });
 
-/** Below one answer a day, some days are inactive. */
 export const steadyPractice = (rate: number): Practice => ({
   rate,
   activeDays: activityModel.days * Math.min(1, rate),
 });
 
-/** Few registered skills count for many. */
+/** Spreads a section's answers over its skills. If few are registered, each stands for many. */
 export function habitOf({ measures }: Standing, practice: PerSection<Practice>): Habit {
   const habits = perSection((section) =>
     skillPractice(practice[section], 1 / Math.max(measures[section].knownSkills, scoreModel.leastSkills)),
@@ -50,16 +49,16 @@ export function skillPractice({ rate, activeDays }: Practice, share: number) {
   const active = activeDays / activityModel.days;
   const answersThen = active === 0 ? 0 : (rate * share) / active;
   return {
-    /** Per day. */
+    /** Answers per day. */
     rate: rate * share,
-    /** Share of mastery that practice protects. */
+    /** Share of mastery that practice protects from forgetting. */
     freshness: Math.min(1, activeDays / fresh),
-    /** Future days with a correct answer. */
+    /** Future days with a correct answer, which lengthen the half-life. */
     rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
   };
 }
 
-/** Days 0 to 365: upper bound, exact for one day. */
+/** For days 0 to 365: an upper bound over the range, exact for one day. */
 export function abilityChanges(
   standing: Standing,
   habit: Habit,
@@ -126,18 +125,17 @@ function projectedSkills(
 }
 
 interface ProjectedSkill {
-  /** Now, and the limit of forgetting. */
+  /** Mastery now, and the limit that forgetting approaches. */
   readonly mastery: number;
   readonly kept: number;
   readonly weight: number;
-  /** Daily rates towards 1 and `retained`. */
+  /** Daily rates towards 1 and towards `retained`. */
   readonly learn: number;
   readonly forget: number;
-  /** Until forgetting starts. */
   readonly grace: number;
 }
 
-/** That shows on a test. */
+/** Learning per answer that shows on a test. */
 export const learningOf = (pLearn: number, slowed: boolean): number =>
   projectionModel.learningShare * pLearn * (slowed ? projectionModel.slowedShare : 1);
 
@@ -155,14 +153,14 @@ const graceLeft = (idleMs: number): number =>
   Math.max(0, forgettingModel.graceDays - Math.max(0, idleMs) / dayMs);
 
 /**
- * Columns: from `turn` to `end` at `speed` after day `from`; before, from `start` at `learn`. Weights add up
- * to 1.
+ * Columns of a row: mastery moves from `turn` to `end` at `speed` after day `from`; before, it moves from
+ * `start` at `learn`. Weights add up to 1.
  */
 const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Days of falling and of rising skills bound all days between. A list, because typed arrays release their
- * memory.
+ * Change of ability after days of falling and of rising skills; these bound all days between. A list, because
+ * typed arrays release their memory.
  */
 export function outlookOf(
   skills: readonly ProjectedSkill[],
@@ -179,7 +177,6 @@ export function outlookOf(
     Math.min(projectionModel.maxChange, abilityOf(meanMastery(table, fallingDays, risingDays)) - now);
 }
 
-/** Mastery below its limit first learns up to it. */
 function addRow(table: number[], { mastery, weight, kept, learn, forget, grace }: ProjectedSkill): void {
   const rate = forget + learn;
   const balance = rate === 0 ? mastery : (forget * kept + learn) / rate;

@@ -55,7 +55,7 @@ export function forecastScores(
     const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
     return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
   });
-  // Within the sum of the sections' intervals.
+  // The total's interval is within the sum of the sections' intervals.
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
   const intervals = { math, rw, total: including(scores.total, low, high) };

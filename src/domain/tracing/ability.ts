@@ -31,7 +31,7 @@ export const abilityEvidence = (
 export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
 
 /**
- * Bayesian Rasch filter (cf. Pelánek 2016). The covariance stays positive, so a correct answer lowers neither
+ * Bayesian Rasch filter (cf. Pelánek 2016). The covariance stays positive, so a correct answer cannot lower an
  * ability. @param shares 0, .5 or 1
  */
 export function updateAbilities(

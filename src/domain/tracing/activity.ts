@@ -9,13 +9,13 @@ const maxHalves = 65_535;
 export const newActivity = {
   /** Last UTC day since 1970; -1 if none. */
   day: -1,
-  /** Per day, newest first: 14 days of math, then of rw. */
+  /** Half answers per day, newest first: 14 days of math, then of rw. */
   halves: noHalves,
 };
 
 export type Activity = Readonly<typeof newActivity>;
 
-/** Ignores days before the window. @param share 0, .5 or 1 */
+/** Ignores days before the window. @param share 0, .5 or 1 per section */
 export function countActivity(activity: Activity, day: number, share: PerSection<number>): Activity {
   const age = activity.day - day;
   if (age >= days) return activity;
@@ -54,7 +54,7 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
   });
 }
 
-/** Assumes recent practice. @param attempts detects answers outside the window */
+/** Assumes that recent practice continues. @param attempts total, to detect answers before the window */
 export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
   const practice = practiceOf(activity, today);
   const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);

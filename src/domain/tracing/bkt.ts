@@ -11,11 +11,11 @@ import type { SkillState } from './states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
-/** Off: rapid answers are only flagged, self-reports are easy to game. */
+/** Not used by the service: rapid answers are only flagged, and self-reports are easy to game. */
 interface Evidence {
   /** 0 to 1. */
   readonly weight?: number;
-  /** 1 to 5. Correct answers only: a confident wrong one is ambiguous. */
+  /** 1 to 5. Only for correct answers, because a confident wrong one is ambiguous. */
   readonly confidence?: number | null;
 }
 
@@ -43,7 +43,7 @@ export function traceAnswer(
   const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
-    /** Before learning and forgetting. */
+    /** Mastery before learning and forgetting. */
     posterior,
     masteryAfter: clamp(guard ? guarded : learned, masteryBounds.low, masteryBounds.high),
   };
@@ -70,8 +70,8 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
 }
 
 /**
- * Limits both jointly; otherwise a correct answer to a harder question could count less. @param difficulty
- * logits, centred per skill
+ * Limits guess and slip jointly; otherwise a correct answer to a harder question could count less. @param
+ * difficulty logits, centred per skill
  */
 export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
   const { itemGuess, itemSlip } = fitBounds;
@@ -88,7 +88,7 @@ export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: nu
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
-/** Correct answers still lead to `mastery`. */
+/** Largest pForget at which correct answers still lead to `mastery`. */
 export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);
@@ -103,7 +103,7 @@ export function halfLifeDays(correctDays: number): number {
 
 type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
-/** Of mastery above pInit. @param now Unix milliseconds */
+/** Remaining share of mastery above pInit. @param now Unix milliseconds */
 export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
   const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
   return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
@@ -113,7 +113,7 @@ export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered
 export const faded = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
-/** pInit before the first attempt. @param now Unix milliseconds */
+/** Mastery after forgetting; pInit before the first attempt. @param now Unix milliseconds */
 export const effectiveMastery = (
   pInit: number,
   skill: Remembered & Pick<SkillState, 'mastery'>,

@@ -28,7 +28,7 @@ export function updateCalibration(
   };
 }
 
-/** Brier score, and confidence minus accuracy. */
+/** Brier score, and mean confidence minus accuracy. */
 export function calibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
@@ -37,7 +37,7 @@ export function calibration(state: CalibrationState) {
   return { brier: squaredHundredths / (100 * answers), bias, flag };
 }
 
-/** Avoids a division by the deviation, which may be 0. */
+/** One-sample test. Avoids division by a deviation of 0. */
 function isBiased({ answers, biasTenths, squaredHundredths }: CalibrationState, size: number): boolean {
   const { minAnswers, minBias, z } = calibrationModel;
   if (answers < minAnswers || size < minBias) return false;

@@ -2,7 +2,7 @@ import { sigmoid } from '../base/common.js';
 import { courseModel as model } from '../base/prediction-constants.js';
 import { keyOf } from '../base/text-hash.js';
 
-/** Item 0: none. */
+/** Hashed ids; item 0 means no item. */
 export interface Asked {
   readonly skill: number;
   readonly item: number;
@@ -17,19 +17,19 @@ export const askedOf = (skillId: string, itemId: string | null): Asked => ({
 export const newCourse = {
   /** Keys, newest first. */
   skills: [] as readonly number[],
-  /** Moving average per skill, -.5 to .5. */
+  /** Moving averages, -.5 to .5. */
   forms: [] as readonly number[],
   /** Keys; 0 if none. */
   firstSkill: 0,
   secondSkill: 0,
-  /** Keys; `itemBeforeRun` precedes the current run on one skill. */
+  /** Keys of the last item, and of the last item before the current run on one skill. */
   lastItem: 0,
   itemBefore: 0,
-  /** First tries of items. */
+  /** First tries of items: ability, moving average, count. */
   firstAbility: 0,
   firstForm: 0,
   firstTries: 0,
-  /** Tries after a wrong answer. */
+  /** Tries after a wrong answer to the same item. */
   retryAbility: 0,
   retryForm: 0,
   retries: 0,
@@ -37,7 +37,7 @@ export const newCourse = {
 
 export type Course = Readonly<typeof newCourse>;
 
-/** @param wrongRun on the item @param abilityOffset log-odds of a new learner */
+/** @param wrongRun wrong answers in a row on the item @param abilityOffset log-odds of a new learner */
 export function updateCourse(
   course: Course,
   { skill, item }: Asked,
@@ -94,14 +94,14 @@ function abilityAfter(
   return Math.fround(ability + (step * surprise) / (1 + fall * tries));
 }
 
-/** Estimated from two real logs. */
+/** Log-odds of a correct retry, from two real logs. */
 const retryOffset = (wrongRun: number): number =>
   model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
 
-/** Last item on another skill. */
+/** Key of the last item on another skill; 0 if none. */
 export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
   skills[0] === skill ? itemBefore : lastItem;
 
-/** First skill other than `skill`. */
+/** Key of the first skill other than `skill`; 0 if none. */
 export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
   firstSkill === skill ? secondSkill : firstSkill;

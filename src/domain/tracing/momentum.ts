@@ -1,6 +1,6 @@
 import { momentumModel } from './tracing-constants.js';
 
-/** Mean mastery at the end of active days. */
+/** Moving averages of mean mastery at the end of active days. */
 export const newMomentum = {
   /** Last closed UTC day since 1970; -1 if none. */
   day: -1,
@@ -10,7 +10,7 @@ export const newMomentum = {
 
 export type MomentumState = Readonly<typeof newMomentum>;
 
-/** A longer gap increases the weight. */
+/** A longer gap gives the new value more weight. */
 export function closeDay(state: MomentumState, day: number, mastery: number): MomentumState {
   if (state.day < 0) return { day, short: mastery, long: mastery };
   const gap = day - state.day;

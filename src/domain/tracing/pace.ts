@@ -6,7 +6,7 @@ import { paceModel, rapidModel } from './tracing-constants.js';
 export const noTimes = {
   answers: 0,
   meanSeconds: 0,
-  /** Moments of ln seconds. */
+  /** Mean and squared deviations of ln seconds. */
   logMean: 0,
   logM2: 0,
   correct: 0,
@@ -66,7 +66,7 @@ export function updatePace(
 export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
   rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
 
-/** Compared with the norm (Paas & van Merrienboer 1993), 0 to 100. */
+/** Accuracy and time compared with the norm (Paas & van Merrienboer 1993), 0 to 100. */
 export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
   if (efficiencyReason(pace, rapid) !== null) return null;
   const { accuracySd, timeWeight } = paceModel;
@@ -93,7 +93,7 @@ export type RapidState = Readonly<typeof newRapid>;
 
 const windowMask = 2 ** rapidModel.window - 1;
 
-/** Seconds (Wise & Ma 2012; Kong, Wise & Bhola 2007). */
+/** Threshold in seconds (Wise & Ma 2012; Kong, Wise & Bhola 2007). */
 export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
   const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
   if (times === null || times.answers < minAnswers) return defaultSeconds;
@@ -114,7 +114,7 @@ export function updateRapid(state: RapidState, seconds: number | null, threshold
   };
 }
 
-/** One or two rapid answers are normal. */
+/** Needs several times, because one or two rapid answers are normal. */
 export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
   recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
 
@@ -124,13 +124,12 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Without rapid answers. The threshold uses all times. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const all = gather(log, () => 0);
   return gather(log, (skill) => rapidThreshold(all[skill] ?? null));
 }
 
-/** Welford's algorithm on ln seconds. */
+/** Welford's algorithm for the moments. */
 function gather(answers: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
   const { skill, correct, skills } = answers;
   const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));

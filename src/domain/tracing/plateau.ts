@@ -15,7 +15,7 @@ export type PlateauState = Readonly<typeof newPlateau>;
 
 const maxRun = 255;
 
-/** `errorDivisor` 0: too few attempts. */
+/** An `errorDivisor` of 0 means too few attempts. */
 const weights = weightTable();
 
 function weightTable() {
@@ -38,7 +38,6 @@ function weightTable() {
 const weightsAt = (attempts: number) =>
   weights[Math.min(attempts, plateauModel.maxAttempts)] as (typeof weights)[number];
 
-/** @param idleDays negative for a late answer */
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
   const { decay, maxAttempts, resetDays } = plateauModel;
   const from = idleDays > resetDays ? newPlateau : state;
@@ -63,7 +62,7 @@ function isFlat(state: PlateauState, mastery: number): boolean {
 
 export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
 
-/** Per attempt; null below 3 attempts. The error is only a scale. */
+/** Change per attempt; null below 3 attempts. The error is only a scale. */
 export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
   const { sum: weight, time, determinant, errorDivisor } = weightsAt(attempts);

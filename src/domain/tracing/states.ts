@@ -14,7 +14,7 @@ import { newTrend } from './trend.js';
 /** Redis stores hashes up to this size compactly. */
 const generationSize = 128;
 
-/** Two generations are valid. A full one starts the next. */
+/** Items of two generations are valid. A full generation starts the next. */
 export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;
@@ -35,7 +35,7 @@ export function openWindow(window: ItemWindow, item: RememberedItem | undefined)
 }
 
 export const newLearner = {
-  /** Increases with every commit. */
+  /** Increases with every commit, so readers detect changes. */
   version: 0,
   attempts: 0,
   abilityVersion: modelVersion as number,
@@ -64,9 +64,9 @@ export const newSkill = ({ pInit }: BktParameters) => ({
   rapid: newRapid,
   calibration: newCalibration,
   trace: newSkillTrace,
-  /** Until below `masteryLossThreshold`. */
+  /** True from `masteryThresholds.mastery` until mastery is below `masteryLossThreshold`. */
   reached: false,
-  /** Steady mastery, and a correct answer with sufficient accuracy. */
+  /** Mastery is steady, and a correct answer came with sufficient accuracy. */
   ready: false,
 });
 
@@ -86,7 +86,7 @@ export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
   item: item === null ? null : (recallItem(learner.items, item) ?? newItemTrace),
 });
 
-/** One answer per day counts. Late answers do not count. */
+/** An item's difficulty counts one answer per day. Late answers do not count. */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
   const trace = item === null ? null : recallItem(learner.items, item);
   return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
@@ -98,7 +98,7 @@ export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answe
 export const isReached = (mastery: number, before: boolean): boolean =>
   mastery >= (before ? lostBelow : masteredAt.mastery);
 
-/** Most learners with accuracy .35 to .55 reach the threshold once. */
+/** Reaching the threshold once is weak evidence: most learners with accuracy .35 to .55 do. */
 export const hasSteadyMastery = (of: Pick<SkillState, 'attempts' | 'plateau'>, mastery: number): boolean =>
   mastery >= masteredAt.mastery &&
   of.attempts >= masteredAt.attempts &&

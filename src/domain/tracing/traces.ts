@@ -29,7 +29,7 @@ export const newSkillTrace = {
   lastRightPlace: 0,
   /** Unix seconds. */
   lastRightAt: 0,
-  /** Correct answers, or minus the wrong ones. */
+  /** Number of correct answers in a row, or minus the wrong ones. */
   streak: 0,
 };
 
@@ -41,9 +41,9 @@ export const newItemTrace = {
   wrongRun: 0,
   /** Last four answers, newest in the lowest bit. */
   lastWrong: 0,
-  /** Before the last answer. */
+  /** Answers on other skills before the last answer to the item. */
   elsewhere: 0,
-  /** Last answer, Unix seconds. */
+  /** Time of the last answer, Unix seconds. */
   at: 0,
 };
 
@@ -52,7 +52,7 @@ export type ItemTrace = Readonly<typeof newItemTrace>;
 export interface Traces {
   readonly learner: LearnerTrace;
   readonly skill: SkillTrace;
-  /** Null without an item. */
+  /** Null if the answer has no item. */
   readonly item: ItemTrace | null;
 }
 
@@ -113,7 +113,7 @@ export function updateTraces(
 export const elsewhereAt = (place: number, skillAttempts: number): number =>
   Math.max(0, place - 1 - skillAttempts);
 
-/** Extended Kalman filter of a Rasch model. A correct answer lowers neither level. */
+/** Extended Kalman filter of a Rasch model. A correct answer cannot lower a level. */
 function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
   const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
   const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
@@ -131,7 +131,7 @@ export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 
 
 export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
 
-/** Last four answers, and whether no other skill followed. */
+/** Encodes the last four answers, and whether no other skill followed. */
 export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
   const known = Math.min(right + wrong, lastAnswers);
   const latest = isLatest ? 1 : 0;
@@ -139,7 +139,7 @@ export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: bo
 }
 
 export function itemPatternCounts(pattern: number): { readonly answers: number; readonly wrong: number } {
-  // Below a leading 1.
+  // The answers are the bits below a leading 1.
   const bits = ((pattern - 1) >> 1) + 2;
   const answers = 31 - Math.clz32(bits);
   return { answers, wrong: bits.toString(2).replaceAll('0', '').length - 1 };

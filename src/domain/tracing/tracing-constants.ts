@@ -1,19 +1,18 @@
 /**
- * Simulated. After `repeats` answers on a skill, the next counts half. Each answer moves the covariance to
- * the prior by `drift`, or `fallingDrift` while results fall.
+ * Simulated. After `repeats` answers on a skill, the next one counts half. Each answer moves the covariance
+ * to the prior by `drift`, or by `fallingDrift` while results fall.
  */
 export const abilityModel = { variance: 1, drift: 0.0005, fallingDrift: 0.01, bound: 4, repeats: 8 } as const;
 
-/** Simulated and tried on answer logs. */
 export const trendModel = {
-  /** About 70 and 100 answers. */
+  /** Averages over about 70 and 100 answers. */
   shareRate: 0.015,
   changeRate: 0.01,
   minAttempts: 5,
-  /** `clearChange` is three standard errors. */
+  /** `clearChange` is three standard errors of a constant learner. */
   noChange: 0.05,
   clearChange: 0.1,
-  /** No learning at a share of `guessing`, full from `learningFrom`. */
+  /** Nothing is learned at a share correct of `guessing`, full learning starts at `learningFrom`. */
   guessing: 0.2,
   learningFrom: 0.5,
   minAnswers: 30,
@@ -23,10 +22,9 @@ export const trendModel = {
   biasFading: 0.998,
 } as const;
 
-/** `unknownDay`: a day before the first answer. */
+/** `unknownDay` is the activity of a day before the first answer. */
 export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
 
-/** Half-lives of two moving averages. */
 export const momentumModel = {
   shortDays: 3,
   longDays: 14,
@@ -35,7 +33,7 @@ export const momentumModel = {
   idleClosings: 14,
 } as const;
 
-/** Per attempt, at `z` standard errors (simulated). */
+/** Plateau: slope per attempt plus `z` standard errors below `minSlope` (simulated). */
 export const plateauModel = {
   decay: 0.9,
   minSlope: 0.02,
@@ -54,7 +52,7 @@ export const rapidModel = {
   shareOfMean: 0.1,
   minSeconds: 1,
   maxSeconds: 10,
-  /** Bits of an integer, at most 31. */
+  /** At most 31: the window is the bits of an integer. */
   window: 20,
   minTimed: 10,
   flagShare: 0.3,
@@ -63,14 +61,13 @@ export const rapidModel = {
 
 /** Our choice. warehouse/schema/views.ts repeats these constants. */
 export const paceModel = {
-  /** 75 s, the target of `nextItemsConstants`; weight in answers. */
+  /** The time is 75 s, the target of `nextItemsConstants`. `answers` is the prior's weight. */
   prior: { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75, answers: 20 },
   minVariance: 0.04,
-  /** Limit of the standardised ln time. */
   maxSlowness: 1.5,
   chance: 0.2,
   accuracySd: 0.5,
-  /** Accuracy has weight 1. */
+  /** Relative to accuracy, which has weight 1. */
   timeWeight: 0.6,
   minStep: 0.05,
   minTimed: 3,

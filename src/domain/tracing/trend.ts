@@ -4,17 +4,17 @@ import { trendModel as model } from './tracing-constants.js';
 /** Single precision, as stored. */
 export const newTrend = {
   answers: 0,
-  /** About 70 answers. */
+  /** Share correct over about 70 answers. */
   share: 0,
-  /** Compared with earlier answers on the same skills. */
+  /** Mean difference from earlier answers on the same skills. */
   change: 0,
-  /** Added to log-odds. */
+  /** Added to the log-odds of predictions. */
   bias: 0,
 };
 
 export type Trend = Readonly<typeof newTrend>;
 
-/** @param usual by earlier answers @param pCorrect with `bias` */
+/** @param usual probability by earlier answers @param pCorrect with `bias` */
 export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
   const right = isCorrect ? 1 : 0;
   const answers = trend.answers + 1;
@@ -45,7 +45,7 @@ export const shareAfter = (answers: Uint8Array): number =>
 const towards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
-/** A correct answer never lowers it. */
+/** A correct answer never lowers the bias. */
 function biasAfter(bias: number, step: number): number {
   const moved = bias * model.biasFading + step;
   return step > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
@@ -55,7 +55,7 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** Gradual, so that no single answer reverses a forecast. */
+/** Changes gradually, so that no single answer reverses a forecast. */
 export function learningPart({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);

@@ -1,6 +1,6 @@
 /**
- * Split-conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018). Each cell uses the deviations
- * around it.
+ * Interval corrections by split-conformal prediction (Papadopoulos et al. 2002; Lei et al. 2018). Each cell
+ * uses the deviations around it.
  */
 
 import { accuracyConstants } from '../../base/accuracy-constants.js';
@@ -90,7 +90,6 @@ function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell
   return { groupOf, weights, learners };
 }
 
-/** NaN for an empty group. */
 function quantiles(
   deviations: readonly Deviation[],
   values: Float64Array,
@@ -115,7 +114,7 @@ function quantiles(
   return found;
 }
 
-/** By value in single precision, then by index. Much faster than a comparator. */
+/** Sorts by value in single precision, then by index. Much faster than with a comparator. */
 function ascending(values: Float64Array): Uint32Array {
   const bits = new Uint32Array(Float32Array.from(values).buffer);
   const keys = new BigUint64Array(values.length);
@@ -130,7 +129,7 @@ function ascending(values: Float64Array): Uint32Array {
   return halves.filter((_, i) => i % 2 === 0);
 }
 
-/** For sums in a different order. */
+/** For sums of the same weights in a different order. */
 const rounding = 1e-6;
 
 const latentVariance = ({ latent, around }: Deviation, factors: readonly number[]): number =>
@@ -138,7 +137,7 @@ const latentVariance = ({ latent, around }: Deviation, factors: readonly number[
 
 const tails = widthLevels.map((level) => (1 - level) / 2);
 
-/** Shrinks quantiles to the start: half with `tailLearners` in the tail. */
+/** Shrinks group quantiles to the start: half with `tailLearners` in the tail. */
 function widthsOf(
   deviations: readonly Deviation[],
   factors: readonly number[],
@@ -173,7 +172,6 @@ const factorLevel = 0.8;
 const factorPlace = widthLevels.indexOf(factorLevel);
 const leastWidth = 1e-3;
 
-/** Scales factors until intervals cover the level's share. */
 function refined(
   deviations: readonly Deviation[],
   factors: readonly number[],

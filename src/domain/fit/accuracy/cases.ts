@@ -16,9 +16,9 @@ export interface AccuracyCase {
   readonly learner: number;
   readonly history: number;
   readonly horizon: number;
-  /** Part of the horizon within the log. */
+  /** Part of the horizon before the end of the log. */
   readonly span: number;
-  /** Previous answer, Unix milliseconds. */
+  /** Time of the previous answer, Unix milliseconds. */
   readonly at: number;
   readonly answers: number;
   readonly right: number;
@@ -27,7 +27,6 @@ export interface AccuracyCase {
 export type TracedCase = AccuracyCase & AccuracySubject;
 export type Observation = AccuracyCase & { readonly expected: number };
 
-/** Days, if answers of any learner differ in time. */
 export const unitOf = (log: AnswerLog): HorizonUnit =>
   [...placesByLearner(log, everyone(log))].some((own) => isTimed(log, own)) ? 'days' : 'answers';
 
@@ -44,7 +43,7 @@ const laterCuts: ReadonlySet<number> = new Set(
 
 const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
 
-/** @param before Unix milliseconds; ignores later answers, only for days */
+/** @param before Unix milliseconds; later answers are ignored (horizons in days) */
 export function accuracyCases(
   log: AnswerLog,
   unit: HorizonUnit,

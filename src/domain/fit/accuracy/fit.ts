@@ -26,7 +26,7 @@ import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } fro
 
 const { fit: rules } = constants;
 
-/** Outcomes known at a moment (Unix milliseconds). */
+/** Cases with the outcomes known at a moment (Unix milliseconds). */
 export interface Past {
   readonly at: number;
   readonly cases: readonly TracedCase[];
@@ -50,7 +50,7 @@ export function fitAccuracy(
   return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
 }
 
-/** Predicts from earlier answers, else from other learners. */
+/** Predicts each case from earlier answers, else from other learners. */
 function observe(
   start: AccuracyModel,
   cases: readonly TracedCase[],
@@ -137,7 +137,7 @@ export function fitJudgedAccuracy(
 
 export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
 
-/** Empty if no worse or not comparable. NaN is worse. */
+/** Empty if the fit is no worse, or not comparable. NaN is worse. */
 function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
   if (after === null || before === null) return '';
   if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
@@ -157,7 +157,7 @@ export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): numb
 
 type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
-/** Any sign. Their ridge matters on logs without information. */
+/** Bias and trend may have any sign. Their ridge matters on logs without information. */
 const free = 2;
 const freeRidge = 0.01;
 const width = free + 2 * figureCount;
@@ -249,7 +249,6 @@ function lowestPoint(problem: BoxedQuadratic): number[] {
 const varianceRounds = 3;
 const startVariance = 0.02;
 
-/** Weighted least squares. */
 function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, span, answers, right }) => ({
     parts: varianceParts(expected, history, span),
@@ -259,7 +258,7 @@ function fitVariance(observed: readonly Observation[]): number[] {
   const size = variancePartCount;
   let variance: number[] = new Array(size).fill(startVariance / size);
   for (let round = 0; round < varianceRounds; round++) {
-    // The search starts at 0.
+    // The gradient is taken at 0, where the search starts.
     const problem = newQuadratic(size);
     const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {

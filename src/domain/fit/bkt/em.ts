@@ -11,7 +11,7 @@ import { faded, mostForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, nodesOf } from './trees.js';
 
 export const newWorkspace = (nodes: number) => ({
-  /** After the backward pass: expected mastered sequences. */
+  /** Probability of mastery; after the backward pass, expected mastered sequences. */
   before: new Float64Array(nodes),
   after: new Float64Array(nodes),
   /** Messages from later attempts; 0 between passes. */
@@ -21,7 +21,7 @@ export const newWorkspace = (nodes: number) => ({
 
 type Workspace = ReturnType<typeof newWorkspace>;
 
-/** e^(k b) for difficulty b and scale k. */
+/** `odds` is e^(k b) for difficulty b and scale k. */
 export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
   const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
   return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
@@ -35,7 +35,7 @@ function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
-/** Limits e^(k b); evidence stays monotone in the difficulty. */
+/** Limits e^(k b), so that evidence stays monotone in the difficulty. */
 function oddsRange({ pGuess, pSlip }: BktParameters): Range {
   const { itemGuess, itemSlip } = fitBounds;
   const guess = odds(pGuess);
@@ -47,7 +47,6 @@ function oddsRange({ pGuess, pSlip }: BktParameters): Range {
 
 const odds = (p: number): number => p / (1 - p);
 
-/** Prevents underflow. */
 const smallProduct = 1e-200;
 
 /** Scaled forward filter (Corbett & Anderson 1995). @returns log likelihood */
@@ -65,7 +64,7 @@ export function filterForward(
   let guess = parameters.pGuess;
   let slip = parameters.pSlip;
   let logLikelihood = 0;
-  // Logarithms dominate the cost.
+  // A product, because logarithms dominate the cost.
   let product = 1;
   for (let node = 0; node < size; node++) {
     const from = parent[node] as number;
@@ -108,9 +107,9 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
   const { before, after, backKnown, backUnknown } = work;
   const { parent, correct, through, ending, kept } = tree;
   let [starts, startsKnown] = [0, 0];
-  // Unmastered, with a later attempt.
+  // Attempts without mastery before another attempt.
   let [learned, notLearned] = [0, 0];
-  // Mastered, with a later attempt.
+  // Attempts with mastery before another attempt.
   let [forgotten, notForgotten] = [0, 0];
   let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
@@ -218,7 +217,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
 
 export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
-/** Two Newton steps of logistic regressions. */
+/** Two Newton steps of logistic regressions, with the difficulty as offset. */
 function shiftedEmissions(
   { size, correct, through }: SkillTree,
   shifts: Float64Array,
@@ -250,7 +249,7 @@ function shiftedEmissions(
   return { pGuess, pSlip };
 }
 
-/** Logits; the quadratic is inaccurate for longer steps. */
+/** In logits, because the quadratic is inaccurate for longer steps. */
 const longestStep = 1;
 
 function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {

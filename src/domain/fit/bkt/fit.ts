@@ -17,7 +17,6 @@ export interface FitOptions extends FitRules {
   /** 0 ignores difficulty. */
   readonly difficultyScale: number;
   readonly warm?: readonly (BktParameters | undefined)[];
-  /** Also starts from the prior means. */
   readonly coldStart?: boolean;
 }
 
@@ -28,7 +27,6 @@ export type SkillFit = BktFit['skills'][number];
 const maxRounds = 4;
 const settled = 0.005;
 
-/** @param estimate may run in threads */
 export async function fitTrees(
   trees: AnswerTrees,
   options: FitOptions,
@@ -65,7 +63,7 @@ export function fitRange(trees: AnswerTrees, from: number, to: number, round: Fi
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
   (trees.learners[skill] as number) >= fitModel.minLearners;
 
-/** Uses large skills, else all fitted ones; null if too few. */
+/** Mean of the large skills, else of all fitted ones; null if too few. */
 function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
   const { priorLearners, minLearners, minFittedSkills } = fitModel;
   for (const learners of [priorLearners, minLearners]) {
@@ -109,10 +107,10 @@ const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((sha
   difficultyScale: 0,
 }));
 
-/** The default first: other values need evidence. */
+/** The default comes first, because other values need evidence. */
 const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
 
-/** Chooses the prior strengths, then the difficulty scale. */
+/** Chooses prior strengths and then the difficulty scale, on a fifth of the learners. */
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = everyone(log),
@@ -131,7 +129,7 @@ export async function chooseFitOptions(
 export const isHeldOut = (learner: number): boolean =>
   (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
 
-/** Within one standard error of the best. */
+/** The first within one standard error of the best. */
 async function preferred(
   log: AnswerLog,
   heldOut: Learners,

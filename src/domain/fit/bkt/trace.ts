@@ -12,7 +12,7 @@ export interface TracedModel {
 const skillAt = (log: AnswerLog, place: number, { skills }: TracedModel) =>
   skills[log.skill[place] as number] as TracedModel['skills'][number];
 
-/** Centred per skill; null if not supplied. */
+/** Difficulty centred per skill; null if not supplied. */
 export function difficultyAt(log: AnswerLog, place: number, model: TracedModel): number | null {
   const difficulty = log.difficulty[place] as number;
   return Number.isNaN(difficulty) ? null : difficulty - skillAt(log, place, model).difficultyMean;
@@ -95,7 +95,7 @@ export function sumLosses(
   return { losses, answers };
 }
 
-/** Same held-out answers; null without answers. */
+/** Losses on the same held-out answers; null without answers. */
 export interface Comparison {
   readonly answers: number;
   readonly oldLogLoss: number | null;

@@ -20,10 +20,10 @@ const newTrees = (skills: number, answers: number, withDifficulty: boolean) => (
   /** Relative to the skill's first node; -1 for a first attempt. */
   parent: shared.ints(answers),
   correct: shared.bytes(answers),
-  /** Sequences through the node, and ending there. */
+  /** Sequences through the node, and sequences that end there. */
   through: shared.ints(answers),
   ending: shared.ints(answers),
-  /** Retention after a long pause, else 1. */
+  /** Retention after a long pause before the attempt, else 1. */
   kept: shared.floats(answers),
   /** Centred per skill, 0 if not supplied. */
   difficulty: withDifficulty ? shared.floats(answers) : null,
@@ -35,9 +35,8 @@ const newTrees = (skills: number, answers: number, withDifficulty: boolean) => (
 export type AnswerTrees = Readonly<ReturnType<typeof newTrees>>;
 
 export interface TreeOptions {
-  /** Seconds. Faster answers are rapid guesses. */
+  /** In seconds. Faster answers are ignored as rapid guesses. */
   readonly rapidBelow?: readonly number[];
-  /** Then skills with difficulties share no nodes. */
   readonly withDifficulty?: boolean;
 }
 
@@ -55,7 +54,7 @@ type Nodes = ReturnType<typeof nodesOf>;
 /** A pause over `splitDays` starts a new branch. */
 export function growTrees(log: AnswerLog, learners: Learners, options: TreeOptions = {}): AnswerTrees {
   const { rapidBelow = [], withDifficulty = false } = options;
-  // Missing seconds are NaN, so not rapid.
+  // Missing seconds are NaN, which is never below a threshold.
   const isRapid = (place: number): boolean =>
     (log.seconds[place] as number) < (rapidBelow[log.skill[place] as number] ?? 0);
   const used = placesOf(log, learners).filter((place) => !isRapid(place));

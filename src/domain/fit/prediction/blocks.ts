@@ -26,7 +26,7 @@ const { fit: rules } = predictionModel;
 
 export type FitMemory = ReturnType<typeof newFitMemory>;
 
-/** Fixed: results must be equal for any number of threads. */
+/** Fixed, so that results are equal for any number of threads. */
 export const rangeAnswers = 1 << 12;
 
 export function newFitMemory(
@@ -46,7 +46,7 @@ export function newFitMemory(
   const slopeRidge = (column: number): number =>
     (itemRidge / rules.itemRidge) *
     (column === columnOf('ability') ? rules.itemAbilityRidge : rules.itemSlopeRidge);
-  // Weights have one member, 0.
+  // The block of weights has one member, 0.
   const all = shared.counts(correct.length);
   const blocks: Record<BlockName, Block> = {
     weights: newBlock(answers, all, 0, 1, allColumns, 0, () => rules.ridge),
@@ -55,7 +55,7 @@ export function newFitMemory(
     ...tableBlocks(log, answers, pairs, itemPairs),
   };
   startWeights(blocks.weights, correct, places);
-  // Log-odds by answer index.
+  // Log-odds by answer index, from the current terms.
   const logits = shared.doubles(correct.length);
   const streaks = newStreaks(skills);
   return { correct, logits, rows, ranges: rangesOf(places), skillOf, blocks, pairs, itemPairs, streaks };
@@ -78,7 +78,7 @@ export function occurs({ blocks, pairs }: FitMemory, part: PartName): boolean {
   return partBlocks[part].some((name) => blocks[name].order.length > 0);
 }
 
-/** Member 0 means "none". */
+/** In these blocks, answers of member 0 have no term. */
 function tableBlocks(
   { correct, skill, item, skills, items }: AnswerLog,
   answers: Answers,
@@ -116,7 +116,6 @@ function tableBlocks(
 
 const skillPairColumns = [courseColumn, ...Array.from({ length: skillsBefore }, (_, i) => beforeColumn + i)];
 
-/** Answers with a streak of 0 are first answers. */
 function answersEach(rows: Float32Array, places: Uint32Array): number {
   const first = places.reduce((sum, place) => sum + (rows[place * rowWidth + streakColumn] === 0 ? 1 : 0), 0);
   return places.length / Math.max(1, first);
@@ -166,7 +165,7 @@ function newBlock(
   return {
     ...sorted,
     first,
-    /** Features, `stride` apart; packed in the block's order, or by answer index. */
+    /** Features, `stride` apart: packed in the block's order, or by answer index. */
     rows: isPacked ? packedRows(rows, columns, sorted.order) : rows,
     stride: isPacked ? columns.length : rowWidth,
     isPacked,
@@ -176,7 +175,6 @@ function newBlock(
     ridges: Float64Array.of(interceptRidge, ...columns.map((c) => ridgeOf(c) * sdOf(c) * sdOf(c))),
     centres: new Float64Array(width),
     maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
-    /** `width` values per member. */
     terms: shared.doubles(size * width),
     moves: shared.doubles(size * width),
     sums: shared.doubles((size + rangesOf(own)) * sumsPerMember(width)),
@@ -194,10 +192,9 @@ function packedRows(rows: Float32Array, columns: readonly number[], order: Uint3
   return packed;
 }
 
-/** Gradient and lower triangle of the Hessian. */
 export const sumsPerMember = (width: number): number => width + (width * (width + 1)) / 2;
 
-/** With few answers, only the bias changes. */
+/** With few answers, only the bias may change. */
 function startWeights(block: Block, correct: Uint8Array, places: Uint32Array): void {
   const right = places.reduce((sum, place) => sum + (correct[place] as number), 1);
   const bias = Math.log(right / (places.length + 2 - right));

@@ -34,7 +34,6 @@ export interface CrossPart {
   readonly others: Learners;
 }
 
-/** Whole learners, evenly spread. */
 export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
   const share = Math.min(1, rules.answers / Math.max(1, placesOf(log, training).length));
   let taken = 0;

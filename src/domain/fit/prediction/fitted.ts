@@ -7,7 +7,7 @@ import type { FitMemory } from './blocks.js';
 import type { PairTable } from './pair-tables.js';
 import { streakSteps, streakTerms } from './streaks.js';
 
-/** @param shift a @param spread b of a + b eta */
+/** @param shift a of the calibration a + b eta @param spread b */
 export function fittedPrediction(
   { blocks, pairs, itemPairs, streaks }: FitMemory,
   itemVariance: number,

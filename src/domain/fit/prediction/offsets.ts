@@ -6,7 +6,6 @@ import { predictionModel } from '../../base/prediction-constants.js';
 export interface AbilityOffsets {
   readonly mean: number;
   readonly skills: ArrayLike<number>;
-  /** By item number. */
   readonly items: ArrayLike<number>;
 }
 
@@ -29,7 +28,7 @@ export function fitOffsets(
   shifts: Float32Array | null = null,
 ): AbilityOffsets & { readonly itemVariance: number } {
   const places = placesOf(log, learners);
-  // Excludes shares of 0 and 1.
+  // One extra correct and wrong answer exclude shares of 0 and 1.
   const right = places.reduce((sum, place) => sum + (log.correct[place] as number), 1);
   const mean = logit(right / (places.length + 2));
   const deviations = newItemDeviations(log.items);
@@ -103,7 +102,7 @@ const newItemDeviations = (items: number) => ({
   squares: new Float64Array(items + 1),
   information: new Float64Array(items + 1),
   informationSquares: new Float64Array(items + 1),
-  /** Last learner + 1; 0 if none. */
+  /** Last learner + 1, to skip repeated answers; 0 if none. */
   last: new Uint32Array(items + 1),
 });
 

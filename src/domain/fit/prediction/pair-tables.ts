@@ -12,7 +12,7 @@ export interface PairTable {
 
 export interface PairLimits {
   readonly answers: number;
-  /** Per owner and in total. */
+  /** Maximum pairs per owner and in total. */
   readonly each: number;
   readonly all: number;
 }
@@ -95,7 +95,7 @@ export function relatedAt({ starts, keys, terms, width }: PairTable, owner: numb
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/** Key 0 drops a pair. */
+/** Maps the keys of pairs; a pair with key 0 is dropped. */
 export function relatedByKeys(
   { keys, terms }: Related,
   width: number,

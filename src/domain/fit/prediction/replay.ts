@@ -28,9 +28,9 @@ import { type PairTable, relatedAt, relatedByKeys } from './pair-tables.js';
 /** By answer index, in shared memory. */
 export const newFeatureStore = ({ skill }: AnswerLog) => ({
   rows: shared.floats(rowWidth * skill.length),
-  /** First answers to an item, then one per day. */
+  /** 1 for the first answers to an item, then for one per day. */
   countsForItem: shared.bytes(skill.length),
-  /** Without the item's term. */
+  /** Log-odds without the item's term. */
   logits: shared.floats(skill.length),
 });
 
@@ -95,13 +95,13 @@ export function replayLearners(
   traceLog(log, everyone(log), model, replay, from, to);
 }
 
-/** Live counters use one answer a day. A fit needs more. */
+/** Live counters use one answer a day. A fit needs more answers per item. */
 const countsForItem = (recalled: ItemTrace | null, occurredAt: number): boolean =>
   recalled === null ||
   recalled.right + recalled.wrong < predictionModel.fit.itemAnswersEach ||
   dayOf(recalled.at * 1000) < dayOf(occurredAt);
 
-/** Needs `replayLearners`. */
+/** Needs the rows of `replayLearners`. */
 export function predictRange(
   log: AnswerLog,
   from: number,
@@ -139,7 +139,6 @@ export function termsFor(
 const termsAt = (terms: Float32Array, index: number, count: number): Float32Array =>
   terms.subarray(index * count, (index + 1) * count);
 
-/** By item number. */
 export interface ItemFigures {
   readonly terms: Float32Array;
   readonly offsets: Float32Array;
@@ -165,7 +164,7 @@ const countsAt = ({ answers, right, expected }: FittedItems['sums'], item: numbe
   expected: expected[item] ?? 0,
 });
 
-/** Needs `predictRange`. */
+/** Needs the log-odds of `predictRange`. */
 export function countItems(log: AnswerLog, learners: Learners, { countsForItem, logits }: FeatureStore) {
   const answers = shared.counts(log.items + 1);
   const right = shared.counts(log.items + 1);
@@ -180,7 +179,7 @@ export function countItems(log: AnswerLog, learners: Learners, { countsForItem, 
   return { answers, right, expected };
 }
 
-/** Counters of the training learners only; null without answers. */
+/** Uses item counters of the training learners only; null without answers. */
 export function judgeServed(
   log: AnswerLog,
   training: Learners,

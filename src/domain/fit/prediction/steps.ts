@@ -6,7 +6,6 @@ import { type Block, type FitMemory, rangeAnswers, sumsPerMember } from './block
 import type { BlockName, FitStep } from './parts.js';
 import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
 
-/** Fewer passes over memory. */
 const together = 4;
 
 const newBatch = (width: number) => ({
@@ -139,7 +138,6 @@ function memberAt(starts: Uint32Array, at: number): number {
 }
 
 const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
-/** Optimum within the signs of the features. */
 export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
   const { first, width, terms, moves, starts } = block;
@@ -175,7 +173,7 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
   mirror(hessian, width);
 }
 
-/** Positive curvature, even for certain answers. */
+/** Keeps the curvature positive, even for certain answers. */
 const tinyRidge = 1e-6;
 
 /** Adds ridges; limits the step and the sign of the total weight. */
