@@ -1,12 +1,12 @@
 import { hashLane, keySeed } from '../../domain/base/text-hash.js';
 
-/** Ten times as fast as Buffer's methods. */
+/** Ten times as fast as the methods of Buffer. */
 export const viewOf = (record: Buffer): DataView =>
   new DataView(record.buffer, record.byteOffset, record.byteLength);
 
 const maxCount = 2 ** 24 - 1;
 
-/** Three bytes. Larger counts become `maxCount`: an error would block the learner forever. */
+/** Caps the count: an error would block the learner forever. */
 export function writeCount(record: DataView, count: number, at: number): void {
   write3Bytes(record, Math.min(count, maxCount), at);
 }
@@ -19,7 +19,7 @@ export function write3Bytes(record: DataView, bits: number, at: number): void {
 export const readCount = (record: DataView, at: number): number =>
   record.getUint16(at, true) | (record.getUint8(at + 2) << 16);
 
-/** 64-bit hash, two lanes of `hashLane`. Must never change. Attackers can find collisions. */
+/** Stored: never change it. Not secure against deliberate collisions. */
 export function hashText(text: string): Buffer {
   const hash = Buffer.allocUnsafe(8);
   hash.writeUInt32LE(hashLane(text, keySeed), 0);

@@ -12,8 +12,8 @@ import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
 import { unavailable } from '../../errors.js';
 
 /**
- * ioredis has a class that extends String, which makes V8 (Node 20, 22) turn String.prototype into a dictionary: an answer
- * takes 10 % longer. About ten reads through an object with that prototype undo it.
+ * An ioredis class extends String, which makes String.prototype slow in V8 (Node 20, 22): an answer takes 10
+ * % longer. About ten reads through a String object undo this.
  */
 function makeStringsFast(): void {
   const text = Object('') as string;
@@ -23,13 +23,12 @@ makeStringsFast();
 
 export type RedisClient = Redis | Cluster;
 
-/** After this time without a reply, a command fails: the caller responds with 503. */
+/** The caller then responds with 503. */
 export const commandTimeoutMs = 5000;
 export const connectTimeoutMs = 5000;
-/** A connection without any data for this long is replaced. */
 const socketTimeout = 10_000;
 
-/** Never sends a command twice, because it may have been executed. No command waits for a connection. */
+/** Sends no command twice, because Redis may have executed it. No command waits for a connection. */
 const options = {
   commandTimeout: commandTimeoutMs,
   connectTimeout: connectTimeoutMs,
@@ -42,15 +41,14 @@ const options = {
 } satisfies RedisOptions;
 
 /**
- * For connections that bypass ioredis' reply parser (hot-connection.ts). While Redis loads, ioredis polls by a timer, which
- * must end before it reconnects: otherwise the new connection receives an unexpected reply.
+ * For connections that bypass ioredis' parser (hot-connection.ts). ioredis' timer for a loading Redis must
+ * end before a reconnect: otherwise the new connection receives an unexpected reply.
  */
 export const hotOptions = { ...options, protocol: 2, maxLoadingRetryTime: 25 } satisfies RedisOptions;
 
 /**
- * Connects, and reconnects forever with back-off.
- * @param url one `redis://` or `rediss://` URL, or comma-separated nodes of a Cluster
- * @param waitReplicas number of replicas that must have a write before it is confirmed (replication.ts)
+ * @param url one `redis://` or `rediss://` URL, or comma-separated Cluster nodes
+ * @param waitReplicas replicas that must confirm a write
  */
 export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   const address = redisAddress(url);
@@ -64,12 +62,12 @@ export function connectRedis(url: string, waitReplicas = 0): RedisClient {
   return client;
 }
 
-/** MOVED names a slot's master, but not while a node hangs, and never the replicas. */
+/** A node that hangs sends no MOVED, and MOVED never names replicas. */
 const slotsRefreshMs = 5000;
 
 /**
- * Follows only MOVED. ioredis would also repeat commands of lost connections, which may count an answer twice. It would follow
- * ASK to a node that receives a slot key by key, where a script might miss a learner and create a new one.
+ * ioredis would also resend commands of lost connections, which may count an answer twice. It would follow
+ * ASK to a node that still imports the slot, where a script could miss a learner and create a new one.
  */
 class CarefulCluster extends Cluster {
   override handleError(...[error, ttl, handlers]: Parameters<Cluster['handleError']>): void {
@@ -81,14 +79,13 @@ class CarefulCluster extends Cluster {
 function connectCluster({ nodes, login }: RedisAddress): Cluster {
   const { commandTimeout, connectTimeout } = options;
   const client = new CarefulCluster([...nodes], {
-    // Connect to all nodes immediately, including replicas: no command may wait for a connection, and the ready check
-    // is a command.
+    // Connects to all nodes immediately and without the ready check: no command may wait for a connection.
     enableOfflineQueue: false,
     enableReadyCheck: false,
     redisOptions: { commandTimeout, connectTimeout, socketTimeout, ...login, lazyConnect: false },
     dnsLookup: keepName,
   });
-  // ioredis' own interval never ends if the connection is closed during a refresh.
+  // ioredis' interval never ends if the connection closes during a refresh.
   const timer = setInterval(() => {
     if (client.status === 'disconnecting' || client.status === 'end') clearInterval(timer);
     else if (client.status === 'ready') client.refreshSlotsCache();
@@ -97,17 +94,17 @@ function connectCluster({ nodes, login }: RedisAddress): Cluster {
   return client;
 }
 
-/** Resolves names for each connection: a certificate has the name, and addresses change. */
+/** TLS certificates contain host names, and addresses change. */
 const keepName: NonNullable<ClusterOptions['dnsLookup']> = (name, found) => found(null, name);
 
-/** The key's master (host:port) and its number of live replicas, as far as the client knows. Null without a known master. */
+/** `master`: host:port. `replicas`: live ones, as known to the client. */
 export function placeInCluster(client: Cluster, key: string) {
   const [master, ...others] = client.slots[new Command('get', [key]).getSlot()] ?? [];
   if (master === undefined) return null;
   return { master, replicas: others.filter((other) => other !== master).length };
 }
 
-/** Refreshes the slots. Resolves even if no node replies. */
+/** Resolves even if no node replies. */
 export const renewPlaces = (client: Cluster): Promise<unknown> =>
   new Promise((resolve) => {
     client.refreshSlotsCache(resolve);
@@ -119,38 +116,35 @@ export const replicasToWaitFor = (client: RedisClient): number => waits.get(clie
 
 export const isCluster = (client: RedisClient): client is Cluster => client instanceof Cluster;
 
-/** Since the connection last served. */
 const lastErrors = new WeakMap<EventEmitter, Error>();
 
-/** Errors that follow from an earlier one. */
 const consequences = new Set(['Connection is closed.', 'Failed to refresh slots cache.']);
 
-/** Calls `hear` for root causes of connection errors, of every node of a Cluster. */
+/** Reports errors of all nodes, except those that follow from earlier ones. */
 export function onCause(client: EventEmitter, hear: (error: Error) => void): void {
   for (const name of ['error', 'node error'])
     client.on(name, (error: Error) => consequences.has(error.message) || hear(error));
 }
 
-/** Records the last error for `whenReady`. @param client from its start */
 export function noteErrors(client: EventEmitter): void {
   onCause(client, (error) => lastErrors.set(client, error));
   client.on('ready', () => lastErrors.delete(client));
 }
 
-/** Redis cannot serve now. Any other error reply is our defect. */
+/** Every other error reply is a defect in this code. */
 const passingReplies = new Set([
   ...['OOM', 'LOADING', 'READONLY', 'MISCONF', 'BUSY', 'NOREPLICAS'],
   ...['MOVED', 'ASK', 'TRYAGAIN', 'MASTERDOWN', 'CLUSTERDOWN'],
-  // A master that became a replica unblocks clients that wait for replicas.
+  // A master that becomes a replica unblocks clients that wait for replicas.
   'UNBLOCKED',
-  // Memory became full with the last command. Invalid commands are rejected before it.
+  // Redis rejected EXEC because its memory is full. Invalid commands fail earlier, when they are queued.
   'EXECABORT',
 ]);
 
 /**
- * After a lost reply, it is unknown whether the command was executed.
- * @throws ApiError UNAVAILABLE if Redis is unreachable or cannot serve now; other error replies unchanged. Functions of
- * src/store that serve requests throw the same errors
+ * After a lost reply, it is unknown whether Redis executed the command. Store functions for requests throw
+ * the same errors.
+ * @throws ApiError UNAVAILABLE if Redis cannot serve; other error replies unchanged
  */
 export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {
   try {
@@ -162,13 +156,13 @@ export async function whileRedisServes<Value>(commands: Promise<Value>): Promise
   }
 }
 
-/** First word of an error reply (Redis protocol); null for other errors. */
+/** Null if this is no error reply. */
 export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || error.name !== 'ReplyError') return null;
   return error.message.split(' ', 1)[0] ?? '';
 }
 
-/** Results of commands that are sent together. @throws ApiError UNAVAILABLE; the first error reply */
+/** @throws ApiError UNAVAILABLE, or the first error reply */
 export const resultsOf = (commands: ChainableCommander): Promise<unknown[]> =>
   whileRedisServes(
     commands.exec().then((replies) =>
@@ -179,16 +173,18 @@ export const resultsOf = (commands: ChainableCommander): Promise<unknown[]> =>
     ),
   );
 
-/** Resolves when the client can send commands. Rejects after `timeoutMs`, and immediately if waiting is pointless. */
+/** Rejects after `timeoutMs`, or immediately after a final connection error. */
 export async function whenReady(client: RedisClient, timeoutMs: number): Promise<void> {
   if (client.status !== 'ready') await becomesReady(client, timeoutMs);
   if (isCluster(client)) await mastersTried(client);
 }
 
-/** Since the Cluster became ready. */
 const tried = new WeakMap<Cluster, Promise<unknown>>();
 
-/** PING waits for a node's connection or its failure. Only once: a node that fails later must not delay the others. */
+/**
+ * A PING waits until its node connects or fails. Sent only once, so that a later failure delays no other
+ * node.
+ */
 function mastersTried(client: Cluster): Promise<unknown> {
   const before = tried.get(client);
   if (before !== undefined) return before;
@@ -214,7 +210,6 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
       const cause = lastErrors.get(client);
       reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
     };
-    // A Cluster without any node left emits this.
     const failed = (): void => {
       if (troubleOf(lastErrors.get(client)).isFinal) refuse();
     };
@@ -224,7 +219,7 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
   });
 }
 
-/** Whether Redis can serve. A Cluster needs most of its nodes. Rejects if Redis does not reply. */
+/** A Cluster needs most of its nodes. Rejects if Redis does not reply. */
 export const answersPing = async (client: RedisClient): Promise<boolean> =>
   isCluster(client)
     ? String(await client.cluster('INFO')).includes('cluster_state:ok')

@@ -1,6 +1,6 @@
 const maxSpareBytes = 1024 * 1024;
 /**
- * The last released buffer. New off-heap memory for each batch makes V8 collect garbage once a second, a pause of 20 ms
+ * Reused, because new off-heap memory per batch causes a 20 ms garbage collection every second
  * (docs/performance.md).
  */
 let spare: Buffer | null = null;
@@ -12,17 +12,17 @@ function takeBuffer(size: number): Buffer {
   return taken;
 }
 
-/** Shorter words are written byte by byte: 28 ns instead of 66. */
+/** Faster byte by byte up to this length: 28 ns instead of 66. */
 const shortWord = 48;
-/** Of a UTF-16 code unit. */
+/** UTF-8 bytes per UTF-16 code unit. */
 const maxUnitBytes = 3;
-/** `*` or `$`, up to ten digits and two line ends. */
+/** `*` or `$`, up to ten digits, two line ends. */
 const frameBytes = 16;
 const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 0x30];
 
 export type CommandBytes = ReturnType<typeof createCommandBytes>;
 
-/** Encodes commands (RESP) into one buffer: an object and a promise per command cost more than the command. */
+/** Encodes RESP into one buffer: an object and a promise per command would cost more than the command. */
 export function createCommandBytes(size: number) {
   let buffer = takeBuffer(size);
   let end = 0;
@@ -59,7 +59,7 @@ export function createCommandBytes(size: number) {
     return true;
   }
 
-  /** @param start of the word's frame, which declares ASCII length */
+  /** Rewrites the header at `start` if the word is not ASCII. */
   function writeWord(word: string, start: number): void {
     let written = buffer.write(word, end);
     if (written !== word.length) {
@@ -101,7 +101,6 @@ export function createCommandBytes(size: number) {
     },
     count: (): number => commands,
     done: (): Buffer => buffer.subarray(0, end),
-    /** Allows the next commands to reuse the buffer. */
     release: (): void => {
       if (buffer.length <= maxSpareBytes) spare = buffer;
     },

@@ -5,12 +5,10 @@ import { type RedisClient, whileRedisServes } from './client.js';
 import { keptNow, markerKey, metaKey } from './keys.js';
 import { replyPerKey } from './reads.js';
 
-/** For a new deployment; fixed after the first start. */
 export const defaultPartitions = 16;
 
 export type Deployment =
   | { readonly state: 'ready'; readonly partitions: number; readonly id: string }
-  /** Redis is empty, but ClickHouse has state: needs a rebuild. */
   | { readonly state: 'lost' }
   | OtherVersion;
 
@@ -31,9 +29,9 @@ export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' 
 }
 
 /**
- * Finds out whether Redis belongs to a deployment, and marks a new one. An empty Redis is new only if ClickHouse has no state:
- * otherwise it lost its data. Several processes may do this concurrently.
- * @param holdsState whether ClickHouse has state; called only if Redis has no deployment
+ * Initializes a new deployment. An empty Redis is new only if ClickHouse has no state; otherwise it lost its
+ * data. Safe to run concurrently.
+ * @param hasWarehouseState called only if Redis has no deployment
  */
 export async function openDeployment(
   client: RedisClient,
@@ -54,7 +52,7 @@ export async function openDeployment(
   return { state: 'ready', partitions, id: id ?? '' };
 }
 
-/** Null without learners of another version. */
+/** Null if Redis has no learners of another version. */
 export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
   const [partitions, noted] = await client.hmget(metaKey, 'partitions', 'model_version');
   const kept = noted ?? '';
@@ -70,7 +68,7 @@ export async function readDeployment(client: RedisClient): Promise<DeploymentFac
   return { deploymentId, createdAt, partitions: Number(partitions) };
 }
 
-/** Markers before the meta key: if a start dies in between, the next one repeats it. */
+/** Writes `partitions` last: if the process dies before, the next start repeats the rest. */
 async function markNew(client: RedisClient): Promise<void> {
   const now = new Date().toISOString();
   await Promise.all(indices(defaultPartitions).map((one) => client.set(markerKey(one), now, 'NX')));

@@ -1,4 +1,4 @@
-/** Webhook events: appended in the step that decides them, later turned into messages. */
+/** Webhook events: written in the same step as their cause, later turned into messages. */
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import { endedEvents, eventFields, type WebhookEvent } from '../../contracts/webhook-events.js';
@@ -10,7 +10,7 @@ import { fieldOf, removeMatching } from './reads.js';
 
 const eventWords = 8;
 
-/** Lua function `appendEvents(stream, from)`: appends the events of `eventFields` in ARGV, starting at `from`. */
+/** Lua function: appends the events (`eventFields`) in ARGV, from index `from` on. */
 export const appendEventsLua = `
 local function appendEvents(stream, from)
   for i = from, #ARGV, ${eventWords} do
@@ -22,13 +22,13 @@ end
 export const writeEvent = (request: CommandBytes, partition: number, event: WebhookEvent): void =>
   request.whole('XADD', eventsKey(partition), 'MAXLEN', '~', `${eventsBound}`, '*', ...eventFields(event));
 
-/** In the order of the tenants, for `isWanted`. */
+/** In the order of the tenants; '' without subscriptions. */
 export async function wantedEvents(client: RedisClient, tenants: readonly string[]): Promise<string[]> {
   if (tenants.length === 0) return [];
   return (await whileRedisServes(client.hmget(wantedEventsKey, ...tenants))).map((text) => text ?? '');
 }
 
-/** Removes the learners' events of erased histories. */
+/** Removes events from before the erasures. */
 export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const isOver = endedEvents(own);

@@ -1,6 +1,6 @@
 /**
- * Connections for answers. ioredis connects, authenticates, encrypts and reconnects. Commands and replies bypass it: its
- * objects, queue and dispatch would dominate a worker's CPU time.
+ * Connections for answers. ioredis handles connect, login, TLS and reconnects. Commands and replies bypass
+ * ioredis, which would dominate a worker's CPU time.
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
@@ -25,15 +25,14 @@ import { createReplyReader, type Reply } from './replies.js';
 export interface HotConnection extends ReturnType<typeof passBy> {
   /** False for a connection to one master of a Cluster. */
   readonly reachesAll: boolean;
-  /** Number of replicas that must have a write before it is confirmed. */
   waitReplicas(): number;
-  /** False if another server is known to be the master now. */
+  /** False once the client knows another master. */
   isMaster(): boolean;
-  /** Resolves when commands can be sent. @throws ApiError UNAVAILABLE */
+  /** @throws ApiError UNAVAILABLE */
   ready(): Promise<void>;
   /**
-   * Closes the connection if its Redis replied that another one serves now.
-   * @returns whether nothing was executed and the new server is known
+   * Closes the connection if the error says that another server is responsible.
+   * @returns true if nothing was executed and the new master is known: a retry is safe
    */
   leave(error: unknown): Promise<boolean>;
 }
@@ -47,12 +46,12 @@ export function openHotConnection(url: string, waitReplicas: number, timeoutMs =
     waitReplicas: () => waitReplicas,
     isMaster: () => true,
     ready: async () => {
-      // ioredis notices the end of the connection later.
+      // The socket may close before ioredis notices.
       const ended = client.status === 'ready' && !passing.isOpen() ? once(client, 'close') : null;
       await whileRedisServes(Promise.resolve(ended).then(() => whenReady(client, connectTimeoutMs)));
     },
     leave: async (error: unknown) => {
-      // A failover behind one address does not always close connections to the old master.
+      // The connection to the old master may stay open after a failover.
       if (codeOf(error) === 'READONLY') client.stream.destroy();
       return false;
     },
@@ -66,16 +65,16 @@ function passBy(client: Redis, timeoutMs: number) {
 
   return {
     isOpen,
-    /** Changes with a reconnect, which ends all watches. */
+    /** Changes with a reconnect, which ends all WATCHes. */
     current: (): object => client.stream,
     /**
-     * Sends commands in one write. Replies are in order, an error reply as an Error.
-     * @throws Error without a connection, or if it is lost before the last reply: the commands may have been executed
+     * Sends all commands in one write. Error replies are returned as Error objects.
+     * @throws Error without a connection or if it is lost: Redis may have executed the commands
      */
     send: async (commands: CommandBytes): Promise<Reply[]> => {
       const { stream } = client;
       if (!isOpen()) throw new Error('Connection is closed.');
-      // ioredis reads nothing after this: the commands that ioredis sent have their replies.
+      // ioredis has the replies to all commands that it sent, and reads no more.
       if (line?.stream !== stream) line = takeOver(stream);
       return line.exchange(commands, timeoutMs);
     },
@@ -90,12 +89,12 @@ function takeOver(stream: Redis['stream']) {
   function failAll(error: Error): void {
     for (const waiting of open.splice(0)) waiting.settle(error);
   }
-  /** Later replies could no longer be matched. */
+  /** Later replies cannot be matched to requests. */
   function giveUp(error: Error): void {
     failAll(error);
     stream.destroy();
   }
-  /** Parse everything first: replies that come with an unexpected one cannot be trusted. */
+  /** Parse the whole chunk first: replies next to an unexpected one cannot be trusted. */
   function takeReplies(): void {
     let complete = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
@@ -136,7 +135,6 @@ function takeOver(stream: Redis['stream']) {
 
 export type HotConnections = ReturnType<typeof openHotConnections>;
 
-/** @param redis another connection, which knows the slots of a Cluster */
 export function openHotConnections(url: string, waitReplicas: number, redis: () => Promise<RedisClient>) {
   const { nodes, login } = redisAddress(url);
   const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
@@ -154,7 +152,7 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
   }
 
   return {
-    /** Ready connection to a partition's learners. @throws ApiError UNAVAILABLE */
+    /** @throws ApiError UNAVAILABLE */
     of: async (partition: number): Promise<HotConnection> => {
       if (single === null) return masterNow(partition);
       await single.ready();
@@ -166,13 +164,12 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
   };
 }
 
-/** The node is no longer the slot's master, or the Cluster is incomplete. */
 const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
 
-/** Without the ready check, a restarting master replies LOADING instead of making callers wait. */
+/** Without the ready check, a restarting master replies LOADING instead of delaying callers. */
 const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
-/** Never reconnects: the caller looks up the master again. @throws ApiError UNAVAILABLE without a master */
+/** Does not reconnect: the caller looks for the master again. @throws ApiError UNAVAILABLE */
 function masterOf(
   client: Cluster,
   partition: number,

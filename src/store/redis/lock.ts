@@ -1,10 +1,10 @@
 import { type RedisClient, whileRedisServes } from './client.js';
 import { defineScript } from './script.js';
 
-/** A live holder renews the lock every two seconds. */
+/** Holders renew the lock every two seconds. */
 const lockMs = 10_000;
 
-/** @returns 0 if the caller has the lock now, else the milliseconds until another holder's lock expires, at least 1 */
+/** @returns 0 if acquired, else milliseconds (at least 1) until another holder's lock expires */
 export const takeLock = defineScript(1)<[key: string, holder: string], number>(`
 local holder = redis.call('GET', KEYS[1])
 if holder and holder ~= ARGV[1] then return math.max(redis.call('PTTL', KEYS[1]), 1) end
@@ -16,6 +16,6 @@ export const releaseLock = defineScript(1)<[key: string, holder: string], null>(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
 );
 
-/** Whether the caller runs what one process does every `seconds`. */
+/** True for one process per `seconds`, which then does the periodic work. */
 export const takeTurn = async (client: RedisClient, key: string, seconds: number): Promise<boolean> =>
   (await whileRedisServes(client.set(key, '1', 'EX', seconds, 'NX'))) === 'OK';

@@ -9,7 +9,7 @@ import { connectRedis, onCause, type RedisClient, whenReady } from './client.js'
 
 const readyTimeoutMs = 10_000;
 
-/** Waits until Redis serves, then runs `check`. Logs lost and restored connections. @throws StartError with the reason */
+/** Logs lost and restored connections. @throws StartError */
 export async function openRedis(
   url: string,
   { logger, closers }: { readonly logger: Logger; readonly closers: Closers },
@@ -39,7 +39,7 @@ export async function openRedis(
 
 const logAgainMs = 60_000;
 
-/** Logs each cause at most once a minute. */
+/** At most once a minute per cause. */
 function logLosses(client: RedisClient, logger: Logger): void {
   const logged = new Map<string, number>();
   let isLost = false;
@@ -56,11 +56,10 @@ function logLosses(client: RedisClient, logger: Logger): void {
   });
 }
 
-/** After this time without a connection, compares the TLS settings of both sides. */
 const mismatchAfterMs = 1000;
 const probeMs = 2000;
 
-/** If only one side uses TLS, the connection breaks or hangs. Sends nothing secret. */
+/** If only one side uses TLS, the connection breaks or hangs without a clear error. Sends no secrets. */
 async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   await sleep(mismatchAfterMs, undefined, { signal });
   const { protocol, hostname, port } = new URL(url);

@@ -1,9 +1,9 @@
 export type PackReader = ReturnType<typeof createPackReader>;
 
 /**
- * Reads lists and strings of MessagePack in sequence. @throws Error for anything else
- * Source: MessagePack specification, formats fixarray, array 16 and 32, fixstr, str 8, 16 and 32; lengths are big-endian.
- * @param from start of the first value
+ * Reads MessagePack lists and strings in sequence. Source: MessagePack specification (fixarray, array 16/32,
+ * fixstr, str 8/16/32; big-endian lengths).
+ * @throws Error for other formats @param from offset of the first value
  */
 export function createPackReader(packed: Buffer, from = 0) {
   let at = from;
@@ -37,7 +37,7 @@ export function createPackReader(packed: Buffer, from = 0) {
   return {
     list,
     skip,
-    /** Not a copy. */
+    /** A view, not a copy. */
     bytes: (): Buffer => packed.subarray(skip(), at),
     text: () => packed.toString('utf8', skip(), at),
     position: () => at,

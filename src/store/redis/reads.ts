@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { byPartition, groupedBy, inParts } from '../../lists.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 
-/** One call on a single node. On a Cluster one per partition, because a script may touch one slot. */
+/** On a Cluster one call per partition, because a script may use only one slot. */
 export async function perCall<Item extends { readonly partition: number }, Result>(
   client: RedisClient,
   items: readonly Item[],
@@ -19,7 +19,7 @@ export async function perCall<Item extends { readonly partition: number }, Resul
 
 const pageKeys = 1000;
 
-/** A key may be in two pages. */
+/** A key may appear in two pages. */
 export async function* scanKeys(
   client: RedisClient,
   pattern: string,
@@ -37,8 +37,8 @@ export async function* scanKeys(
 type CommandLine = readonly [name: string, ...args: (string | number)[]];
 
 /**
- * Replies in the order of the commands. A single node gets all commands in one write, because a write costs more than most
- * commands. A Cluster gets them one by one, because each may belong to another node.
+ * One write on a single node, because a write costs more than most commands. On a Cluster each command may
+ * belong to another node.
  */
 export async function repliesTo<Reply>(
   redis: RedisClient,
@@ -50,7 +50,6 @@ export async function repliesTo<Reply>(
   return (await replies) as Reply[];
 }
 
-/** Replies to a command for each key. */
 export const replyPerKey = <Reply>(redis: RedisClient, name: string, keys: readonly string[]) =>
   repliesTo<Reply>(
     redis,
@@ -72,14 +71,10 @@ export const removeEntries = (
     ]),
   );
 
-/** Names and values of the fields, in turn. */
+/** `fields`: names and values alternate. */
 export type TextEntry = [id: string, fields: string[]];
 
-/**
- * Entries of a stream, oldest first.
- * @param size entries per page: 500 with a row each take a fraction of a millisecond of Redis
- * @param from id of the first entry; `to`: of the last
- */
+/** Oldest first. `size`: entries per page; 500 entries with a row each block Redis for less than 1 ms. */
 export async function* streamPages(
   redis: RedisClient,
   key: string,
@@ -105,10 +100,10 @@ export async function removeMatching(
   }
 }
 
-/** A millisecond of this thread, like a batch of answers. */
+/** Decoding a page blocks this thread for about 1 ms. */
 const pageFields = 500;
 
-/** In no order. Some fields may appear twice. @param size fields per page */
+/** Unordered; a field may appear twice. @param size approximate fields per page */
 export async function* hashPages(client: RedisClient, key: string, size: number) {
   let cursor = '0';
   do {
@@ -118,14 +113,13 @@ export async function* hashPages(client: RedisClient, key: string, size: number)
   } while (cursor !== '0');
 }
 
-/** Called for a field with an undecodable value. */
 export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
 
 export const refuseUnreadable: OnUnreadable = (error) => {
   throw error;
 };
 
-/** Decodes a large hash page by page, so that other work can run in between. */
+/** Other work can run between the pages. */
 export async function readHash<Value>(
   client: RedisClient,
   key: string,
@@ -143,7 +137,6 @@ export async function readHash<Value>(
   return values;
 }
 
-/** Null if the entry lacks the field. */
 export function fieldOf<Text extends string | Buffer>(fields: readonly Text[], name: string): Text | null {
   const at = fields.findIndex((field, i) => i % 2 === 0 && field.toString() === name);
   return at < 0 ? null : (fields[at + 1] as Text);

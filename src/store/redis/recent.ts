@@ -1,4 +1,4 @@
-/** Adds the most recently used value. Above `atMost`, evicts the least recently used one. */
+/** Above `maxSize`, evicts the least recently used value. */
 export function keepRecent<Value>(kept: Map<string, Value>, key: string, value: Value, atMost: number) {
   kept.delete(key);
   kept.set(key, value);
@@ -7,7 +7,7 @@ export function keepRecent<Value>(kept: Map<string, Value>, key: string, value: 
 
 type Report<State> = (error: unknown, tenant: string, state: State) => void;
 
-/** Reports each state of a tenant once. @param atMost remembered tenants; others may be reported again */
+/** Reports each state of a tenant once. Above `maxTenants`, states may be reported again. */
 export function reportOnce<State>(report: Report<State>, atMost: number): Report<State> {
   const reported = new Map<string, State>();
   return (error, tenant, state) => {

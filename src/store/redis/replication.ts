@@ -1,4 +1,4 @@
-/** Waits for replicas (REDIS_WAIT_REPLICAS): a master that dies loses writes that no replica has. */
+/** REDIS_WAIT_REPLICAS: a dying master loses writes that no replica has. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
@@ -11,17 +11,18 @@ import {
 } from './client.js';
 import { waitKey } from './keys.js';
 
-/** Replicas take well under a millisecond. WAIT blocks the connection. */
+/** WAIT blocks the connection. */
 export const waitMs = 1000;
 
 export const notSafe = (): ApiError =>
   unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
- * Runs work that ends with a write to the slot of `key`, and waits until replicas have it. WAIT covers earlier writes of the
- * same connection, which must not change: a new master's replicas would confirm a write that it never had.
- * @param matters whether the result needs the replicas
- * @throws ApiError UNAVAILABLE if replicas did not confirm: the write is done, and may be lost with its master
+ * Runs work that ends with a write to the slot of `key`, then waits for replicas. WAIT covers earlier writes
+ * of the same connection. After a failover, replicas of the new master would confirm a write that this master
+ * never had: the result then counts as not replicated.
+ * @param needsReplicas whether this result needs the replicas
+ * @throws ApiError UNAVAILABLE if replicas did not confirm; the write is done, but may be lost
  */
 export async function replicated<Value>(
   client: RedisClient,
@@ -40,8 +41,8 @@ export async function replicated<Value>(
 }
 
 /**
- * Reads others' writes in a partition, and returns them when replicas have them too. Writes as well: since Redis 7.2, WAIT
- * covers only a connection's own writes.
+ * Returns writes of other connections once replicas have them. Also writes a key: since Redis 7.2, WAIT
+ * covers only writes of the same connection.
  */
 export function readReplicated<Value>(
   client: RedisClient,
@@ -59,10 +60,7 @@ export function readReplicated<Value>(
   return replicated(client, key, readAndWrite, matters);
 }
 
-/**
- * The known master of the key, and the number of replicas that must confirm. A Cluster does not list dead replicas: after a
- * failover, the new master continues without them.
- */
+/** A Cluster does not list dead replicas, so that the master continues without them after a failover. */
 function placeOf(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
   const wanted = replicasToWaitFor(client);
   if (!isCluster(client)) return { node: client, replicas: wanted };
@@ -73,7 +71,7 @@ function placeOf(client: RedisClient, key: string): { node: Redis | undefined; r
   return { node, replicas: Math.min(wanted, place?.replicas ?? wanted) };
 }
 
-/** WAITs about to be sent: partitions that a batch commits on one node share one. */
+/** Partitions of a batch on the same node share a WAIT. */
 const next = new WeakMap<Redis, Promise<number>>();
 
 function confirmed(node: Redis, wanted: number): Promise<number> {

@@ -1,20 +1,19 @@
-/** Redis reply (RESP2). Texts are slices of the received bytes, not copies. */
+/** RESP2. Texts are slices of the received bytes, not copies. */
 export type Reply = Buffer | number | null | Error | Reply[];
 
 const [plus, minus, colon, dollar, star, carriageReturn, zero] = [0x2b, 0x2d, 0x3a, 0x24, 0x2a, 0x0d, 0x30];
 const lineEnd = 2;
 
-/** Name used by ioredis. */
+/** Same name as in ioredis. */
 class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
-/** Parses replies from chunks of any size. */
 export function createReplyReader() {
   let bytes: Buffer = Buffer.alloc(0);
   let at = 0;
 
-  /** Bytes up to the line's end at `end`; undefined if incomplete. */
+  /** Undefined if incomplete. */
   function upTo(end: number): Buffer | undefined {
     if (end < at || end + lineEnd > bytes.length) return undefined;
     const found = bytes.subarray(at, end);
@@ -69,7 +68,7 @@ export function createReplyReader() {
       bytes = at === bytes.length ? more : Buffer.concat([bytes.subarray(at), more]);
       at = 0;
     },
-    /** The next reply; undefined if incomplete. @throws Error for invalid bytes */
+    /** Undefined if incomplete. @throws Error for invalid bytes */
     next: (): Reply | undefined => {
       const start = at;
       const reply = read();
@@ -81,7 +80,7 @@ export function createReplyReader() {
 
 export type Replies = ReturnType<typeof readReplies>;
 
-/** Reads replies in sequence, each of an expected kind. @throws the first error reply */
+/** @throws the first error reply */
 export function readReplies(replies: readonly Reply[]) {
   for (const reply of replies) if (reply instanceof Error) throw reply;
   let at = 0;
@@ -101,11 +100,10 @@ function misplaced(reply: Reply | undefined): never {
 }
 
 /**
- * Outcome of a transaction.
  * @param commands number between MULTI and EXEC
  * @param replies to MULTI, commands, EXEC, and WAIT if sent
- * @returns `done`: false if a watched key was written; `reached`: number of replicas, 0 without WAIT or if it failed
- * @throws the first error reply: one rejected command rejects all
+ * @returns `isCommitted`: false if a watched key changed; `replicas`: 0 without WAIT or if it failed
+ * @throws the first error reply
  */
 export function outcomeOf(commands: number, replies: readonly Reply[]) {
   const [exec, wait] = replies.slice(commands + 1);

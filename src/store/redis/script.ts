@@ -3,9 +3,8 @@ import { type RedisClient, whileRedisServes } from './client.js';
 let defined = 0;
 
 /**
- * Turns a Lua script into a function: `defineScript(1)<[key: string], number>(lua)`. The function throws the errors of
- * `whileRedisServes`. ioredis sends the script's hash, and its text if Redis lacks it.
- * @param keys number of keys, which are the first arguments; null: the first argument is that number
+ * Turns a Lua script into a function. ioredis sends the script's hash, and the text only if Redis lacks it.
+ * @param keyCount leading arguments that are keys; null: the first argument is that number
  */
 export const defineScript =
   (keys: number | null, reply: 'text' | 'bytes' = 'text') =>
@@ -20,7 +19,7 @@ export const defineScript =
     };
   };
 
-/** Lua function `now()`: Redis' clock in Unix milliseconds, as text. */
+/** Lua function `now()`: Unix milliseconds on Redis' clock, as text. */
 export const nowLua = `
 local function now()
   local time = redis.call('TIME')
@@ -28,7 +27,7 @@ local function now()
 end
 `;
 
-/** Compare-and-set of a hash's field. '' stands for no value. @returns 1 if it was replaced */
+/** '' means no value. @returns 1 if replaced */
 export const replaceField = defineScript(1)<
   [key: string, field: string, expected: string, value: string],
   0 | 1

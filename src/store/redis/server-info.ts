@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import { listpackBytes } from '../../contracts/redis.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 
-/** Risks of the settings of Redis, or of any node of a Cluster. */
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
   if (!isCluster(client)) return warningsOf(client);
   // Waits for pending connections. Skips nodes that do not reply.
@@ -39,12 +38,12 @@ async function warningsOf(node: Redis): Promise<string[]> {
 }
 
 /**
- * Share of `maxmemory` that stays free, with limits in bytes: jobs, locks and trims need memory too. A completely full Redis
- * cannot be emptied.
+ * Answers must leave this share of `maxmemory` free (limits in bytes). Jobs, locks and trims need it: a
+ * completely full Redis cannot be drained.
  */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
-/** Of Redis, or of each master of a Cluster. */
+/** One entry per master. */
 export async function memoryOf(client: RedisClient): Promise<Memory[]> {
   const servers = isCluster(client) ? client.nodes('master') : [client];
   return (await Promise.all(servers.map((server) => server.info('memory')))).map(memoryIn);
@@ -52,19 +51,19 @@ export async function memoryOf(client: RedisClient): Promise<Memory[]> {
 
 type Memory = ReturnType<typeof memoryIn>;
 
-/** Bytes; `most` is 0 without a limit. @param info reply to INFO memory */
+/** In bytes; `limit` is 0 without `maxmemory`. @param info reply to INFO memory */
 export const memoryIn = (info: string) => ({
   used: numberIn(info, /^used_memory:(\d+)/m),
   most: numberIn(info, /^maxmemory:(\d+)/m),
 });
 
-/** The server with the largest share of its limit; without limits the largest. @param all at least one */
+/** Without limits, the largest server. @param all at least one */
 export const nearestToFull = (all: readonly Memory[]): Memory =>
   all.reduce((first, second) => (shareOf(second) > shareOf(first) ? second : first));
 
 const shareOf = ({ used, most }: Memory): number => used / (most || Number.MAX_SAFE_INTEGER);
 
-/** Whether any node lacks room for more answers: one of them has the queues of all partitions. */
+/** One full node is enough, because one node has the queues of all partitions. */
 export const isMemoryFull = async (client: RedisClient): Promise<boolean> =>
   (await memoryOf(client)).some(isNearlyFull);
 
@@ -76,7 +75,7 @@ export function isNearlyFull({ used, most }: Memory): boolean {
 
 const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
 
-/** Of one master of a Cluster. */
+/** On a Cluster, of one master. */
 export async function redisVersion(client: RedisClient): Promise<string> {
   const [server = client] = isCluster(client) ? client.nodes('master') : [client];
   const info = await whileRedisServes(server.info('server'));
