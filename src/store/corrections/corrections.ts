@@ -1,4 +1,4 @@
-/** Due corrections, for the drain: all rows before them in the outbox are stored. */
+/** Corrections that the drain can apply, because ClickHouse has all earlier rows of the outbox. */
 import { type CorrectedRows, decodeCorrection, type Removal } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
 import { firstRowOf, isBefore, parseId } from '../../contracts/outbox-ids.js';
@@ -14,10 +14,10 @@ import { removeParked } from './parked-rows.js';
 /** An erasure, or the rewrite at the head of the outbox. */
 export interface DueCorrection {
   readonly id: string;
-  /** Content of its entry: a rewrite as JSON, or the erasure's id. */
+  /** The rewrite as JSON, or the erasure's id. */
   readonly text: string;
   readonly rows: CorrectedRows;
-  /** What it removes, and for how long Redis has known that; null until its rows are counted. */
+  /** Null until the rows are counted. `ageMs`: age of the count in Redis. */
   readonly plan: { readonly removal: Removal; readonly ageMs: number } | null;
 }
 
@@ -25,26 +25,25 @@ export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<Due
 
 export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 
-/** More than one run applies. */
 const dueAtOnce = 200;
 
-/** @param onUnreadable gets records that `due` skips: they stay due */
+/** @param onUnreadable receives skipped records, which stay due */
 export const createCorrectionStore = (client: RedisClient, onUnreadable = refuseUnreadable) => ({
   /**
-   * The oldest due erasures, then the rewrite at the head of the outbox. Only the first of each learner: a second erasure would
-   * count the rows of both, and a rewrite would remove rows that an erasure has counted.
+   * Only the first correction per learner: a second erasure would count the rows of both, and a rewrite would
+   * remove rows that an erasure has counted.
    */
   due: async (partition: number): Promise<DueCorrection[]> => {
     const read = (atMost: number) => dueIn(client, partition, atMost, onUnreadable);
     const some = await read(dueAtOnce);
-    // The rewrite's learner may have an erasure behind those.
+    // An erasure of the same learner may be behind the first page.
     return firstOfLearners(some.length > dueAtOnce ? await read(maxOpenErasures) : some);
   },
-  /** Keeps an existing plan: a repeated count would miss deleted rows. */
+  /** Does not replace a plan: a repeated count would miss deleted rows. */
   plan: ({ rows: { partition }, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
     keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
-  /** One step, once: counts the removed answers, updates the erasure's record and removes the correction. */
+  /** Atomic and idempotent. */
   settle: (correction: PlannedCorrection): Promise<unknown> => {
     const { id, text, rows, plan } = correction;
     const { answers, before } = plan.removal;
@@ -57,7 +56,6 @@ export const createCorrectionStore = (client: RedisClient, onUnreadable = refuse
 
 export const isErasure = ({ rows }: DueCorrection): boolean => rows.fromSeq === 0;
 
-/** Null in the place of an unreadable erasure. */
 async function dueIn(
   client: RedisClient,
   partition: number,
@@ -65,7 +63,7 @@ async function dueIn(
   onUnreadable: OnUnreadable,
 ): Promise<(DueCorrection | null)[]> {
   const read = () => readDue(client, partitionPrefix(partition), atMost);
-  // With REDIS_WAIT_REPLICAS, a failover must not forget what ClickHouse has applied.
+  // A failover must never lose corrections that ClickHouse has applied.
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
   const due: (DueCorrection | null)[] = [];
@@ -84,11 +82,10 @@ async function dueIn(
   return due;
 }
 
-/** A rewrite is its own plan. */
 function dueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
   const { tenant, userId, fromSeq, takenBackDay } = decodeCorrection(text);
   const rows = { tenant, userId, partition, below: firstRowOf(id), fromSeq, goalAt: 0 };
-  // All rows but one are written again.
+  // The rewrite removes one answer, and writes all other rows again.
   const removal = { answers: { [takenBackDay]: 1 }, before: {} };
   return { id, text, rows, plan: { removal, ageMs: now - parseId(id).ms } };
 }
@@ -101,8 +98,8 @@ function firstOfLearners(due: readonly (DueCorrection | null)[]): DueCorrection[
 }
 
 /**
- * `head`: id of the oldest outbox entry or ''; `atHead`: its rewrite or ''. `due`: for each erasure outbox id, erasure id,
- * record.
+ * `head`: oldest outbox entry. `atHead`: its rewrite. `due`: outbox id, erasure id and record of each
+ * erasure.
  */
 const readDue = defineScript(1)<
   [prefix: string, atMost: number],
@@ -118,7 +115,7 @@ end
 return found
 `);
 
-/** After a failover, the id of a correction may belong to another entry. */
+/** After a failover, another entry may have the id. */
 const standsInLua = `
 local function standsIn(stream, id, text)
   local entry = redis.call('XRANGE', stream, id, id)[1]
@@ -138,7 +135,7 @@ record.plan = { at = tonumber(now()), removal = cjson.decode(ARGV[3]) }
 redis.call('HSET', erasures, ARGV[2], cjson.encode(record))
 `);
 
-/** Idempotent. `place`: stream of the correction. `removed`: pairs of a field of removed answers and its increment. */
+/** `removed`: pairs of a field and its increment. */
 const settleCorrection = defineScript(1)<
   [
     ...[prefix: string, place: 'due' | 'out', id: string, text: string, before: string],

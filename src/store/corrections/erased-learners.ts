@@ -1,6 +1,5 @@
 /**
- * Traces of erased learners in Redis. For seven days a hash (contracts/learner-name.ts) identifies their late rows: from a
- * process that slept, or parked rows.
+ * Hashes of erased learners, stored for seven days to find late rows (from a suspended process, or parked).
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
@@ -18,7 +17,6 @@ import { endedKey, forecastsKey, journalKey, learnerKey, parkedKey, partitionOf 
 import { fieldOf, readHash, removeMatching, repliesTo, replyPerKey } from '../redis/reads.js';
 import { replaceField } from '../redis/script.js';
 
-/** Takes a fraction of a millisecond of Redis. */
 const chunk = 500;
 
 const Stored = Type.Object({
@@ -28,14 +26,13 @@ const Stored = Type.Object({
   at: Type.Integer(),
   goalAt: Type.Integer(),
   correction: Type.String(),
-  /** How often ClickHouse was searched for late rows. */
   looks: Type.Integer(),
 });
 const check = Compile(Stored);
 
 type ErasedLearner = NonNullable<ReturnType<typeof decode>>;
 
-/** Null for another version. `below`: rows of the erased histories have a lower id. */
+/** Null for another version. `below`: erased rows have lower ids. */
 function decode(partition: number, hash: string, text: string) {
   const stored: unknown = JSON.parse(text);
   if (!check.Check(stored)) return null;
@@ -43,13 +40,13 @@ function decode(partition: number, hash: string, text: string) {
   return { ...facts, partition, hash, below: firstRowOf(correction), text };
 }
 
-/** In the order of the learners; null for learners not erased in the last days. */
+/** Null if not erased recently. */
 export async function findErased(
   client: RedisClient,
   learners: readonly Pick<ErasedLearner, 'partition' | 'hash'>[],
 ): Promise<(ErasedLearner | null)[]> {
   const groups = [...byPartition(learners)];
-  // Most partitions have none.
+  // Most partitions have no erased learners.
   const keys = groups.map(([partition]) => endedKey(partition));
   const have = await replyPerKey<number>(client, 'exists', keys);
   const parts = groups.filter((_, i) => have[i] === 1).flatMap(([, own]) => inParts(own, chunk));
@@ -78,16 +75,15 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       client,
       userIds.map((userId) => erasedPlace(tenant, userId, partitions)),
     ),
-  /** Counts a look, or forgets the learner. Does nothing if the learner was erased again. */
+  /** The last search removes the learner. Does nothing if the learner was erased again. */
   noteLook: async ({ partition, hash, text, looks }: ErasedLearner, forget: boolean): Promise<void> => {
     const next = forget ? '' : JSON.stringify({ ...JSON.parse(text), looks: looks + 1 });
     await replaceField(client, endedKey(partition), hash, text, next);
   },
-  /** Entries of erased histories. */
   lateAmong: async (entries: readonly JournalEntry[]): Promise<JournalEntry[]> => {
     const ofLearners = entries.flatMap((entry) => {
       const row = journalRowOf(entry.kind, entry.row.toString());
-      // Retractions are stored: the erasure that ends the history removes them.
+      // Retractions are stored first. The erasure removes them later.
       if (row === null || entry.kind === 'taken_back') return [];
       return [{ entry, at: row.at, ...erasedPlace(row.tenant, row.userId, partitions) }];
     });
@@ -97,7 +93,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       return end && at <= lastOfEnded(entry.kind, end) ? [entry] : [];
     });
   },
-  /** Removes pending and parked journal rows of the erased histories. */
+  /** Also removes parked rows. */
   removeWaiting: async (rows: readonly CorrectedRows[]): Promise<void> => {
     const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
     const isOver = (_: string, fields: readonly string[]): boolean => {
@@ -106,7 +102,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       const one = row === null ? undefined : byName.get(learnerName(row.tenant, row.userId));
       return one !== undefined && row !== null && row.at <= lastOfEnded(kind, one);
     };
-    // Forecasts of a class may be in any learner's stream.
+    // Forecasts of a class may be in any partition.
     const streams = [
       ...[...byPartition(rows).keys()].map(journalKey),
       ...indices(partitions).map(forecastsKey),
@@ -115,7 +111,6 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       await removeMatching(client, stream, isOver);
   },
   removeEvents: (rows: readonly CorrectedRows[]) => forgetEvents(client, rows),
-  /** @returns learners with marks of running imports */
   removeMarks: async (rows: readonly CorrectedRows[]): Promise<Set<CorrectedRows>> => {
     const held = new Set<CorrectedRows>();
     for (const [partition, own] of byPartition(rows)) {

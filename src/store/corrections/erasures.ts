@@ -1,4 +1,3 @@
-/** Open erasures: a record in the learner's partition until the erasure is done. */
 import { randomUUID } from 'node:crypto';
 import Type from 'typebox';
 import { type CorrectedRows, Removal } from '../../contracts/corrections.js';
@@ -26,21 +25,17 @@ const Stored = Type.Object({
   correction: Type.String(),
   /** Unix milliseconds of the learner's last goal; 0: none. */
   goalAt: Type.Integer(),
-  /** Counts of the first step. */
   removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
-  /**
-   * What the correction removes; `at`: since when Redis has known that, Unix milliseconds. Absent until the rows
-   * are counted, and after it was applied.
-   */
+  /** Absent before counting, and after the correction was applied. `at`: Unix milliseconds. */
   plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
-  /** Rows of the history by table. Absent until the correction is applied. */
+  /** Rows per table. Absent until the correction is applied. */
   before: Type.Optional(Removal.properties.before),
 });
 const parse = storedJson(Stored, 'an erasure');
 
 export type OpenErasure = ReturnType<typeof decodeErasure>;
 
-/** `open`: nothing new since the erasure of this id, which is not done. */
+/** `open`: an erasure with this id is not done, and the learner has no new data. */
 export type BegunErasure =
   | { readonly status: 'begun' | 'open'; readonly id: string }
   | { readonly status: 'absent' | 'full' | 'lost' };
@@ -52,13 +47,12 @@ export const maxOpenErasures = 10_000;
 /** Per partition: 15 MB. */
 const maxErased = 100_000;
 
-/** Redis key and seconds between runs: remove masked rows from the disk, look for late rows. */
+/** Redis key and seconds. `purge`: remove deleted rows from disk. `look`: search for late rows. */
 const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
-/** Begins with the partition of its record. */
+/** Starts with the partition. */
 const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
-/** @param onUnreadable gets records that `open` skips: they stay open */
 export function createErasureStore(client: RedisClient, partitions: number, onUnreadable?: OnUnreadable) {
   async function openIn(partition: number): Promise<OpenErasure[]> {
     const decode = (id: string, text: string) =>
@@ -71,7 +65,7 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
 
   return {
     ...createErasedLearners(client, partitions),
-    /** Deletes the learner's states and begins the rest, in one step. */
+    /** Atomic: deletes the learner's states and records the erasure. */
     begin: async (tenant: string, userId: string): Promise<BegunErasure> => {
       const partition = partitionOf(tenant, userId, partitions);
       const erasureId = `${partition}-${randomUUID()}`;
@@ -91,14 +85,14 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
       const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
       return text === null ? null : decodeErasure(id, partition, text);
     },
-    /** Whether rows of an erased history may still be stored. */
+    /** While true, ClickHouse may still have erased rows. */
     isOpen: async (tenant: string, userId: string): Promise<boolean> => {
       const key = erasuresKey(partitionOf(tenant, userId, partitions));
       return (await whileRedisServes(client.hexists(key, `@${learnerName(tenant, userId)}`))) === 1;
     },
     open,
     openOf: async (tenant: string) => (await open()).filter(({ rows }) => rows.tenant === tenant),
-    /** @returns false if it is closed already, or has to be applied again */
+    /** @returns false if already closed or due again */
     close: async (
       { id, rows: { tenant, userId, partition } }: OpenErasure,
       doneAt: number,
@@ -121,10 +115,7 @@ export function decodeErasure(id: string, partition: number, text: string) {
   return { id, rows, requestedAt, removed, plan, before };
 }
 
-/**
- * Deletes a learner's states and begins the erasure. `record`: JSON that the script completes. Status `open`: nothing new since
- * the erasure of the returned id, which is not done. `lost`: Redis came back empty.
- */
+/** `record`: JSON that the script completes. */
 export const eraseLearner = defineScript(1)<
   [
     ...[prefix: string, name: string, id: string, record: string],
@@ -166,8 +157,8 @@ return { 'begun', id }
 `);
 
 /**
- * Closes an applied erasure. After a failover it may be due again: then it stays, is applied again, and closed later. A later
- * erasure of the same learner stays. @returns 1 if it was closed
+ * Does not close an erasure that is due again after a failover. A later erasure of the same learner stays
+ * open.
  */
 const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], 0 | 1>(`
 ${appendEventsLua}

@@ -1,4 +1,4 @@
-/** Dead-letter rows of the outbox and the journal: removed with their learner, listed, redriven. */
+/** Dead-letter rows of outboxes and journals. */
 import { rowColumns, unescapeText } from '../../contracts/attempt-row.js';
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { plainName } from '../../contracts/ids.js';
@@ -22,11 +22,11 @@ import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { findErased } from './erased-learners.js';
 
-/** Half of the outbox limit, so that a redrive never makes the outbox reject answers. */
+/** Half of the outbox limit, so that answers are still accepted after a redrive. */
 const outboxRoom = 125_000;
 const pageRows = 200;
 
-/** Counts rows as removed answers, unless a rewrite writes them again. */
+/** Counts the rows as removed answers, unless a rewrite writes them again. */
 export async function removeParked(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const byName = new Map(own.map((one) => [learnerName(one.tenant, one.userId), one]));
@@ -42,7 +42,7 @@ export async function removeParked(client: RedisClient, rows: readonly Corrected
   }
 }
 
-/** @param entries pairs: parked id, and field of removed answers or ''. @returns number of removed entries */
+/** @param entries pairs of parked id and removed-answers field */
 const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
   entries.length === 0 ? 0 : removeEntries(client, partitionPrefix(partition), ...entries);
 
@@ -77,14 +77,13 @@ export type Redriven = ReturnType<typeof noneRedriven>;
 export type ParkedRows = ReturnType<typeof createParkedRows>;
 
 export const createParkedRows = (redis: RedisClient) => ({
-  /** @param partition null: all partitions and the shared journals */
   streams: async (partition: number | null): Promise<string[]> => {
     const partitions = Number((await whileRedisServes(redis.hget(metaKey, 'partitions'))) ?? 0);
     const wanted = indices(partitions).filter((one) => partition === null || one === partition);
     const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
     return partition === null ? [...streams, ...sharedJournals] : streams;
   },
-  /** Stream by stream, oldest first. @param after parked id in the first stream */
+  /** @param after parked id in the first stream */
   entries: async function* (streams: readonly string[], after: string | null = null) {
     for (const [i, stream] of streams.entries()) {
       const from = i === 0 && after !== null ? `(${after}` : '-';
@@ -99,7 +98,7 @@ export const createParkedRows = (redis: RedisClient) => ({
   },
 });
 
-/** `id`: in its original stream. `parkedAt`: Unix milliseconds on Redis' clock. */
+/** `id`: in the original stream. `parkedAt`: Unix milliseconds. */
 const parkedEntry = (stream: string, [parkedId, fields]: TextEntry) => ({
   parkedId,
   stream,
@@ -109,7 +108,7 @@ const parkedEntry = (stream: string, [parkedId, fields]: TextEntry) => ({
   parkedAt: Number.parseInt(parkedId, 10),
 });
 
-/** Null unless the tenant is valid. @param kind of a journal row; null: an answer */
+/** @param kind null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
   const known = journalKinds.find((one) => one === kind);
   const columns: readonly string[] = known === undefined ? rowColumns : journalColumns[known];
@@ -117,10 +116,10 @@ function tenantOf(kind: string | null, row: string | null): string | null {
   return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
 
-/** `stayed`: their stream is full or has a pending correction. `erased`: deleted rows of erased learners. */
+/** `stayed`: stream full or correction pending. `erased`: deleted rows of erased learners. */
 const noneRedriven = () => ({ moved: 0, stayed: 0, erased: 0 });
 
-/** Adds to `total`. Stops at the row that was newest at the start, so that rows that are rejected again stay parked. */
+/** Stops at the row that was newest at the start: rows that are rejected again stay parked. */
 export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {
   const parked = parkedKey(stream);
   const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
@@ -137,7 +136,7 @@ export async function redrive(redis: RedisClient, stream: string, total = noneRe
   return total;
 }
 
-/** Removes rows of erased histories from the outbox. The journal's drain removes those of the journal. */
+/** Outboxes only: the journal's drain removes erased journal rows. */
 async function removeErased(redis: RedisClient, stream: string, page: readonly TextEntry[]): Promise<number> {
   const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
   if (partition === undefined) return 0;
@@ -153,7 +152,7 @@ async function removeErased(redis: RedisClient, stream: string, page: readonly T
   return remove(redis, Number(partition), over);
 }
 
-/** Id of the first correction, or of the last entry. */
+/** @returns id of the first correction, else of the last entry */
 async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
   let last = '-';
   for await (const page of streamPages(redis, stream, { size: pageRows })) {
@@ -165,8 +164,8 @@ async function beforeCorrections(redis: RedisClient, stream: string): Promise<st
 }
 
 /**
- * Moves parked entries to the end of their stream. They stay while a correction is pending: it would not apply to later rows.
- * `searchedTo`: no correction up to this id.
+ * Moves no entry while a correction is pending: the correction would miss the rows. `checkedTo`: entries
+ * before this id contain no correction.
  */
 const moveBack = defineScript(2)<
   [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],

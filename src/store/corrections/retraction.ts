@@ -12,13 +12,13 @@ import { defineScript, nowLua } from '../redis/script.js';
 
 export interface Retraction {
   readonly partition: number;
-  /** Version of the replayed record. */
+  /** Version of the record before the replay. */
   readonly expectedVersion: number;
   readonly correction: RewriteCorrection;
   readonly answer: TakenBackAnswer;
   readonly states: ReplayedStates | null;
   readonly rows: readonly string[];
-  /** Arrival month (such as 202601) of the oldest removed row. */
+  /** Arrival month of the oldest removed row, such as 202601. */
   readonly month: number;
 }
 
@@ -43,8 +43,8 @@ export function commitRetraction(
 }
 
 /**
- * Replaces a learner's records, then appends the correction and the recomputed rows. Event ids stay. `lists`, each preceded by
- * its length: fields and records; items of the even generation; of the odd one; row entries.
+ * `lists`, each after its length: records, items of the even generation, items of the odd one, row entries.
+ * Event ids stay used.
  */
 const rewriteLearner = defineScript(1)<
   [
