@@ -31,11 +31,11 @@ export interface SkillWrite {
   readonly skillId: string;
   /** Null removes the skill. */
   readonly setting: SkillSetting | null;
-  /** Required revisions (0: not set yet); null: any. */
+  /** Accepted revisions (0: not set yet); null: any. */
   readonly ifRevision: readonly string[] | null;
 }
 
-/** `full`: the tenant has its maximum of known skills. */
+/** `full`: the tenant has the maximum number of skills. */
 export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
@@ -58,18 +58,17 @@ function decodeEntry(value: string): SkillEntry {
   return entry;
 }
 
-/** The script adds revision and time. */
 const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): string =>
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
-/** A reader that is further behind loads the whole catalogue. */
+/** A reader that missed more changes loads the whole catalogue. */
 const maxChanges = 1000;
 
 /**
- * Writes skills of one tenant independently. KEYS: the tenant's skills, marks of all tenants, journal, the tenant's changes.
- * Texts of each skill: id; revisions that it may replace, each between spaces ('': any; 0: not set yet); value after
- * `updatedAt` ('': remove); journal row after it.
- * Result for each skill: the new value, '' if removed, `mismatch`, or `journal` (full).
+ * Writes each skill independently. KEYS: the tenant's skills, marks of all tenants, journal, the tenant's
+ * changes. Texts per skill: id; accepted revisions between spaces ('': any); JSON after `updatedAt` ('':
+ * remove); journal row after the time. Result per skill: new value, '' if removed, `mismatch`, or `journal`
+ * (full).
  */
 const writeSkills = defineScript(4)<
   [...keys: [string, string, string, string], tenant: string, now: number, maxJournal: number, ...string[]],
@@ -109,8 +108,8 @@ return results
 `);
 
 /**
- * KEYS: marks of all tenants, the tenant's skills, its changes. Result: the current mark, then each skill changed since with
- * its value ('': removed). Empty after too many changes, or if Redis lost the mark.
+ * KEYS: marks of all tenants, the tenant's skills and changes. Result: current mark, then id and value ('':
+ * removed) of each change. Empty if too much changed.
  */
 const readChanges = defineScript(3)<
   [...keys: [string, string, string], tenant: string, mark: string],
@@ -131,11 +130,11 @@ end
 return {}
 `);
 
-/** Change count and time of the last change: a Redis that lost its last second repeats counts. '': no change. */
+/** Change count and time: a Redis that lost its last second repeats counts. '': no change. */
 export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
-/** The caller then writes the tenant's mark. */
+/** The caller must then write the tenant's mark. */
 export async function putCatalogueEntries(
   client: RedisClient,
   tenant: string,
@@ -148,7 +147,7 @@ export async function putCatalogueEntries(
   await whileRedisServes(client.hset(catalogueKey(tenant), ...fields));
 }
 
-/** Not journaled: the caller removes the rows as well. */
+/** Not journaled: the caller also removes the stored rows. */
 export async function removeCatalogue(client: RedisClient, tenant: string): Promise<void> {
   await whileRedisServes(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
   await whileRedisServes(client.hdel(catalogueRevisionsKey, tenant));
@@ -162,10 +161,7 @@ export interface MarkedCatalogue {
 
 const maxTries = 5;
 
-/**
- * The catalogue as of one moment: applies changes since `before`, or reads all pages.
- * @param before its entries are changed in place: copying a large catalogue takes 15 ms
- */
+/** @param previous entries are changed in place: copying a large catalogue takes 15 ms */
 export async function readCatalogue(
   client: RedisClient,
   tenant: string,
@@ -182,7 +178,7 @@ export async function readCatalogue(
   throw unavailable('The catalogue of this tenant is changing too fast; try again later');
 }
 
-/** @param entries as of `since` or later. @returns null if the changes since are unknown */
+/** @returns null if the changes are unknown */
 async function changedSince(
   client: RedisClient,
   tenant: string,
@@ -204,13 +200,12 @@ async function changedSince(
   return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
 }
 
-/** Skills per script call, which blocks Redis. */
 const chunkSkills = 200;
 
 /**
- * Writes skills and the journal. After a kill in between, some skills are unknown until they are answered or set again.
- * Concurrent writes may exceed the tenant's limit.
- * @throws ApiError UNAVAILABLE, also for an empty Redis or a full journal; some skills may be written
+ * If the process dies, written skills may stay unregistered until they are answered or written again.
+ * Concurrent calls may exceed the limit.
+ * @throws ApiError UNAVAILABLE, also if Redis is empty or the journal full
  */
 export async function putSkills(
   client: RedisClient,
@@ -255,7 +250,7 @@ function runWrites(
   );
 }
 
-/** In ClickHouse, weight 0 marks a removed skill. */
+/** Weight 0 marks a removed skill in ClickHouse. */
 const takenOff: SkillSetting = { ...unsetSkill, weight: 0 };
 
 function writtenOf(result: string): SkillWritten {

@@ -6,8 +6,8 @@ import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 /**
- * Adds learners to the lists of skills that they answered. A skill is rare, and has a list, until enough learners answered it.
- * Pairs: skill and 8 bytes of learner hash. Result: number of the tenant's skills; given skills that are not rare.
+ * A skill is rare until enough learners answered it. Pairs: skill and 8 bytes of learner hash. Result: number
+ * of the tenant's skills; given skills that are not rare.
  */
 const addToRare = defineScript(2)<
   [skills: string, rare: string, ...pairs: (string | Buffer)[]],
@@ -39,7 +39,7 @@ end
 return { redis.call('ZCARD', skills), common }
 `);
 
-/** Removes learners from the lists of some rare skills, which stay rare. `skills`: approximate number. Result: next cursor. */
+/** Result: next cursor. */
 const takeOffRare = defineScript(1)<
   [rare: string, cursor: string, skills: number, ...learners: Buffer[]],
   string
@@ -55,7 +55,6 @@ end
 return page[1]
 `);
 
-/** Skills per call, which blocks Redis. */
 const pageSkills = 500;
 
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
@@ -69,26 +68,26 @@ export async function addKnownSkills(client: RedisClient, tenant: string, skillI
 
 export type KnownSkills = ReturnType<typeof createKnownSkills>;
 
-/** Skills that were answered or set. Its functions throw ApiError UNAVAILABLE. */
+/** Skills that were answered or configured. All functions throw ApiError UNAVAILABLE. */
 export const createKnownSkills = (client: RedisClient) => ({
-  /** By UTF-8 bytes. @param after null: from the first */
+  /** Sorted by UTF-8 bytes. */
   list: (tenant: string, after: string | null, atMost: number): Promise<string[]> => {
     const from = after === null ? '-' : `(${after}`;
     return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
   },
   has: async (tenant: string, skillId: string): Promise<boolean> =>
     (await areKnownSkills(client, tenant, [skillId]))[0] === true,
-  /** Removes an unconfigured skill until a learner answers it for the first time. */
+  /** The next learner who is new to the skill registers it again. */
   forget: async (tenant: string, skillId: string): Promise<void> => {
     const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
     await resultsOf(both.hdel(rareSkillsKey(tenant), skillId));
-    // It may have been configured in between.
+    // The skill may have been configured in the meantime.
     const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
     if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
   },
 });
 
-/** Idempotent. @returns the number of skills, and those that need no further learners */
+/** Idempotent. `commonSkills`: need no further learners. */
 export async function noteLearners(
   client: RedisClient,
   tenant: string,
@@ -99,7 +98,6 @@ export async function noteLearners(
   return { size, notRare };
 }
 
-/** Makes skills rare until their learners are added. */
 export async function makeRare(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
   for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
@@ -114,21 +112,20 @@ export async function forgetLearners(client: RedisClient, tenant: string, userId
   } while (cursor !== '0');
 }
 
-/** Known for forecasts: configured, or answered by enough learners. */
+/** Skills for forecasts: configured, or answered by enough learners. */
 export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
-  // In this order: a skill added in between counts only in the total, so the difference is never negative.
+  // In this order, the difference is never negative, even if a skill is added in between.
   const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;
   const [rare, all] = await whileRedisServes(Promise.all(counts));
   return all - rare;
 }
 
-/** In the order of the skills. */
 export async function areKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
   const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
   return scores.map((score) => score !== null);
 }
 
-/** The number of known skills, and the unknown skills beyond the limit. */
+/** `excess`: unregistered skills above the limit. */
 export async function unknownBeyond(
   client: RedisClient,
   tenant: string,

@@ -17,7 +17,7 @@ interface ErrorLog {
 
 interface Entry {
   fitted: Promise<TenantModel>;
-  /** Last version seen, readable or not; -1 during the first load. */
+  /** Last version read, even if unreadable; -1 during the first load. */
   seen: number;
   served: {
     readonly fitted: TenantModel;
@@ -29,8 +29,8 @@ interface Entry {
 const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
 
 /**
- * Serves active models with their catalogues. A model may be `pollMs` old. A catalogue may not: each use reads its mark, and
- * the catalogue if the mark changed. Without a change the returned object is the same. Unreadable data is logged once.
+ * A model may be out of date by `pollMs`. Each call reads the catalogue's mark, and the catalogue if the mark
+ * changed. Without changes, the same object is returned.
  */
 export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, maxTenants = 1000 } = {}) {
   const models = watchModels(redis, logger, pollMs, maxTenants);
@@ -41,13 +41,12 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
     maxTenants,
   );
 
-  /** While the node with the catalogues is down, they cannot change: serve the last one. */
+  /** Catalogues cannot change while their Cluster node is down: the last mark stays valid. */
   async function markBefore({ served }: Entry, error: unknown): Promise<string> {
     if (served === null || !(error instanceof ApiError && isCluster(await redis()))) throw error;
     return served.marked.mark;
   }
 
-  /** Concurrent readers of a mark share one read. */
   const readOnce = singleFlights(async (_name: string, tenant: string, mark: string, entry: Entry) => {
     const client = await redis();
     try {
@@ -60,10 +59,7 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
   });
 
   return {
-    /**
-     * @param known current mark, if already read. @throws ApiError UNAVAILABLE, also for a model or catalogue of another
-     * version
-     */
+    /** @throws ApiError UNAVAILABLE, also for unreadable data */
     get: async (tenant: string, known?: string): Promise<TenantModel> => {
       const entry = models.of(tenant);
       const asked = known ?? askMark(tenant).catch((error: unknown) => markBefore(entry, error));
@@ -80,9 +76,8 @@ export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, max
   };
 }
 
-/** While Redis is unavailable all models stay. */
+/** While Redis is unavailable, all models stay. */
 function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: number) {
-  /** Least recently used first. */
   const entries = new Map<string, Entry>();
   const report = reportOnce<number>(
     (err, tenant, version) =>
@@ -96,7 +91,7 @@ function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants:
       ({ version }) => {
         entry.seen = version;
       },
-      // Waiting callers get the error. The next use retries.
+      // Pending calls get the error. The next call retries.
       () => entries.get(tenant) === entry && entries.delete(tenant),
     );
     return entry;
@@ -122,7 +117,7 @@ function watchModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants:
       const versions = await whileRedisServes(client.hmget(modelsKey, ...tenants));
       await Promise.all(tenants.map((tenant, i) => renew(client, tenant, Number(versions[i] ?? 0))));
     } catch (error) {
-      // Requests report that Redis is unavailable.
+      // Requests report an unavailable Redis.
       if (!(error instanceof ApiError)) throw error;
     }
   });

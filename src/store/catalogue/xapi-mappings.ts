@@ -7,7 +7,7 @@ import { keepRecent } from '../redis/recent.js';
 import { replicated } from '../redis/replication.js';
 import { replaceField } from '../redis/script.js';
 
-/** The largest mappings take 3 MB. */
+/** A mapping takes up to 3 MB. */
 const mostKept = 20;
 
 type StoredMapping = ReturnType<typeof decode>;
@@ -38,7 +38,7 @@ export function createMappingStore(client: RedisClient) {
   };
   return {
     read,
-    /** @returns null if no required tag matches */
+    /** @returns null if `ifMatch` does not match */
     put: async (tenant: string, mapping: XapiMapping, ifMatch: IfMatch, now: number) => {
       for (;;) {
         const { text, tag, updatedAt } = await read(tenant);

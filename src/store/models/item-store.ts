@@ -1,7 +1,4 @@
-/**
- * A tenant's items by version of the model: terms of the last fit, and counters that every process increments. A fit counts
- * from ClickHouse, so answers that arrive during a fit are only in the next version.
- */
+/** A fit counts from ClickHouse: answers during a fit are only in the next version. */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { shared } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
@@ -15,7 +12,7 @@ import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-/** Two of a million items collide with a probability of 3e-8. */
+/** Collision probability of a million items: 3e-8. */
 const itemIdBytes = 8;
 
 export const hashItem = (itemId: string): Buffer => hashText(itemId);
@@ -24,25 +21,24 @@ export interface ItemDelta extends ItemCounts {
   readonly itemId: string;
 }
 
-/** Answers on further items of a tenant count for everything else. About 100 MB of Redis. */
+/** About 100 MB of Redis. Answers to further items are counted everywhere else. */
 export const maxItems = 1_000_000;
 
-/** u32 answers, u32 correct ones, double expected correct ones in millionths: integers add up exactly in any order. */
+/**
+ * u32 answers, u32 correct answers, double expected correct answers in millionths: sums of integers do not
+ * depend on the order.
+ */
 const counterBytes = 16;
 const millionth = 1e-6;
-/** Then float32 figures of a fit: slopes of the prediction, offset of the ability filter, */
+/** Then float32 values of the fit: slopes of the prediction, offset of the ability filter. */
 const slopes = itemTermCount - itemRuns;
 const recordBytes = counterBytes + 4 * (slopes + 1);
-/** and optionally terms of runs of wrong answers, and 8 bytes for each preceding item: its key and term. */
+/** Optional: terms of runs of wrong answers, then key and term of each preceding item. */
 const pairsAt = recordBytes + 4 * itemRuns;
 const pairBytes = 8;
-/** Items per command, which blocks Redis. */
 const chunk = 2000;
 
-/**
- * `deltas`: hash and counters of each item. `make`: 1 if the hash may be created. Result: -1 if the version's items were
- * removed, else the number of new items without room.
- */
+/** Result: -1 if the version's items were removed, else the number of rejected new items. */
 const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
 local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0
 if ARGV[3] ~= '1' and redis.call('EXISTS', key) == 0 then return -1 end
@@ -63,7 +59,6 @@ end
 return refused
 `);
 
-/** @returns number of items not added: `maxItems` reached, or the version's items were removed */
 export async function addItemAnswers(
   client: RedisClient,
   tenant: string,
@@ -102,7 +97,7 @@ function packItem(item: ItemModel): Buffer {
   return record;
 }
 
-/** A record ends after the counters, the slopes or the terms of runs if the rest would be empty. */
+/** A record may end after the counters, the offset, or the terms of runs: other values are 0. */
 function unpackItem(record: Buffer): ItemModel {
   const figure = (at: number): number => (record.length < at + 4 ? 0 : record.readFloatLE(at));
   const pairs = indices(Math.max(0, record.length - pairsAt) / pairBytes).map((i) => pairsAt + pairBytes * i);
@@ -122,7 +117,6 @@ function unpackItem(record: Buffer): ItemModel {
   };
 }
 
-/** By id or hash, in order; null for an item without answers. */
 export async function readItems(
   client: RedisClient,
   tenant: string,
@@ -135,7 +129,7 @@ export async function readItems(
   return found.map((record) => record && unpackItem(record));
 }
 
-/** Figures of the version's fit, zeros for unseen items. @param hashes joined; the first is no item */
+/** Zeros for unknown items. @param hashes concatenated; the first is unused */
 export async function readItemFigures(
   client: RedisClient,
   tenant: string,
@@ -165,7 +159,7 @@ const keyAt = (hashes: Uint8Array, item: number): number => hashAt(hashes, item)
 const hashAt = (hashes: Uint8Array, item: number): Buffer =>
   Buffer.from(hashes.subarray(item * itemIdBytes, (item + 1) * itemIdBytes));
 
-/** Writes items of an inactive version. Above the maximum, those with the most answers. */
+/** Above `maxItems`, stores the items with the most answers. */
 export async function putItems(
   client: RedisClient,
   tenant: string,
@@ -185,7 +179,7 @@ export async function putItems(
   }
 }
 
-/** In parts: one COPY would block Redis. Items added at the same time may be missing. */
+/** In parts, because one COPY would block Redis. Items added during the copy may be missing. */
 export async function copyItems(client: RedisClient, tenant: string, from: number, to: number) {
   let cursor = '0';
   do {
@@ -197,7 +191,7 @@ export async function copyItems(client: RedisClient, tenant: string, from: numbe
   await makeItems(client, tenant, to);
 }
 
-/** Without this hash, no answers are added. */
+/** Without this Redis hash, answers are rejected (except in version 0). */
 export async function makeItems(client: RedisClient, tenant: string, version: number): Promise<void> {
   await whileRedisServes(client.hsetnx(itemsKey(tenant, version), '', '1'));
 }

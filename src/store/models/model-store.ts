@@ -1,4 +1,4 @@
-/** Published models. A version is written completely, then activated in one compare-and-set. */
+/** A version is written completely, then activated in one compare-and-set. */
 import type { Publication } from '../../contracts/fit-tasks.js';
 import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
 import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
@@ -19,15 +19,14 @@ import {
 import { defineScript } from '../redis/script.js';
 import { copyItems, makeItems, putItems } from './item-store.js';
 
-/** Versions with a retained model, for a rollback. */
 export const keptVersions = 10;
-/** Versions with retained items. After a rollback to an older version, items have neither counts nor fitted figures. */
+/** After a rollback to an older version, items have no counts and no terms. */
 const keptItems = 3;
 export const keptChanges = 100;
 
 /**
- * Appends the change to the tenant's log and its event. Arguments: tenant, expected version, new version, action, time, changes
- * to retain, event. Result: 1 if the new version is active, 0 if another was.
+ * ARGV: tenant, expected version, new version, action, time, log size, event. Result: 0 if another version
+ * was active.
  */
 const flipVersion = defineScript(3)<readonly (string | number)[], number>(`
 ${appendEventsLua}
@@ -46,10 +45,10 @@ return 1
 export const versionInForce = async (client: RedisClient, tenant: string): Promise<number> =>
   Number((await whileRedisServes(client.hget(modelsKey, tenant))) ?? 0);
 
-/** @returns whether the version is active. If another version was faster, nothing of this one remains */
+/** @returns false if another version was activated first */
 export async function publishModel(client: RedisClient, publication: Publication): Promise<boolean> {
   const { tenant, version, basedOn, model, report, items } = publication;
-  // The set comes first: after a kill at any later step, it lists what to remove.
+  // Registered first: if the process dies later, `pruneVersions` finds the version.
   await whileRedisServes(client.sadd(versionsKey(tenant), version));
   await whileRedisServes(client.hset(versionKey(tenant, version), { model, report, based_on: basedOn }));
   if (items === null) await copyItems(client, tenant, basedOn, version);
@@ -59,7 +58,6 @@ export async function publishModel(client: RedisClient, publication: Publication
   return won;
 }
 
-/** @returns false if another version than `basedOn` was active */
 async function flip(
   client: RedisClient,
   action: ModelChange['action'],
@@ -129,7 +127,7 @@ async function prune(client: RedisClient, tenant: string): Promise<void> {
     await whileRedisServes(client.unlink(itemsKey(tenant, 0)));
 }
 
-/** @throws Error for a version that is not retained, or not readable */
+/** @throws Error for a missing or unreadable version */
 export async function readModel(client: RedisClient, tenant: string, version: number): Promise<TenantModel> {
   if (version === 0) return unfittedModel;
   const text = await whileRedisServes(client.hget(versionKey(tenant, version), 'model'));
@@ -142,9 +140,9 @@ export type ModelPublisher = ReturnType<typeof createModelPublisher>;
 export const createModelPublisher = (client: RedisClient) => ({
   inForce: (tenant: string) => versionInForce(client, tenant),
   read: (tenant: string, version: number) => readModel(client, tenant, version),
-  /** A number that no other version of the tenant had. */
+  /** Never returns a number twice. */
   reserve: (tenant: string) => whileRedisServes(client.incr(newestVersionKey(tenant))),
-  /** Versions that can be activated, newest first, without 0. */
+  /** Newest first, without version 0. */
   versions: async (tenant: string) => {
     const { inForce, present, log } = await readVersions(client, tenant);
     return present.flatMap((version) => {
@@ -165,16 +163,15 @@ export const createModelPublisher = (client: RedisClient) => ({
     return (await flip(client, 'rollback', change)) ? 'used' : 'superseded';
   },
   tenants: () => whileRedisServes(client.hkeys(modelsKey)),
-  /** Oldest first. The oldest of very many may be gone. */
   changesAfter: async (tenant: string, change: number): Promise<RecordedChange[]> => {
     const missing = (await readLog(client, tenant)).filter((found) => found.change > change).reverse();
     const texts = missing.map(({ version }) => client.hmget(versionKey(tenant, version), 'model', 'report'));
     const found = await whileRedisServes(Promise.all(texts));
     return missing.map((one, i) => ({ ...one, model: found[i]?.[0] ?? '', report: found[i]?.[1] ?? '' }));
   },
-  /** Mark of the last finished fit; null before the first. */
+  /** Null before the first fit. */
   lastFit: (tenant: string) => whileRedisServes(client.hget(fitsKey, tenant)),
-  /** Ends a fit. If the process dies before, the next fit removes old versions. */
+  /** If the process dies before, the next fit removes old versions. */
   noteFit: async (tenant: string, mark: string): Promise<void> => {
     await prune(client, tenant);
     await whileRedisServes(client.hset(fitsKey, tenant, mark));
