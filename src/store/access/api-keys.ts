@@ -8,7 +8,7 @@ import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
 import { type OnUnreadable, readHash } from '../redis/reads.js';
 import { defineScript, replaceField } from '../redis/script.js';
 
-/** Value of a field named by the key's hash. The key itself is never stored. */
+/** Stored under the key's hash. The key itself is never stored. */
 const keyRecordCheck = Compile(
   Type.Object({
     tenant: Type.String(),
@@ -30,7 +30,7 @@ function decode(keyHash: string, stored: string): StoredKey {
   return { ...record, keyHash, scopes: allScopes.filter((scope) => record.scopes.includes(scope)) };
 }
 
-/** Takes from a key's quota. The window opens with its first request. `leftMs`: until it ends. */
+/** The window starts with the first request. `leftMs`: time until it ends. */
 const takeFromQuota = defineScript(1)<
   [key: string, amount: number, windowMs: number],
   [taken: number, leftMs: number]
@@ -49,10 +49,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 const now = (): string => new Date().toISOString();
 
 export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable) {
-  /**
-   * Retries until no concurrent change interferes. `decide` returns the new value, null for no change. @returns the previous
-   * value
-   */
+  /** Retries after concurrent changes. @returns the previous value */
   const change = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
     for (;;) {
       const text = await whileRedisServes(client.hget(apiKeysKey, keyHash));
@@ -63,7 +60,7 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
     }
   };
   const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
-  /** By creation time, including revoked keys. */
+  /** Includes revoked keys. */
   const all = async (): Promise<StoredKey[]> => {
     const keys = await readHash(client, apiKeysKey, decode, onUnreadable);
     return [...keys.values()].sort(
@@ -78,7 +75,7 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
     get,
     all,
     list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
-    /** Adds a key, or changes the quota of a stored one (and the scopes of the development key). */
+    /** For a stored key, changes only the quota (and scopes of the development key). */
     put: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
       const { requestsPerMinute, scopes, development } = grant;
       const stored = await change(grant.keyHash, (found) => {
@@ -89,12 +86,12 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
       if (stored === null) return 'added';
       return stored.revokedAt === null ? 'updated' : 'revoked';
     },
-    /** @returns the key, unchanged if it was revoked; null if unknown */
+    /** Does not change a revoked key. */
     setQuota: async (keyHash: string, requestsPerMinute: number | null): Promise<StoredKey | null> => {
       await change(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
       return get(keyHash);
     },
-    /** Restores a key unless it exists; a revocation always applies. */
+    /** Does not replace a stored key, but always applies a revocation. */
     restore: (key: StoredKey) =>
       change(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
@@ -108,7 +105,7 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
   };
 }
 
-/** @throws ApiError UNAVAILABLE also if Redis is empty: it cannot know that a key is unknown */
+/** @throws ApiError UNAVAILABLE also if Redis is empty, because the key may be lost */
 export const createKeyRing = (client: RedisClient) => ({
   find: async (keyHash: string): Promise<Grant | null> => {
     const grant = await createKeyStore(client).find(keyHash);

@@ -1,4 +1,4 @@
-/** Reads for the audit, one partition at a time, in steps of at most a millisecond. */
+/** Reads one partition at a time, in steps of at most a millisecond. */
 import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
@@ -16,7 +16,7 @@ export interface AuditRecord {
   /** End of the audit, Unix milliseconds. */
   readonly at: number;
   readonly seconds: number;
-  /** By kind, without kinds that have none. */
+  /** Counts by kind. */
   readonly mismatches: Readonly<Record<string, number>>;
   readonly notCompared: number;
   readonly report?: object;
@@ -28,18 +28,18 @@ export function createAuditStore(client: RedisClient, partitions: number) {
   return {
     partitions: indices(partitions),
     look: (partition: number, signal: AbortSignal) => lookAt(client, partition, signal),
-    /** First day with accepted answers; Infinity without any. */
+    /** Infinity without accepted answers. */
     oldestDay: async (partition: number): Promise<number> => {
       const { counts, prunedThrough } = await factsOf(client, partition);
       const days = [...counts.keys()].map((name) => readTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
-    /** For each learner the end of the last erased history, or null. Older rows are being deleted. */
+    /** Null for learners without an erasure. Rows below the id are being deleted. */
     endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
       const learners = userIds.map((userId) => ({ partition, hash: learnerHash(tenant, userId) }));
       return (await findErased(client, learners)).map((one) => one?.below ?? null);
     },
-    /** The id changes when a server restarts: reads before and after do not fit together. */
+    /** Changes when a server restarts: reads before and after are not comparable. */
     epoch: () => epochOf(client),
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay),
@@ -53,7 +53,7 @@ export async function lastAudit(client: RedisClient): Promise<AuditRecord | null
   return kept === null ? null : (JSON.parse(kept) as AuditRecord);
 }
 
-/** A tenant's answers by day of arrival; `attempts` and `correct`: waiting ones, by day of occurred_at. */
+/** Per tenant and day of arrival. `attempts` and `correct`: pending answers per day of occurred_at. */
 export const noCounts = { accepted: 0, removed: 0, waiting: 0, parked: 0, attempts: 0, correct: 0 };
 type Counts = typeof noCounts;
 /** By `TENANT:DAY`. */
@@ -68,10 +68,10 @@ function add(counts: DayCounts, name: string, column: keyof Counts, n = 1): void
 export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
 
 /**
- * Reads a partition while answers arrive. Each accepted answer is in exactly one place: stored (below `frontier`), in the
- * outbox (`waiting`) or parked. Erased and retracted answers (`removed`) remain `accepted`. Days up to `prunedThrough` are not
- * counted (-1: all days are). If a row is parked or redriven during the read, it may be counted twice or not at all, and
- * `parkedMark` of the next look differs.
+ * Each accepted answer is in exactly one place: stored (below `frontier`), in the outbox (`waiting`) or
+ * parked. Erased and retracted answers (`removed`) stay `accepted`. Days up to `prunedThrough` have no
+ * counts. A row that is parked or redriven during the read may be counted twice or not at all; `parkedMark`
+ * then differs in the next read.
  */
 async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
   const outbox = outboxKey(partition);
@@ -85,22 +85,20 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   const parked = await goThrough(client, parkedKey(outbox), '+', signal, (row) =>
     add(counts, tenantDay(row.tenant, row.arrived), 'parked'),
   );
-  // A missing stream gives its first entry an id of this millisecond or later.
+  // The first entry of a missing stream gets an id of this millisecond or later.
   const absent = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
   const newest = last === '' ? absent : lastRowOf(last);
   return {
     ...facts,
     partition,
     unreadable: waiting.unreadable + parked.unreadable,
-    /** Id of the newest row in `accepted`. */
     last: newest,
-    /** Oldest id in the outbox. Lower ids were stored or parked. */
+    /** Rows with lower ids were stored or parked. */
     frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : firstRowOf(waiting.oldest),
     hasCorrections: waiting.corrections + due > 0,
   };
 }
 
-/** One consistent snapshot. */
 const lookAtPartition = defineScript(5)<
   [accepted: string, removed: string, outbox: string, parked: string, due: string],
   [accepted: string[], removed: string[], last: string, parkedMark: string, due: number, now: string]
@@ -136,10 +134,10 @@ async function factsOf(client: RedisClient, partition: number) {
 const pairsOf = (flat: readonly string[]): [string, number][] =>
   inParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
-/** Last day of the forgotten counts. No tenant name is empty. */
+/** Not a count: tenant names are never empty. */
 const prunedField = ':pruned';
 
-/** One step: between two, an audit would find a surplus. */
+/** Prunes both in one step: in between, an audit would find a surplus. */
 const pruneAccepted = defineScript(2)<[accepted: string, removed: string, throughDay: number], null>(`
 local through, forgotten = tonumber(ARGV[1]), 0
 for _, key in ipairs(KEYS) do
@@ -155,10 +153,7 @@ if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${pruned
 /** An entry has up to 512 rows of about 350 bytes. */
 const pageEntries = 50;
 
-/**
- * Reads from the newer end: entries that leave at the older end during the read are already stored.
- * @returns id of the oldest entry ('' if none), and counts of corrections and unreadable rows
- */
+/** Newest first: entries that disappear at the older end are already stored. */
 async function goThrough(
   client: RedisClient,
   key: string,

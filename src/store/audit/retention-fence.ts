@@ -14,11 +14,10 @@ const pageRows = 200;
 
 export type RetentionFence = ReturnType<typeof createRetentionFence>;
 
-/** @param redis its commands may wait for a reconnect or fail */
 export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
   const all = indices(partitions);
 
-  /** Whether no earlier rows and corrections are left. @param ends last outbox ids by partition */
+  /** @param lastIds by partition */
   async function passed(ends: readonly string[]): Promise<boolean> {
     const heads = await Promise.all(
       all.flatMap((partition) =>
@@ -32,7 +31,7 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
 
   return {
     /**
-     * Rejects retractions of answers up to the month, which would write its rows again.
+     * From now on, retractions that would write rows of the month again are rejected.
      * @returns why answers of the month may still be in flight, or null
      */
     close: async (month: number): Promise<string | null> => {
@@ -47,7 +46,6 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
   };
 }
 
-/** The score only grows. */
 export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
   await redis.zadd(archivedKey(partition), 'GT', month, 'month');
 }

@@ -1,4 +1,4 @@
-/** Webhook endpoints: JSON in the tenant's hash. Only Redis has their secrets. */
+/** Only Redis has the secrets of endpoints. */
 import { randomBytes } from 'node:crypto';
 import { webhookRow } from '../../contracts/journal.js';
 import { storedJson } from '../../contracts/stored-json.js';
@@ -27,11 +27,9 @@ export const maxEndpoints = 10;
 const decode = storedJson(StoredWebhook, 'a stored webhook');
 
 /**
- * Replaces an unchanged endpoint, appends to the journal and updates the types that the tenant wants. Deletes messages with
- * their endpoint: an erasure would not find them. KEYS: the tenant's endpoints, types wanted by all tenants, journal, next
- * tries, keys of the endpoint's messages. ARGV: tenant; id; previous value ('': new); value ('': delete); row; limit of the
- * journal. Result: `written`; `changed`: another value is stored now; `many`: the tenant has the maximum of endpoints;
- * `full`: the journal is full.
+ * Also appends to the journal and updates the tenant's subscriptions. Deletes messages with their endpoint:
+ * an erasure would not find them. KEYS: the tenant's endpoints, subscriptions, journal, next deliveries, keys
+ * of the messages. ARGV: tenant, id, previous value ('': new), value ('': delete), row, journal limit.
  */
 const writeEndpoint = defineScript(9)<
   [...keys: [string, string, string, string], ...texts: string[], maxJournal: number],
@@ -65,7 +63,7 @@ return 'written'
 
 export type Endpoint = ReturnType<typeof endpointOf>;
 
-/** `secrets`: valid ones (`whsec_` and base64), newest first; none after a rebuild. */
+/** `secrets`: valid ones, newest first; none after a rebuild. */
 const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook) => {
   const valid = secrets.filter(({ until }) => until === null || until > Date.now());
   const enabled = record.disabledReason === null;
@@ -74,14 +72,10 @@ const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook) => {
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-/** @param bound of the journal */
 export function createEndpointStore(client: RedisClient, bound = journalBound) {
   const read = (tenant: string, id: string) => whileRedisServes(client.hget(endpointsKey(tenant), id));
 
-  /**
-   * @param before previous value, '' for a new one. @param next with an empty url to delete. @returns false after a concurrent
-   * change
-   */
+  /** @param next empty url: delete @returns false after a concurrent change */
   async function write(before: string, next: StoredWebhook): Promise<boolean> {
     if ((await whileRedisServes(client.exists(metaKey))) === 0)
       throw unavailable('The state store came back empty and has to be rebuilt first');
@@ -124,11 +118,9 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
       await write('', stored);
       return endpointOf(stored);
     },
-    /** @param to called again after concurrent changes; an error changes nothing. @returns null for an unknown endpoint */
+    /** @param transform repeated after concurrent changes */
     change,
-    /** Also removes its messages. */
     remove: (tenant: string, id: string) => change(tenant, id, (stored) => ({ ...stored, url: '' })),
-    /** Keeps an earlier reason. */
     disable: (tenant: string, id: string, reason: DisabledReason) =>
       change(tenant, id, (stored) => ({ ...stored, disabledReason: stored.disabledReason ?? reason })),
   };
@@ -136,7 +128,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
 
 const randomIdBytes = 12;
 
-/** Restored endpoints are disabled, because their secrets are lost. Existing ones stay. */
+/** Disabled, because their secrets are lost. */
 export async function putEndpoints(client: RedisClient, records: readonly WebhookRecord[]): Promise<void> {
   for (const { tenant, id, ...record } of records) {
     const disabledReason = record.disabledReason ?? 'restored';
@@ -146,7 +138,7 @@ export async function putEndpoints(client: RedisClient, records: readonly Webhoo
   }
 }
 
-/** Not journaled: the caller removes the rows as well. */
+/** Not journaled: the caller also removes the stored rows. */
 export async function removeEndpoints(client: RedisClient, tenant: string): Promise<void> {
   for (const id of await whileRedisServes(client.hkeys(endpointsKey(tenant)))) {
     await whileRedisServes(client.unlink(...messageKeys(id)));

@@ -1,4 +1,4 @@
-/** Streams of events that are no messages yet: one in each partition, one of models. */
+/** Events not yet turned into messages: a stream per partition, and one for models. */
 import { learnerHashOf } from '../../contracts/webhook-events.js';
 import { indices, sumOf } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
@@ -17,7 +17,6 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   const streams = sources.map(({ source }) => source);
 
   return {
-    /** The oldest events of every stream, in order. */
     next: async (atMost: number): Promise<{ events: WaitingEvent[]; hasMore: boolean }> => {
       const ofStream = Math.ceil(atMost / streams.length);
       const asked = streams.map((source) => ['xrange', source, '-', '+', 'COUNT', ofStream] as const);
@@ -28,7 +27,6 @@ export function createEventStreams(client: RedisClient, partitions: number) {
       return { events, hasMore: pages.some(({ length }) => length === ofStream) };
     },
     waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
-    /** Events of learners who were erased later. */
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
       const ofLearners = events.flatMap((event) => {
         const [{ partition }, hash] = [event, learnerHashOf(event.id)];
@@ -41,7 +39,6 @@ export function createEventStreams(client: RedisClient, partitions: number) {
   };
 }
 
-/** @param partition null for a model's event */
 function readEvent(source: string, partition: number | null, [entry, fields]: TextEntry) {
   const text = (name: string): string => fieldOf(fields, name) ?? '';
   return {

@@ -1,19 +1,15 @@
 /**
- * Scripts of an endpoint's messages. Keys behind its prefix, all in one slot: `:s`, states by message id; `:b`, bodies; `:log`,
- * ids by arrival; `:due`, pending ids by the time of the next try; `:last`, time of the last delivery in milliseconds. Scores
- * are Unix microseconds, so that no two messages share one.
+ * Keys of an endpoint's messages, all in one slot: `:s`, states by message id; `:b`, bodies; `:log`, ids by
+ * arrival; `:due`, pending ids by next attempt; `:last`, time of the last delivery in milliseconds. Scores
+ * are Unix microseconds, so that arrivals are unique.
  */
 import { defineScript } from '../redis/script.js';
 
-/** How long messages are listed and retried. */
+/** Messages are listed and retried for this time. */
 export const keptMs = 7 * 86_400_000;
-/** Messages per command: a fraction of a millisecond of Redis. */
 export const chunk = 200;
 
-/**
- * First arguments of each script. KEYS: prefix, next tries, endpoints. ARGV: name in the next tries, id, maximum of listed
- * messages.
- */
+/** KEYS: prefix, next deliveries, endpoints. ARGV: `TENANT:ID`, id, maximum of listed messages. */
 type Own = readonly [...keys: [string, string, string], name: string, id: string, listed: number];
 
 const ownLua = `
@@ -46,8 +42,8 @@ end
 `;
 
 /**
- * Adds new messages in order; none to a deleted endpoint. `waiting`: maximum of pending ones. `messages`: id, state, body of
- * each. Result: number of messages without room.
+ * Ignores existing messages and deleted endpoints. `messages`: id, state, body of each. Result: number of
+ * rejected messages.
  */
 export const addMessages = defineScript(3)<
   [...own: Own, waiting: number, ...messages: readonly string[]],
@@ -80,8 +76,8 @@ return refused
 `);
 
 /**
- * Stores the outcome of tries; ignores deleted messages. `tries`: id, state, milliseconds until the next try or '' of each.
- * Result: number of existing messages.
+ * Ignores deleted messages. `tries`: id, state, milliseconds until the next attempt or '' of each. Result:
+ * number of existing messages.
  */
 export const settleMessages = defineScript(3)<[...own: Own, ...tries: readonly (string | number)[]], number>(`
 ${ownLua}
@@ -107,7 +103,7 @@ if delivered then redis.call('SET', last, millis, 'PX', ${keptMs}) end
 return there
 `);
 
-/** Ends a run of an endpoint. The next run is due with its first message, but not before the pause (milliseconds) ends. */
+/** The next run is due with the first pending message, but not before the pause (milliseconds) ends. */
 export const restEndpoint = defineScript(3)<[...own: Own, pause: number], null>(`
 ${ownLua}
 prune(${chunk})

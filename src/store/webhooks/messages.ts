@@ -1,4 +1,3 @@
-/** Messages to endpoints: pending ones and outcomes (message-scripts.ts). */
 import Type, { type Static } from 'typebox';
 import { nullable } from '../../contracts/checked.js';
 import { partsOfName } from '../../contracts/learner-name.js';
@@ -24,15 +23,13 @@ export interface EndpointPlace {
 
 const State = Type.Object({
   v: Type.Literal(1),
-  /** May be unknown to this version. */
   type: Type.String(),
   /** Time of the event, Unix milliseconds. */
   at: Type.Integer(),
-  /** Since it was added, or sent again by hand. */
+  /** Since the message was added or retried manually. */
   tries: Type.Integer(),
-  /** Status of the last response. */
   lastStatus: nullable(Type.Integer()),
-  /** Why there was no response. */
+  /** Reason for a missing response. */
   lastError: nullable(Type.String()),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
@@ -48,7 +45,7 @@ export interface Message extends MessageState {
 
 export interface TriedMessage {
   readonly message: MessageState;
-  /** Milliseconds until the next try; null: none. */
+  /** Null: no further attempt. */
   readonly afterMs: number | null;
 }
 
@@ -62,7 +59,6 @@ export interface ListedMessage extends MessageState {
 const encode = ({ type, at, tries, lastStatus, lastError, status }: MessageState): string =>
   JSON.stringify({ v: 1, type, at, tries, lastStatus, lastError, status });
 
-/** @throws Error for another version */
 function decode(id: string, text: string): MessageState {
   const { v: _, ...state } = parse(text);
   return { id, ...state };
@@ -70,12 +66,11 @@ function decode(id: string, text: string): MessageState {
 
 export type MessageStore = ReturnType<typeof createMessageStore>;
 
-/** @param limits of an endpoint: pending messages; all listed messages (about 200 MB) */
+/** Limits per endpoint. 200,000 listed messages take about 200 MB. */
 export function createMessageStore(client: RedisClient, { waiting = 100_000, listed = 200_000 } = {}) {
   const own = ({ tenant, id }: EndpointPlace) =>
     [messagesKey(id), nextTriesKey, endpointsKey(tenant), `${tenant}:${id}`, id, listed] as const;
 
-  /** @returns number of existing messages */
   const settle = (endpoint: EndpointPlace, tries: readonly TriedMessage[]): Promise<number> => {
     const texts = tries.flatMap(({ message, afterMs }) => [message.id, encode(message), afterMs ?? '']);
     return settleMessages(client, ...own(endpoint), ...texts);
@@ -83,7 +78,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
 
   return {
     settle,
-    /** Existing messages stay unchanged. @returns number of messages without room */
+    /** @returns number of rejected messages */
     add: async (endpoint: EndpointPlace, messages: readonly NewMessage[]): Promise<number> => {
       const fresh = { tries: 0, lastStatus: null, lastError: null, status: 'pending' } as const;
       let refused = 0;
@@ -95,7 +90,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       }
       return refused;
     },
-    /** The longest due first. @param now Unix milliseconds */
+    /** Longest due first. */
     endpointsDue: async (now: number, atMost: number): Promise<EndpointPlace[]> => {
       const names = client.zrangebyscore(nextTriesKey, '-inf', now, 'LIMIT', 0, atMost);
       return (await whileRedisServes(names)).map((name) => {
@@ -103,7 +98,6 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         return { tenant, id };
       });
     },
-    /** In the order of their tries. @param now Unix milliseconds */
     due: async ({ id: endpoint }: EndpointPlace, now: number, atMost: number): Promise<Message[]> => {
       const prefix = messagesKey(endpoint);
       const tries = client.zrangebyscore(`${prefix}:due`, '-inf', 1000 * (now + 1), 'LIMIT', 0, atMost);
@@ -113,17 +107,16 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       const [states, bodies] = await whileRedisServes(Promise.all(read));
       return ids.flatMap((id, i) => {
         const [state, body] = [states[i], bodies[i]];
-        // An erasure may have come in between.
+        // An erasure may have deleted the message.
         return state && typeof body === 'string' ? [{ ...decode(id, state), body }] : [];
       });
     },
-    /** Ends a run and schedules the next one. */
     rest: (endpoint: EndpointPlace, pauseMs: number): Promise<unknown> =>
       restEndpoint(client, ...own(endpoint), pauseMs),
-    /** Unix milliseconds on Redis' clock; 0: none within `keptMs`. */
+    /** Unix milliseconds on Redis' clock; 0: none within `messageRetentionMs`. */
     lastDelivery: async ({ id }: EndpointPlace): Promise<number> =>
       Number(await whileRedisServes(client.get(`${messagesKey(id)}:last`))),
-    /** Newest first. @param before mark of the previous page; null for the first page */
+    /** Newest first. @param before mark of the previous page */
     list: async ({ id: endpoint }: EndpointPlace, before: string | null, atMost: number) => {
       const prefix = messagesKey(endpoint);
       const range = [before === null ? '+inf' : `(${before}`, 1000 * (Date.now() - keptMs)] as const;
@@ -141,7 +134,6 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       });
       return { messages, next: found.length > atMost ? (shown.at(-1)?.[1] ?? null) : null };
     },
-    /** @returns false for an unknown message */
     again: async (endpoint: EndpointPlace, messageId: string): Promise<boolean> => {
       const state = await whileRedisServes(client.hget(`${messagesKey(endpoint.id)}:s`, messageId));
       if (state === null) return false;
@@ -154,7 +146,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
         await forgetMessages(client, ...own(endpoint), ...ids);
       }
     },
-    /** In no order. Some may appear twice. */
+    /** Unordered; a message may appear twice. */
     all: async function* ({ id: endpoint }: EndpointPlace) {
       for await (const page of hashPages(client, `${messagesKey(endpoint)}:s`, chunk))
         yield page.map(([id, text]) => decode(id, text));
