@@ -1,4 +1,4 @@
-/** Redis for a rebuild: missing state, pending rows, progress. All writes are idempotent. */
+/** State of a rebuild in Redis. All writes are idempotent. */
 import type { DeploymentFacts } from '../../contracts/access.js';
 import { unescapeText } from '../../contracts/attempt-row.js';
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
@@ -28,7 +28,7 @@ import { createFactsRestore } from './restored-facts.js';
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** State outside partitions, each with a key that proves its existence. */
+/** State outside partitions. A missing key means that Redis lost this state. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: modelsKey },
   ...{ webhooks: wantedEventsKey, mappings: xapiMappingsKey },
@@ -37,11 +37,11 @@ export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
 export interface Checkpoint {
-  /** Version (`keptNow`) of the restored learners. Another version does not continue. */
+  /** `stateVersion` of the restored learners. Another version starts from scratch. */
   readonly kept: string;
   readonly partitions: readonly number[];
   readonly shared: readonly SharedState[];
-  /** Event ids that arrived at this Unix second or later are remembered. */
+  /** Restores event ids that arrived at this Unix second or later. */
   readonly idsFrom: number;
   readonly after: LearnerPlace | null;
   readonly learnersDone: boolean;
@@ -61,10 +61,9 @@ export function createRebuildStore(client: RedisClient) {
     ...createFactsRestore(client),
     partitions: async () => Number(await whileRedisServes(client.hget(metaKey, 'partitions'))) || null,
     lost: (count: number) => without(indices(count), (partition) => markerKey(partition)),
-    /** Everything for an empty Redis, which may have keys that a start added. */
+    /** Everything if Redis is empty, even if a start added some keys. */
     lostShared: async (): Promise<SharedState[]> =>
       (await exists(metaKey)) ? without(sharedStates, (name) => sharedKeys[name]) : sharedStates,
-    /** Null without one of this version. */
     checkpoint: async (): Promise<Checkpoint | null> => {
       const stored = JSON.parse((await whileRedisServes(client.get(checkpointKey))) ?? 'null');
       return stored?.kept === keptNow ? stored : null;
@@ -73,25 +72,23 @@ export function createRebuildStore(client: RedisClient) {
       whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint))),
     learners: () => scanLearners(client),
     waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
-    /** Descriptions of rows that are not in ClickHouse yet. */
     waiting: (count: number) => waitingIn(client, indices(count)),
-    /** Without markers, processes of another version count no answers. */
+    /** Without markers, processes of the other version count no answers. */
     moveMarkers: async ({ kept, partitions }: OtherVersion, to: 'aside' | 'back'): Promise<void> => {
       for (const marker of indices(partitions).map((partition) => markerKey(partition, kept))) {
         const [from, until] = to === 'aside' ? [marker, asideKey(marker)] : [asideKey(marker), marker];
         if (await exists(from)) await whileRedisServes(client.rename(from, until));
       }
     },
-    /** Makes it a deployment of this version without restored partitions. */
+    /** A deployment of this version, with all partitions still to restore. */
     noteVersion: async ({ kept, partitions }: OtherVersion): Promise<void> => {
       await whileRedisServes(client.hset(metaKey, 'model_version', keptNow));
       for (const partition of indices(partitions))
         await whileRedisServes(client.del(asideKey(markerKey(partition, kept))));
     },
-    /** The service may use the state after this. */
     finish: async ({ partitions }: Checkpoint, facts: DeploymentFacts): Promise<void> => {
       const now = new Date().toISOString();
-      // Markers first: each completes its partition. The deployment's facts complete all.
+      // Markers first: a marker completes its partition. The deployment's facts complete the rebuild.
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
       await whileRedisServes(client.hsetnx(metaKey, 'deployment_id', facts.deploymentId));
       await whileRedisServes(client.hsetnx(metaKey, 'created_at', facts.createdAt));
@@ -114,7 +111,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
     [await entriesOf(outboxes), 'in outboxes'],
     [await entriesOf(journals), 'in journals'],
     [await entriesOf([...outboxes, ...journals].map(parkedKey)), 'parked'],
-    // Two fields each.
+    // An erasure has two fields.
     [sumOf(erasures) / 2, 'erasures in progress'],
   ];
   return found.flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`));
@@ -123,7 +120,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
 const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
-/** A learner that is written during the scan may appear twice. */
+/** A learner may appear twice. */
 async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
     const asked = keys.map((key) => ['hexists', key, learnerField] as const);
@@ -136,7 +133,6 @@ async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]
   }
 }
 
-/** Rows in outboxes and dead-letter streams, in no order. */
 async function waitingRows(
   client: RedisClient,
   learners: readonly LearnerPlace[],
@@ -147,7 +143,7 @@ async function waitingRows(
   for (const [partition, own] of partitions) {
     const wanted = new Set(own.map(({ tenant, userId }) => learnerName(tenant, userId)));
     const source = outboxKey(partition);
-    // In this order: a row moves from the outbox to the dead-letter stream.
+    // The outbox first, because rows move from there to the dead-letter stream.
     for (const key of [source, parkedKey(source)])
       for await (const page of streamPages(client, key))
         for (const row of page.flatMap(([, fields]) => fieldOf(fields, 'r')?.split('\n') ?? [])) {

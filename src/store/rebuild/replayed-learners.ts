@@ -1,4 +1,3 @@
-/** Writes replayed learners to Redis, or compares them with it. */
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { inParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
@@ -9,7 +8,6 @@ import { type RedisClient, resultsOf } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 import { perCall } from '../redis/reads.js';
 
-/** Learners per call, which blocks Redis. */
 const together = 200;
 
 async function inCalls<Item extends Placed, Result>(
@@ -22,7 +20,7 @@ async function inCalls<Item extends Placed, Result>(
   return results;
 }
 
-/** No other process writes these learners: their partition is not restored yet. */
+/** No other process writes these learners, because their partition is not restored yet. */
 export async function restoreLearners(
   client: RedisClient,
   learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],
@@ -45,7 +43,6 @@ export async function restoreLearners(
   });
 }
 
-/** Everything stored of each learner, as of one moment. */
 export const readDumps = (client: RedisClient, places: readonly Placed[]): Promise<LearnerDump[]> =>
   inCalls(client, places, async (group) => {
     const commands = client.multi();
@@ -63,10 +60,7 @@ export const readDumps = (client: RedisClient, places: readonly Placed[]): Promi
 
 const fieldsOf = (flat: readonly Buffer[]): Fields => inParts(flat, 2) as [Buffer, Buffer][];
 
-/**
- * @param states from the rows and a snapshot
- * @returns null if equal, `behind` if more answers were counted than the rows have, else the difference
- */
+/** @returns null if equal, `behind` if Redis has more answers, else the difference */
 export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {
   const own = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
   if (stored === null || own === undefined) return 'is not in Redis';
@@ -79,7 +73,7 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
   const [wanted, found] = [partsOf(dumpOf(states)), partsOf(stored)];
-  // No row has the goal.
+  // Rows do not contain the goal.
   found.delete(goalField);
   const part = [...found.keys(), ...wanted.keys()].find((name) => wanted.get(name) !== found.get(name));
   if (part === undefined) return null;
@@ -87,7 +81,7 @@ export function differenceOf(states: ReplayedStates, stored: LearnerDump | null)
   return part.startsWith(itemMark) ? 'differs in its items' : `differs in skill ${part.slice(1)}`;
 }
 
-/** No field of a learner's records starts with it. */
+/** No field of the records starts with this prefix. */
 const itemMark = 'items ';
 
 function partsOf({ records, items }: LearnerDump): Map<string, string> {

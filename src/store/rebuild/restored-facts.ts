@@ -1,4 +1,4 @@
-/** Writes what a rebuild restores except learners' states. All writes are idempotent. */
+/** Writes everything that a rebuild restores, except learners' states. All writes are idempotent. */
 import type { StoredKey } from '../../contracts/access.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
 import type { ModelChange, RecordedChange } from '../../contracts/model.js';
@@ -46,10 +46,8 @@ import {
 } from '../redis/keys.js';
 import { putEndpoints } from '../webhooks/endpoints.js';
 
-/** Arguments per command, which blocks Redis. */
 const together = 1000;
 
-/** Versions that can be activated, newest first, including the active one. */
 export function versionsKept(changes: readonly ModelChange[]): ModelChange[] {
   const fits = changes.filter(({ action }) => action === 'fit').sort((a, b) => b.version - a.version);
   const inForce = changes[0]?.version ?? 0;
@@ -63,7 +61,6 @@ export function createFactsRestore(client: RedisClient) {
   };
 
   return {
-    /** Skips ids that are taken. @param count number of all partitions, restored or not */
     putRetracted: async (ids: readonly RetractedId[], partitions: readonly number[], count: number) => {
       for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
     },
@@ -76,13 +73,13 @@ export function createFactsRestore(client: RedisClient) {
     },
     putMapping: (tenant: string, text: string) => serve(client.hset(xapiMappingsKey, tenant, text)),
     raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),
-    /** Later rows get higher ids than this one, by an entry that is removed. An existing stream keeps its ids. */
+    /** Adds and removes an entry, so that later rows get higher ids. Does nothing if the stream exists. */
     raiseOutbox: async (partition: number, last: OutboxId): Promise<void> => {
       const [key, id] = [outboxKey(partition), entryIdOf(last)];
       if ((await serve(client.exists(key))) === 1) return;
       await resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id));
     },
-    /** Makes skills with fewer learners rare, unless the catalogue has them. */
+    /** Skills with too few learners become rare, unless the catalogue has them. */
     noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
       for (const part of inParts(skills, together)) {
         const skillIds = part.map(({ skillId }) => skillId);
@@ -106,12 +103,7 @@ export function createFactsRestore(client: RedisClient) {
         itemsKey(tenant, version),
         items.map((item) => [hashItem(item.itemId), packCounters(item)]),
       ),
-    /**
-     * Activates the tenant's last version, after everything that it needs.
-     * @param changes newest first, at least one
-     * @param kept with texts; skips those without
-     * @param newest highest number of a version
-     */
+    /** Activates the last version after writing everything else. @param changes newest first, at least one */
     putModels: async (
       tenant: string,
       changes: readonly ModelChange[],
@@ -137,7 +129,7 @@ export function createFactsRestore(client: RedisClient) {
       const { restore } = createKeyStore(client);
       for (const key of keys) await restore(key);
     },
-    /** Counts stored answers as accepted, and none as removed. */
+    /** All stored answers count as accepted, none as removed. */
     putAccepted: async (partitions: readonly number[], days: readonly DayOfAnswers[]): Promise<void> => {
       const own = byPartition(days);
       for (const partition of partitions) {
@@ -161,7 +153,7 @@ const placed = <Item extends LearnerPlace>(
     .map((item) => [{ ...item, partition: partitionOf(item.tenant, item.userId, count) }, item] as const)
     .filter(([{ partition }]) => wanted.includes(partition));
 
-/** An id that is taken was counted again after the retraction. */
+/** A used id was counted again after the retraction. */
 async function putRetracted(
   client: RedisClient,
   place: Placed,
