@@ -1,4 +1,3 @@
-/** A queue and its worker over dedicated connections, which are replaced if the worker makes no progress. */
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
 import { singleFlight } from '../concurrency.js';
@@ -8,19 +7,18 @@ import { inTime, within } from '../lifecycle.js';
 import type { Logger } from '../telemetry.js';
 
 /**
- * BullMQ needs commands that wait for a reconnect, and blocks for up to 10 s. A connection that is silent for longer is
- * replaced: its server may have vanished without closing it, and a hung Cluster node names no successor.
+ * BullMQ needs commands that wait for a reconnect, and blocks for up to 10 s. A connection that is silent for
+ * longer may be lost.
  */
 const connectionOptions = { maxRetriesPerRequest: null, socketTimeout: 15_000 };
-/** How long close() waits for jobs after their abort, for BullMQ to put them back, and for the connections. */
+/** close() waits this long for aborted jobs, for BullMQ to requeue jobs, and for connections. */
 const graceMs = 1000;
 const releaseMs = 1000;
 const disconnectMs = 500;
 
 /**
- * Connection for queues. BullMQ duplicates it for blocking commands; the caller disconnects it.
- * @param url a `redis://` or `rediss://` URL, or several of a Cluster's nodes separated by commas
- * @param stopped once true, a lost connection is not restored: BullMQ would wait for a last reply
+ * The caller disconnects the connection.
+ * @param isStopped true: do not reconnect, because BullMQ would wait for a last reply
  */
 export function connectQueues(url: string, logger: Logger, stopped: () => boolean): Redis | Cluster {
   const retryStrategy = (attempt: number): number | null =>
@@ -50,47 +48,43 @@ export const openQueue = <Data>(
     defaultJobOptions: { ...retries, removeOnComplete: true, removeOnFail: true, stackTraceLimit: 1 },
   });
 
-/** A queue and its connection, until a restart replaces them. */
+/** A restart replaces queue and connection. */
 export interface QueueAccess<Data> {
   readonly connection: Redis | Cluster;
   readonly queue: Queue<Data>;
-  /** Aborts when the consumer is closed. */
   readonly stopping: AbortSignal;
-  /** Call it when part of a long job is done. */
+  /** Call after each part of a long job. */
   readonly moved: () => void;
 }
 
 interface Handlers<Data, Result> {
-  /** @param signal aborts when the job must end */
   readonly work: (job: Job<Data, Result>, token: string, signal: AbortSignal) => Promise<Result>;
-  /** Adds due jobs, at each new connection and every `enqueueMs`. */
+  /** Runs at each new connection and every `enqueueMs`. */
   readonly enqueue: () => Promise<unknown>;
   readonly completed?: (enqueue: () => unknown) => void;
-  /** Called before a restarted worker runs: removes whatever blocks jobs. A paused queue is resumed before. */
+  /** Runs after a restart, when a paused queue is already resumed. */
   readonly free: () => Promise<unknown>;
-  /** Pending work as a text that changes with any progress; null if none. A rejection or a delay above 5 s counts as none. */
+  /**
+   * Changes with any progress; null without pending work. A rejection or a delay above 5 s counts as null.
+   */
   readonly waiting: () => Promise<string | null>;
 }
 
 interface ConsumerOptions<Data, Result> {
-  /** Used in logs, for example "the pipeline". */
   readonly name: string;
   readonly redisUrl: string;
   readonly logger: Logger;
   readonly openQueue: (connection: Redis | Cluster) => Queue<Data>;
   readonly worker: Partial<WorkerOptions>;
   readonly handlers: (access: QueueAccess<Data>) => Handlers<Data, Result>;
-  /** True if no job runs in this process. */
   readonly isOff?: boolean;
   readonly enqueueMs: number;
   readonly enqueueFailed: (error: unknown) => void;
   readonly failed: (error: Error, job: Job<Data, Result> | undefined) => void;
-  /** Time for running jobs when the process stops. */
   readonly finishMs?: number;
   readonly watchMs?: number;
 }
 
-/** A queue and its worker until close(). Calls no callbacks for failures after close(). */
 function openConsumer<Data, Result>(
   options: ConsumerOptions<Data, Result>,
   isRestart: boolean,
@@ -107,7 +101,7 @@ function openConsumer<Data, Result>(
     stopping,
     moved,
   });
-  /** Rejects each running job. BullMQ waits for jobs without a limit. */
+  /** Rejects running jobs: BullMQ waits for them without a limit. */
   const inHand = new Set<(error: Error) => void>();
   const run = (job: Job<Data, Result>, token = ''): Promise<Result> =>
     new Promise((resolve, reject) => {
@@ -157,18 +151,17 @@ function openConsumer<Data, Result>(
 
   return {
     waiting,
-    /** Lets running jobs finish within `finishMs`, then aborts and finally rejects them. They are repeated. */
+    /** Aborts running jobs after `shutdownMs`, and finally rejects them. These jobs are repeated. */
     close: async (finishMs: number): Promise<void> => {
       stop.abort();
       clearInterval(timer);
-      // Without Redis no job can be put back. Its lock expires, and another worker repeats it.
+      // Without Redis no job can be requeued. Its lock expires, and another worker repeats the job.
       const closed = worker.close(connection.status !== 'ready');
       await within(closed, finishMs);
       abort.abort();
       await within(closed, graceMs);
       for (const giveUp of inHand) giveUp(new Error('it did not end in time and was given up'));
       await within(closed, releaseMs);
-      // Fails all commands that still wait for Redis.
       connection.disconnect();
       await within(Promise.all([worker.disconnect(), queue.close(), closed]), disconnectMs);
     },
@@ -176,8 +169,8 @@ function openConsumer<Data, Result>(
 }
 
 /**
- * Removes locks without expiry, and jobs that are neither waiting nor running (failed, delayed, in no list): they block later
- * jobs with the same id.
+ * Removes locks without expiry, and jobs that are not waiting or active (failed, delayed, in no list). They
+ * would block later jobs with the same id.
  */
 export async function freeJobs<Data>(
   { queue, connection }: Pick<QueueAccess<Data>, 'queue' | 'connection'>,
@@ -195,7 +188,6 @@ export async function freeJobs<Data>(
 export type StallCounts = Readonly<Record<'stalls' | 'restarts', number>>;
 
 export interface Consumer {
-  /** The reason, or null. */
   stalled(): string | null;
   counts(): StallCounts;
   close(): Promise<void>;
@@ -206,8 +198,8 @@ const stallMs = 20_000;
 const replyMs = 5000;
 
 /**
- * Starts a consumer and restarts it with new connections when it makes no progress while work is pending. Checks are counted
- * instead of time, so that a suspended machine causes no stall.
+ * Restarts the consumer with new connections if it makes no progress while work is pending. Counts checks
+ * instead of time: a suspended machine is no stall.
  */
 export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Result>): Consumer {
   const { name, logger, finishMs = 0, watchMs = 1000 } = options;
@@ -246,7 +238,7 @@ export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Resul
     counts: () => counts,
     close: () => {
       clearInterval(timer);
-      // A check may wait for Redis for longer than the shutdown takes. It restarts nothing after close().
+      // A check may wait for Redis, and restarts nothing after close().
       closing ??= Promise.resolve(restarting).then(() => current.close(finishMs));
       return closing;
     },

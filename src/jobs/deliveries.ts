@@ -1,4 +1,4 @@
-/** Webhooks: one job per endpoint with due messages, added again while messages are due. */
+/** One job per endpoint with due messages, added again while messages are due. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
@@ -9,16 +9,16 @@ import type { EndpointPlace } from '../store/webhooks/messages.js';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, freeJobs, openQueue, startConsumer } from './consumer.js';
 
-/** The job of a dead worker is found within the sum of both. Its endpoint waits that long. */
+/** Another worker takes over the job of a dead worker within the sum of both. */
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
 const sweepMs = 1000;
-/** Pause between pages of events, so that thousands at once leave CPU time for requests. */
+/** Leaves CPU time for requests between pages of events. */
 const pageRestMs = 250;
 const maxArmed = 1000;
-/** Endpoints sent to concurrently. An endpoint that hangs keeps its slot for 15 s. */
+/** An endpoint that hangs blocks one of these slots for 15 s. */
 export const endpointsTogether = 100;
-/** Endpoints that are due for longer count as pending work in the check for a stall. */
+/** Endpoints that are due for longer count in the stall check. */
 const overdueMs = 5000;
 const namedOverdue = 20;
 
@@ -49,7 +49,7 @@ export function startDeliveries(options: DeliveriesOptions): Consumer {
       };
       return {
         work: async (job, _token, signal) => deliver(placeOf(job), signal, moved),
-        // Adds jobs after each page: events may keep coming, and one tenant's events may be unreadable.
+        // Adds jobs after each page, also if it fails: events may keep coming.
         enqueue: async () => {
           while (await handOut().finally(addJobs)) await sleep(pageRestMs, undefined, { signal });
         },
@@ -67,7 +67,7 @@ export function startDeliveries(options: DeliveriesOptions): Consumer {
   });
 }
 
-/** BullMQ ignores it while the endpoint has a job. */
+/** BullMQ ignores a job while the endpoint has one. */
 const jobOf = ({ tenant, id }: EndpointPlace) => ({
   name: 'deliver',
   data: { v: 1 as const, tenant, id },

@@ -1,4 +1,4 @@
-/** Drains the outbox: one job per group of partitions, added again while rows wait, retried until it succeeds. */
+/** One job per shard (group of partitions), added again while rows are pending, retried until it succeeds. */
 import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
@@ -15,23 +15,21 @@ import type { Outbox } from '../store/outbox/outbox.js';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, freeJobs, openQueue, type QueueAccess, startConsumer } from './consumer.js';
 
-/** A check finds the job of a dead worker if its lock expired and an earlier check saw the job: within 8 s. */
+/** Another worker takes over the job of a dead worker within 8 s. */
 const lockMs = 5000;
 const stalledCheckMs = 3000;
-/** No limit of retries: a failed job would block all later jobs with its id. */
+/** A failed job would block all later jobs with its id. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 const minRetryMs = 250;
 const maxRetryMs = 5000;
 const sweepMs = 500;
-/** Time for a running block when the process stops. */
 const finishMs = 3000;
 
-/** Drain a few rows about once a second, so that answers soon become visible. */
+/** Short, so that single answers soon become visible. */
 const restMs = 900;
-/** Under load, longer pauses make larger blocks: 100 rows cost ClickHouse almost as much as thousands. */
+/** Under load, longer pauses make larger blocks, which cost ClickHouse little more. */
 const busyRows = 200;
 const busyRestMs = 2000;
-/** Drain this many rows immediately. */
 const eagerRows = 20_000;
 
 type DrainJob = Job<DrainJobData, DrainResult>;
@@ -45,7 +43,7 @@ export interface DrainsOptions {
   readonly spans?: Spans | null;
 }
 
-/** close() lets a running block finish or puts it back, within six seconds. */
+/** close() finishes or requeues a running block within six seconds. */
 export function startDrains(options: DrainsOptions): Consumer {
   const { redisUrl, outbox, partitions, logger } = options;
   return startConsumer<DrainJobData, DrainResult>({
@@ -67,7 +65,7 @@ export function startDrains(options: DrainsOptions): Consumer {
         enqueue: () => sweep(performance.now()),
         // The next block may be due immediately.
         completed: (enqueue) => enqueue(),
-        // A batch fixed by a removed job is recognized by its age (services/pipeline/drain-outbox.ts).
+        // The age identifies a batch of a removed job (services/pipeline/drain-outbox.ts).
         free: () => freeJobs(access, indices(drainShards).map(drainJobId)),
         waiting: async () => {
           const backlog = await outbox.backlog(indices(partitions));
@@ -82,7 +80,10 @@ export function startDrains(options: DrainsOptions): Consumer {
 }
 
 function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAccess<DrainJobData>) {
-  /** A job that lost its lock may be handed out again while it runs. The second run of a shard waits for the first. */
+  /**
+   * BullMQ may start a job again that lost its lock but still runs. The second run of a shard waits for the
+   * first.
+   */
   const turns = new Map<number, Promise<DrainResult>>();
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
@@ -100,7 +101,7 @@ function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAc
 export const openDrainQueue = (connection: Redis | Cluster): Queue<DrainJobData> =>
   openQueue(drainQueueName, connection, { attempts: unlimited, backoff: { type: 'custom' } });
 
-/** Milliseconds before the next attempt: exponential, capped, with up to 20 % jitter. */
+/** Milliseconds: exponential, capped, with up to 20 % jitter. */
 export function retryDelay(attempt: number, random: number): number {
   const delay = Math.min(minRetryMs * 2 ** Math.min(attempt - 1, 10), maxRetryMs);
   return Math.round(delay * (1 + random / 5));
@@ -109,12 +110,12 @@ export function retryDelay(attempt: number, random: number): number {
 export const partitionsOf = (shard: number, partitions: number): number[] =>
   indices(partitions).filter((p) => p % drainShards === shard);
 
-/** BullMQ ignores it while the shard has a job. */
+/** BullMQ ignores a job while the shard has one. */
 export async function armShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
   await queue.add('drain', { v: 1, shard, batch: null }, { jobId: drainJobId(shard) });
 }
 
-/** @returns starts the jobs of shards with waiting rows or erasures; `now` is monotonic, in milliseconds */
+/** `now`: monotonic milliseconds. */
 export function createSweep(
   outbox: Pick<Outbox, 'backlog'>,
   partitions: number,
@@ -136,9 +137,8 @@ export function createSweep(
 }
 
 /**
- * Saves a fixed batch in the job's data if the worker still holds the job. A suspended worker may resume after another one
- * drained the same rows; BullMQ's updateData would let it fix them again.
- * KEYS: lock, job. ARGV: the worker's token, data. Result: 1 if saved.
+ * Requires the job's lock: a suspended worker may resume after another one drained the same rows. updateData
+ * of BullMQ would let it fix them again. KEYS: lock, job. ARGV: token, data.
  */
 const keepScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

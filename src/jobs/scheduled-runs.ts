@@ -3,26 +3,25 @@ import type { Queue } from 'bullmq';
 import type { Logger } from '../telemetry.js';
 import { type Consumer, openQueue, startConsumer } from './consumer.js';
 
-/** The job of a dead worker is found within the sum of both. Runs may be repeated. */
+/** Another worker takes over the run of a dead worker within the sum of both. */
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
-/** A job that keeps killing its process is dropped. The schedule adds the next one. */
+/** A job that keeps killing its process is dropped. */
 const maxStalled = 3;
-/** Tolerated deviation of the next run. */
 const slackMs = 5000;
-/** A Redis after failover may have lost the schedule or its next job. Setting an existing schedule has no effect. */
+/** A failover may lose the schedule or its next job. */
 const rescheduleMs = 30_000;
 /** Each check costs three Redis commands. */
 const watchMs = 5000;
 
 export interface Schedule {
-  /** Name of the queue, the schedule and the job. */
+  /** Name of queue, schedule and job. */
   readonly name: string;
   /** Attempts per run, with exponential backoff. */
   readonly attempts: number;
   readonly firstRetryMs: number;
   readonly failure: string;
-  /** Runs take seconds: a run of 20 s is a stall, and only the first of consecutive failures is logged as a warning. */
+  /** A run of 20 s is a stall, and only the first of consecutive failures is logged as a warning. */
   readonly areShort?: boolean;
   readonly recovery?: string;
 }
@@ -36,7 +35,7 @@ export const schedules = {
     ...{ name: 'retention', attempts: 3, firstRetryMs: 60_000 },
     failure: 'old answers could not be dropped yet',
   },
-  /** A failed run is not retried: the next one continues. */
+  /** Not retried: the next run continues. */
   journal: {
     ...{ name: 'journal', attempts: 1, firstRetryMs: 0, areShort: true },
     failure: 'the journal waits: it does not reach ClickHouse',
@@ -51,20 +50,18 @@ export const schedules = {
 
 export interface ScheduledRunsOptions {
   readonly redisUrl: string;
-  /** 0: never. All processes must use the same value; otherwise the last one to start decides. */
+  /** 0: never. Use the same value in all processes: the last one to start decides. */
   readonly everyMs: number;
   readonly blocked?: () => string | null;
-  /** Aborts when the process stops. */
   readonly run: (signal: AbortSignal) => Promise<unknown>;
   readonly logger: Logger;
 }
 
-/** close() aborts a run, which a later process repeats or continues. @throws nothing while Redis is unavailable */
+/** close() aborts a run, which a later process repeats or continues. */
 export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOptions): Consumer {
   const { name, attempts, firstRetryMs, failure, recovery, areShort = false } = schedule;
   const { redisUrl, everyMs, blocked, logger } = options;
   const backoff = { type: 'exponential', delay: firstRetryMs };
-  /** Set while a run has not ended. */
   let open: string | null = null;
   let isFailing = false;
   const run = async (signal: AbortSignal): Promise<void> => {
@@ -93,14 +90,14 @@ export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOpt
         if (isFailing && recovery !== undefined) logger.info(recovery);
         isFailing = false;
       },
-      // Also removes its next run, which may be where no worker finds it.
+      // Also removes the next run, which may be in a list that no worker reads.
       free: () => queue.removeJobScheduler(name),
       waiting: async () => (areShort && open !== null ? open : overdue(queue, everyMs)),
     }),
   });
 }
 
-/** No effect if it is set already. Its jobs have the queue's options. */
+/** No effect on an existing schedule. */
 async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void> {
   await queue.setGlobalConcurrency(1);
   if (everyMs === 0) await queue.removeJobScheduler(queue.name);
@@ -108,8 +105,8 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
 }
 
 /**
- * 'paused', even while a job runs. Otherwise null if a job runs or the next run is in time, else the time of the next run.
- * Rejects if Redis is unavailable, which is no stall.
+ * @returns 'paused', even while a job runs; null if a job runs or the next run is on time; else its time.
+ * Rejects if Redis is unavailable.
  */
 async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;
