@@ -12,8 +12,8 @@ import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
 import { unavailable } from '../../errors.js';
 
 /**
- * An ioredis class extends String, which makes String.prototype slow in V8 (Node 20, 22): an answer takes 10
- * % longer. About ten reads through a String object undo this.
+ * A class of ioredis extends String, which makes String.prototype slow in V8 (Node 20, 22): an answer takes
+ * 10 % longer. About ten reads through a String object undo this.
  */
 function makeStringsFast(): void {
   const text = Object('') as string;
@@ -23,12 +23,11 @@ makeStringsFast();
 
 export type RedisClient = Redis | Cluster;
 
-/** The caller then responds with 503. */
 export const commandTimeoutMs = 5000;
 export const connectTimeoutMs = 5000;
 const socketTimeout = 10_000;
 
-/** Sends no command twice, because Redis may have executed it. No command waits for a connection. */
+/** Sends no command twice, because Redis may have executed it. */
 const options = {
   commandTimeout: commandTimeoutMs,
   connectTimeout: connectTimeoutMs,
@@ -41,8 +40,8 @@ const options = {
 } satisfies RedisOptions;
 
 /**
- * For connections that bypass ioredis' parser (hot-connection.ts). ioredis' timer for a loading Redis must
- * end before a reconnect: otherwise the new connection receives an unexpected reply.
+ * For connections that bypass ioredis' parser. The timer of ioredis for a loading Redis must end before a
+ * reconnect, which otherwise receives an unexpected reply.
  */
 export const hotOptions = { ...options, protocol: 2, maxLoadingRetryTime: 25 } satisfies RedisOptions;
 
@@ -67,7 +66,7 @@ const slotsRefreshMs = 5000;
 
 /**
  * ioredis would also resend commands of lost connections, which may count an answer twice. It would follow
- * ASK to a node that still imports the slot, where a script could miss a learner and create a new one.
+ * ASK to a node that still imports the slot, where a script may miss a learner.
  */
 class CarefulCluster extends Cluster {
   override handleError(...[error, ttl, handlers]: Parameters<Cluster['handleError']>): void {
@@ -97,14 +96,12 @@ function connectCluster({ nodes, login }: RedisAddress): Cluster {
 /** TLS certificates contain host names, and addresses change. */
 const keepName: NonNullable<ClusterOptions['dnsLookup']> = (name, found) => found(null, name);
 
-/** `master`: host:port. `replicas`: live ones, as known to the client. */
 export function placeInCluster(client: Cluster, key: string) {
   const [master, ...others] = client.slots[new Command('get', [key]).getSlot()] ?? [];
   if (master === undefined) return null;
   return { master, replicas: others.filter((other) => other !== master).length };
 }
 
-/** Resolves even if no node replies. */
 export const renewPlaces = (client: Cluster): Promise<unknown> =>
   new Promise((resolve) => {
     client.refreshSlotsCache(resolve);
@@ -120,7 +117,7 @@ const lastErrors = new WeakMap<EventEmitter, Error>();
 
 const consequences = new Set(['Connection is closed.', 'Failed to refresh slots cache.']);
 
-/** Reports errors of all nodes, except those that follow from earlier ones. */
+/** Skips errors that follow from earlier ones. */
 export function onCause(client: EventEmitter, hear: (error: Error) => void): void {
   for (const name of ['error', 'node error'])
     client.on(name, (error: Error) => consequences.has(error.message) || hear(error));
@@ -131,20 +128,20 @@ export function noteErrors(client: EventEmitter): void {
   client.on('ready', () => lastErrors.delete(client));
 }
 
-/** Every other error reply is a defect in this code. */
+/** Redis cannot serve now. Any other error reply is a defect in this code. */
 const passingReplies = new Set([
   ...['OOM', 'LOADING', 'READONLY', 'MISCONF', 'BUSY', 'NOREPLICAS'],
   ...['MOVED', 'ASK', 'TRYAGAIN', 'MASTERDOWN', 'CLUSTERDOWN'],
   // A master that becomes a replica unblocks clients that wait for replicas.
   'UNBLOCKED',
-  // Redis rejected EXEC because its memory is full. Invalid commands fail earlier, when they are queued.
+  // Redis rejected EXEC because its memory is full. Invalid commands fail earlier.
   'EXECABORT',
 ]);
 
 /**
  * After a lost reply, it is unknown whether Redis executed the command. Store functions for requests throw
  * the same errors.
- * @throws ApiError UNAVAILABLE if Redis cannot serve; other error replies unchanged
+ * @throws ApiError UNAVAILABLE if Redis cannot serve
  */
 export async function whileRedisServes<Value>(commands: Promise<Value>): Promise<Value> {
   try {
@@ -156,7 +153,6 @@ export async function whileRedisServes<Value>(commands: Promise<Value>): Promise
   }
 }
 
-/** Null if this is no error reply. */
 export function codeOf(error: unknown): string | null {
   if (!(error instanceof Error) || error.name !== 'ReplyError') return null;
   return error.message.split(' ', 1)[0] ?? '';
@@ -219,7 +215,6 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
   });
 }
 
-/** A Cluster needs most of its nodes. Rejects if Redis does not reply. */
 export const answersPing = async (client: RedisClient): Promise<boolean> =>
   isCluster(client)
     ? String(await client.cluster('INFO')).includes('cluster_state:ok')

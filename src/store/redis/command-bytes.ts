@@ -1,7 +1,6 @@
 const maxSpareBytes = 1024 * 1024;
 /**
- * Reused, because new off-heap memory per batch causes a 20 ms garbage collection every second
- * (docs/performance.md).
+ * Reused: new off-heap memory per batch causes a 20 ms garbage collection every second (docs/performance.md).
  */
 let spare: Buffer | null = null;
 
@@ -22,7 +21,7 @@ const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 
 
 export type CommandBytes = ReturnType<typeof createCommandBytes>;
 
-/** Encodes RESP into one buffer: an object and a promise per command would cost more than the command. */
+/** An object and a promise per command would cost more than the command. */
 export function createCommandBytes(size: number) {
   let buffer = takeBuffer(size);
   let end = 0;
@@ -59,7 +58,7 @@ export function createCommandBytes(size: number) {
     return true;
   }
 
-  /** Rewrites the header at `start` if the word is not ASCII. */
+  /** Rewrites the header at `start` if not ASCII. */
   function writeWord(word: string, start: number): void {
     let written = buffer.write(word, end);
     if (written !== word.length) {

@@ -29,9 +29,8 @@ export function unusableReason(deployment: Exclude<Deployment, { state: 'ready' 
 }
 
 /**
- * Initializes a new deployment. An empty Redis is new only if ClickHouse has no state; otherwise it lost its
- * data. Safe to run concurrently.
- * @param hasWarehouseState called only if Redis has no deployment
+ * An empty Redis is new only if ClickHouse has no state; otherwise it lost its data. Safe to run
+ * concurrently.
  */
 export async function openDeployment(
   client: RedisClient,
@@ -52,7 +51,6 @@ export async function openDeployment(
   return { state: 'ready', partitions, id: id ?? '' };
 }
 
-/** Null if Redis has no learners of another version. */
 export async function otherVersion(client: RedisClient): Promise<OtherVersion | null> {
   const [partitions, noted] = await client.hmget(metaKey, 'partitions', 'model_version');
   const kept = noted ?? '';

@@ -1,4 +1,3 @@
-/** Webhook events: written in the same step as their cause, later turned into messages. */
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { parseId } from '../../contracts/outbox-ids.js';
 import { endedEvents, eventFields, type WebhookEvent } from '../../contracts/webhook-events.js';
@@ -10,7 +9,7 @@ import { fieldOf, removeMatching } from './reads.js';
 
 const eventWords = 8;
 
-/** Lua function: appends the events (`eventFields`) in ARGV, from index `from` on. */
+/** Appends the events in ARGV from index `from` on. */
 export const appendEventsLua = `
 local function appendEvents(stream, from)
   for i = from, #ARGV, ${eventWords} do
@@ -28,7 +27,6 @@ export async function wantedEvents(client: RedisClient, tenants: readonly string
   return (await whileRedisServes(client.hmget(wantedEventsKey, ...tenants))).map((text) => text ?? '');
 }
 
-/** Removes events from before the erasures. */
 export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of byPartition(rows)) {
     const isOver = endedEvents(own);

@@ -1,6 +1,6 @@
 /**
- * Connections for answers. ioredis handles connect, login, TLS and reconnects. Commands and replies bypass
- * ioredis, which would dominate a worker's CPU time.
+ * ioredis handles connect, login, TLS and reconnects. Commands and replies bypass ioredis, which would
+ * dominate a worker's CPU time.
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
@@ -23,17 +23,12 @@ import { partitionPrefix } from './keys.js';
 import { createReplyReader, type Reply } from './replies.js';
 
 export interface HotConnection extends ReturnType<typeof passBy> {
-  /** False for a connection to one master of a Cluster. */
   readonly reachesAll: boolean;
   waitReplicas(): number;
-  /** False once the client knows another master. */
   isMaster(): boolean;
   /** @throws ApiError UNAVAILABLE */
   ready(): Promise<void>;
-  /**
-   * Closes the connection if the error says that another server is responsible.
-   * @returns true if nothing was executed and the new master is known: a retry is safe
-   */
+  /** @returns true if nothing was executed and the new master is known: a retry is safe */
   leave(error: unknown): Promise<boolean>;
 }
 
@@ -51,7 +46,6 @@ export function openHotConnection(url: string, waitReplicas: number, timeoutMs =
       await whileRedisServes(Promise.resolve(ended).then(() => whenReady(client, connectTimeoutMs)));
     },
     leave: async (error: unknown) => {
-      // The connection to the old master may stay open after a failover.
       if (codeOf(error) === 'READONLY') client.stream.destroy();
       return false;
     },
@@ -68,7 +62,7 @@ function passBy(client: Redis, timeoutMs: number) {
     /** Changes with a reconnect, which ends all WATCHes. */
     current: (): object => client.stream,
     /**
-     * Sends all commands in one write. Error replies are returned as Error objects.
+     * Error replies are returned as Error objects.
      * @throws Error without a connection or if it is lost: Redis may have executed the commands
      */
     send: async (commands: CommandBytes): Promise<Reply[]> => {
@@ -94,7 +88,7 @@ function takeOver(stream: Redis['stream']) {
     failAll(error);
     stream.destroy();
   }
-  /** Parse the whole chunk first: replies next to an unexpected one cannot be trusted. */
+  /** Parses the whole chunk first: replies next to an unexpected one cannot be trusted. */
   function takeReplies(): void {
     let complete = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
@@ -169,7 +163,7 @@ const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', '
 /** Without the ready check, a restarting master replies LOADING instead of delaying callers. */
 const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
-/** Does not reconnect: the caller looks for the master again. @throws ApiError UNAVAILABLE */
+/** Never reconnects: the caller opens another connection. @throws ApiError UNAVAILABLE */
 function masterOf(
   client: Cluster,
   partition: number,

@@ -1,5 +1,5 @@
 /**
- * All Redis keys (contents: docs/architecture.md). Keys of a partition share the hash tag `{pN}`, so that
+ * Contents of the keys: docs/architecture.md. Keys of a partition share the hash tag `{pN}`, so that
  * transactions and scripts are atomic on a Cluster, too.
  */
 import { learnerName } from '../../contracts/learner-name.js';
@@ -35,7 +35,7 @@ export const demoLockKey = (tenant: string): string => `st:demo:lock:${tenant}`;
 export const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
 export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
-/** Dead-letter rows: original fields, `id` (previous id) and `reason`. */
+/** Dead-letter rows, with `id` (previous id) and `reason`. */
 export const parkedKey = (stream: string): string => `${stream}:parked`;
 /** About 6 MB. When full, rejected rows wait in their stream. */
 export const parkedBound = 10_000;
@@ -43,8 +43,8 @@ export const parkedBound = 10_000;
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
 export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /**
- * Version of the formulas, a dot, version of the layout. A rebuild rewrites all keys of learners, and must
- * remove keys that a new layout drops.
+ * Version of the formulas, a dot, version of the layout. A rebuild rewrites all keys, and must remove keys
+ * that a new layout drops.
  */
 export const keptNow = `${modelVersion}.6`;
 export const markerName = `m${keptNow}`;
@@ -54,7 +54,7 @@ export const markerName = `m${keptNow}`;
  */
 export const markerKey = (partition: number, kept = keptNow): string =>
   `${partitionPrefix(partition)}:m${kept}`;
-/** Facts that only Redis has: `k`, kind; `r`, row (contracts/journal.ts). */
+/** `k`, kind; `r`, row (contracts/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
 export const journalBound = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
@@ -83,11 +83,10 @@ export const itemsKey = (tenant: string, version: number): string => `${modelPre
 
 export const eventsKey = (partition: number): string => `${partitionPrefix(partition)}:events`;
 export const modelEventsKey = 'st:{models}:events';
-/** Per stream. Redis drops older events. */
 export const eventsBound = 100_000;
 /** Learner name → Unix ms of the next check. Prefix `!`: claimed until then. */
 export const goalChecksKey = (partition: number): string => `${partitionPrefix(partition)}:goal:checks`;
-/** Learner name → raised alerts (learners/goal-checks.ts). */
+/** Learner name → alerts (learners/goal-checks.ts). */
 export const goalAlertsKey = (partition: number): string => `${partitionPrefix(partition)}:goal:alerts`;
 /** Tenant → subscribed event types. All keys of endpoints and messages share this slot. */
 export const wantedEventsKey = 'st:{webhooks}:wanted';
@@ -100,7 +99,7 @@ export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenan
 export const webhooksJournalKey = 'st:{webhooks}:journal';
 export const sharedJournals = [catalogueJournalKey, webhooksJournalKey] as const;
 
-/** Never change it. FNV-1a over UTF-16 code units with murmur3's finaliser; not cryptographic. */
+/** Never change it. FNV-1a over UTF-16 code units with murmur3's finaliser. */
 export function partitionOf(tenant: string, userId: string, partitions: number): number {
   let hash = 0x811c9dc5;
   for (const text of [tenant, ':', userId]) {

@@ -16,6 +16,6 @@ export const releaseLock = defineScript(1)<[key: string, holder: string], null>(
   `if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end`,
 );
 
-/** True for one process per `seconds`, which then does the periodic work. */
+/** True for one caller every `seconds`. */
 export const takeTurn = async (client: RedisClient, key: string, seconds: number): Promise<boolean> =>
   (await whileRedisServes(client.set(key, '1', 'EX', seconds, 'NX'))) === 'OK';

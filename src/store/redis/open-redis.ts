@@ -9,7 +9,7 @@ import { connectRedis, onCause, type RedisClient, whenReady } from './client.js'
 
 const readyTimeoutMs = 10_000;
 
-/** Logs lost and restored connections. @throws StartError */
+/** @throws StartError */
 export async function openRedis(
   url: string,
   { logger, closers }: { readonly logger: Logger; readonly closers: Closers },
@@ -39,7 +39,6 @@ export async function openRedis(
 
 const logAgainMs = 60_000;
 
-/** At most once a minute per cause. */
 function logLosses(client: RedisClient, logger: Logger): void {
   const logged = new Map<string, number>();
   let isLost = false;
@@ -59,7 +58,7 @@ function logLosses(client: RedisClient, logger: Logger): void {
 const mismatchAfterMs = 1000;
 const probeMs = 2000;
 
-/** If only one side uses TLS, the connection breaks or hangs without a clear error. Sends no secrets. */
+/** A mismatch breaks or hangs the connection without a clear error. Sends no secrets. */
 async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
   await sleep(mismatchAfterMs, undefined, { signal });
   const { protocol, hostname, port } = new URL(url);

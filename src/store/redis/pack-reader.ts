@@ -1,9 +1,8 @@
 export type PackReader = ReturnType<typeof createPackReader>;
 
 /**
- * Reads MessagePack lists and strings in sequence. Source: MessagePack specification (fixarray, array 16/32,
- * fixstr, str 8/16/32; big-endian lengths).
- * @throws Error for other formats @param from offset of the first value
+ * Source: MessagePack specification (fixarray, array 16/32, fixstr, str 8/16/32; big-endian lengths).
+ * @throws Error for other formats
  */
 export function createPackReader(packed: Buffer, from = 0) {
   let at = from;

@@ -74,7 +74,7 @@ export const removeEntries = (
 /** `fields`: names and values alternate. */
 export type TextEntry = [id: string, fields: string[]];
 
-/** Oldest first. `size`: entries per page; 500 entries with a row each block Redis for less than 1 ms. */
+/** Oldest first. 500 entries with a row each block Redis for less than 1 ms. */
 export async function* streamPages(
   redis: RedisClient,
   key: string,
@@ -103,7 +103,7 @@ export async function removeMatching(
 /** Decoding a page blocks this thread for about 1 ms. */
 const pageFields = 500;
 
-/** Unordered; a field may appear twice. @param size approximate fields per page */
+/** Unordered; a field may appear twice. */
 export async function* hashPages(client: RedisClient, key: string, size: number) {
   let cursor = '0';
   do {
@@ -119,7 +119,6 @@ export const refuseUnreadable: OnUnreadable = (error) => {
   throw error;
 };
 
-/** Other work can run between the pages. */
 export async function readHash<Value>(
   client: RedisClient,
   key: string,

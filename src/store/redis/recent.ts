@@ -7,7 +7,6 @@ export function keepRecent<Value>(kept: Map<string, Value>, key: string, value: 
 
 type Report<State> = (error: unknown, tenant: string, state: State) => void;
 
-/** Reports each state of a tenant once. Above `maxTenants`, states may be reported again. */
 export function reportOnce<State>(report: Report<State>, atMost: number): Report<State> {
   const reported = new Map<string, State>();
   return (error, tenant, state) => {

@@ -19,10 +19,9 @@ export const notSafe = (): ApiError =>
 
 /**
  * Runs work that ends with a write to the slot of `key`, then waits for replicas. WAIT covers earlier writes
- * of the same connection. After a failover, replicas of the new master would confirm a write that this master
- * never had: the result then counts as not replicated.
- * @param needsReplicas whether this result needs the replicas
- * @throws ApiError UNAVAILABLE if replicas did not confirm; the write is done, but may be lost
+ * of the same connection.
+ * @throws ApiError UNAVAILABLE if replicas did not confirm, or if the connection changed: replicas of a new
+ * master confirm writes that this master never had. The write may be lost
  */
 export async function replicated<Value>(
   client: RedisClient,
@@ -60,7 +59,7 @@ export function readReplicated<Value>(
   return replicated(client, key, readAndWrite, matters);
 }
 
-/** A Cluster does not list dead replicas, so that the master continues without them after a failover. */
+/** A Cluster does not list dead replicas: the master continues without them. */
 function placeOf(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
   const wanted = replicasToWaitFor(client);
   if (!isCluster(client)) return { node: client, replicas: wanted };

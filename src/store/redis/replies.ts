@@ -1,4 +1,4 @@
-/** RESP2. Texts are slices of the received bytes, not copies. */
+/** RESP2. Texts are slices of the received bytes. */
 export type Reply = Buffer | number | null | Error | Reply[];
 
 const [plus, minus, colon, dollar, star, carriageReturn, zero] = [0x2b, 0x2d, 0x3a, 0x24, 0x2a, 0x0d, 0x30];
@@ -13,7 +13,6 @@ export function createReplyReader() {
   let bytes: Buffer = Buffer.alloc(0);
   let at = 0;
 
-  /** Undefined if incomplete. */
   function upTo(end: number): Buffer | undefined {
     if (end < at || end + lineEnd > bytes.length) return undefined;
     const found = bytes.subarray(at, end);
@@ -68,7 +67,7 @@ export function createReplyReader() {
       bytes = at === bytes.length ? more : Buffer.concat([bytes.subarray(at), more]);
       at = 0;
     },
-    /** Undefined if incomplete. @throws Error for invalid bytes */
+    /** @returns undefined if incomplete @throws Error for invalid bytes */
     next: (): Reply | undefined => {
       const start = at;
       const reply = read();
@@ -100,9 +99,8 @@ function misplaced(reply: Reply | undefined): never {
 }
 
 /**
- * @param commands number between MULTI and EXEC
  * @param replies to MULTI, commands, EXEC, and WAIT if sent
- * @returns `isCommitted`: false if a watched key changed; `replicas`: 0 without WAIT or if it failed
+ * @returns `isCommitted`: false if a watched key changed; `replicas`: 0 without a successful WAIT
  * @throws the first error reply
  */
 export function outcomeOf(commands: number, replies: readonly Reply[]) {

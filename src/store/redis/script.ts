@@ -3,7 +3,7 @@ import { type RedisClient, whileRedisServes } from './client.js';
 let defined = 0;
 
 /**
- * Turns a Lua script into a function. ioredis sends the script's hash, and the text only if Redis lacks it.
+ * ioredis sends the script's hash, and the text only if Redis lacks it.
  * @param keyCount leading arguments that are keys; null: the first argument is that number
  */
 export const defineScript =
@@ -19,7 +19,7 @@ export const defineScript =
     };
   };
 
-/** Lua function `now()`: Unix milliseconds on Redis' clock, as text. */
+/** Unix milliseconds on Redis' clock, as text. */
 export const nowLua = `
 local function now()
   local time = redis.call('TIME')

@@ -37,10 +37,7 @@ async function warningsOf(node: Redis): Promise<string[]> {
   return risks.flatMap(([isRisk, text]) => (isRisk ? `Redis has ${text}` : []));
 }
 
-/**
- * Answers must leave this share of `maxmemory` free (limits in bytes). Jobs, locks and trims need it: a
- * completely full Redis cannot be drained.
- */
+/** Answers must leave this share of `maxmemory` free: a completely full Redis cannot be drained. */
 const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
 /** One entry per master. */
@@ -51,13 +48,12 @@ export async function memoryOf(client: RedisClient): Promise<Memory[]> {
 
 type Memory = ReturnType<typeof memoryIn>;
 
-/** In bytes; `limit` is 0 without `maxmemory`. @param info reply to INFO memory */
+/** Bytes; `limit` is 0 without `maxmemory`. */
 export const memoryIn = (info: string) => ({
   used: numberIn(info, /^used_memory:(\d+)/m),
   most: numberIn(info, /^maxmemory:(\d+)/m),
 });
 
-/** Without limits, the largest server. @param all at least one */
 export const nearestToFull = (all: readonly Memory[]): Memory =>
   all.reduce((first, second) => (shareOf(second) > shareOf(first) ? second : first));
 
@@ -75,7 +71,6 @@ export function isNearlyFull({ used, most }: Memory): boolean {
 
 const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
 
-/** On a Cluster, of one master. */
 export async function redisVersion(client: RedisClient): Promise<string> {
   const [server = client] = isCluster(client) ? client.nodes('master') : [client];
   const info = await whileRedisServes(server.info('server'));
