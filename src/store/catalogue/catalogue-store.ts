@@ -78,7 +78,7 @@ local tenant, now = ARGV[1], ARGV[2]
 local journalRoom = tonumber(ARGV[3]) - redis.call('XLEN', KEYS[3])
 local mark = redis.call('HGET', KEYS[2], tenant) or '0 0'
 local before = tonumber(string.match(mark, '^%d+'))
--- Clocks of processes differ, but times of changes must not decrease.
+-- Process clocks differ, but the times of changes never decrease.
 if tonumber(now) < tonumber(string.match(mark, '%d+$')) then now = string.match(mark, '%d+$') end
 local revision = before
 local function put(skill, expected, rest, row)

@@ -144,7 +144,7 @@ record.requestedAt = tonumber(now())
 redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
 redis.call('HDEL', prefix .. ':goal:alerts', name)
 redis.call('ZREM', prefix .. ':goal:checks', name, '!' .. name)
--- An id of the outbox separates earlier rows from later ones.
+-- The outbox id separates earlier rows from later rows.
 record.correction = redis.call('XADD', prefix .. ':out', '*', 'c', '')
 redis.call('XDEL', prefix .. ':out', record.correction)
 redis.call('XADD', prefix .. ':due', record.correction, 'c', id)

@@ -189,7 +189,7 @@ for i = 3, #ARGV do
         fields[#fields + 1], fields[#fields + 2] = parked[j], parked[j + 1]
       end
     end
-    -- An empty entry: XADD would reject it, and nothing is lost.
+    -- XADD rejects an entry without fields. Such an entry contains no data.
     if #fields > 0 then
       redis.call('XADD', KEYS[2], '*', unpack(fields))
       if prefix then redis.call('INCR', KEYS[2] .. ':rows') end

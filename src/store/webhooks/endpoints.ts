@@ -56,7 +56,7 @@ for _, text in ipairs(redis.call('HVALS', KEYS[1])) do
     if not string.find(wanted, word, 1, true) then wanted = wanted .. word end
   end
 end
--- Written even if empty: the key's existence shows a rebuild that Redis did not lose its webhooks.
+-- Written even if empty: a rebuild detects lost webhooks by the missing key.
 redis.call('HSET', KEYS[2], tenant, wanted)
 return 'written'
 `);

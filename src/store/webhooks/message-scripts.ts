@@ -24,8 +24,8 @@ local function forget(id)
   redis.call('ZREM', log, id)
   redis.call('ZREM', due, id)
 end
--- Deletes expired messages and, above the limit, the oldest that are not pending. Examines the oldest messages, at most the
--- given number.
+-- Checks the oldest messages, at most the given number. Deletes expired messages and, above the limit, messages that
+-- are not pending.
 local function prune(most)
   local old, over = micros - ${1000 * keptMs}, redis.call('ZCARD', log) - listed
   local oldest = redis.call('ZRANGE', log, 0, most - 1, 'WITHSCORES')
@@ -93,7 +93,7 @@ for i = 4, #ARGV, 3 do
     else
       redis.call('ZREM', due, id)
       delivered = delivered or cjson.decode(state).status == 'delivered'
-      -- prune may find only pending messages among the oldest.
+      -- The oldest messages may all be pending: then prune deletes nothing.
       if redis.call('ZCARD', log) > listed then forget(id) end
     end
   end
