@@ -164,7 +164,7 @@ async function beforeCorrections(redis: RedisClient, stream: string): Promise<st
 }
 
 /**
- * Moves no entry while a correction is pending: the correction would miss the rows. `checkedTo`: entries
+ * Moves no entry while a correction is pending: the correction would miss the rows. `searchedTo`: entries
  * before this id contain no correction.
  */
 const moveBack = defineScript(2)<
