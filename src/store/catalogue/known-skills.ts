@@ -87,7 +87,7 @@ export const createKnownSkills = (client: RedisClient) => ({
   },
 });
 
-/** Idempotent. `commonSkills`: need no further learners. */
+/** Idempotent. `notRare`: skills that need no further learners. */
 export async function noteLearners(
   client: RedisClient,
   tenant: string,
