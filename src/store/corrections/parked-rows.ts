@@ -22,7 +22,7 @@ import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
 import { findErased } from './erased-learners.js';
 
-/** Half of the outbox limit, so that answers are still accepted after a redrive. */
+/** Half of the default outbox limit, so that answers are still accepted after a redrive. */
 const outboxRoom = 125_000;
 const pageRows = 200;
 
