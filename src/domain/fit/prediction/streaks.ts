@@ -1,4 +1,4 @@
-/** Streak terms: sums of steps from 0 with fixed signs, so that a right answer lowers no prediction. */
+/** Streak terms are sums of steps with fixed signs, so a correct answer lowers no prediction. */
 import { type AnswerLog, shared } from '../../base/answer-log.js';
 import { sigmoid } from '../../base/common.js';
 import { descend, newQuadratic } from '../../base/descend.js';
