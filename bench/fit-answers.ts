@@ -1,9 +1,9 @@
 import type { AnswerLog } from '../src/domain/base/answer-log.js';
-import { keyOf } from '../src/domain/base/text-hash.js';
+import { hashKey } from '../src/domain/base/text-hash.js';
 import { type ItemModel, unfittedModel } from '../src/domain/catalogue/tenant-model.js';
-import { itemModelAt } from '../src/domain/fit/prediction/replay.js';
-import { runHere } from '../src/domain/fit/stages.js';
-import { fitTenant, holdOut } from '../src/domain/fit/tenant.js';
+import { localRunner } from '../src/domain/fit/fit-stages.js';
+import { fitTenant, selectTrainingLearners } from '../src/domain/fit/fit-tenant.js';
+import { buildItemModel } from '../src/domain/fit/prediction/replay-log.js';
 import type { DemoAnswer } from '../src/lab/demo/answers.js';
 import { createInterner } from '../src/lists.js';
 
@@ -25,12 +25,17 @@ export async function fitAnswers(
   const skillIds = createInterner([...knownSkills]);
   const itemIds = createInterner(['', ...knownItems]);
   const log = logOf(histories, skillIds, itemIds);
-  const fit = { log, training: holdOut(learnerKeys), skillIds: skillIds.ids, current: unfittedModel };
+  const fit = {
+    log,
+    training: selectTrainingLearners(learnerKeys),
+    skillIds: skillIds.ids,
+    current: unfittedModel,
+  };
   const fittedAt = new Date(0).toISOString();
-  const { model, items } = await fitTenant({ ...fit, version: 1, fittedAt }, runHere);
-  const keyAt = (number: number): number => keyOf(itemIds.ids[number] ?? '');
+  const { model, items } = await fitTenant({ ...fit, version: 1, fittedAt }, localRunner);
+  const keyAt = (number: number): number => hashKey(itemIds.ids[number] ?? '');
   const itemModels = new Map<string, ItemModel | null>(
-    itemIds.ids.map((id, number) => [id, items && itemModelAt(items, number, keyAt)]),
+    itemIds.ids.map((id, number) => [id, items && buildItemModel(items, number, keyAt)]),
   );
   return { model, items, itemOf: (itemId: string) => itemModels.get(itemId) ?? null };
 }

@@ -4,11 +4,11 @@
  */
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../src/compute/run-threads.js';
-import { type AnswerLog, everyone } from '../src/domain/base/answer-log.js';
+import { type AnswerLog, selectAllLearners } from '../src/domain/base/answer-log.js';
 import { priorStrengths } from '../src/domain/base/fit-constants.js';
-import { type BktFit, type FitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit.js';
-import { growTrees } from '../src/domain/fit/bkt/trees.js';
-import { inRanges } from '../src/domain/fit/stages.js';
+import { growTrees } from '../src/domain/fit/bkt/answer-trees.js';
+import { type BktFit, type FitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit-trees.js';
+import { runInRanges } from '../src/domain/fit/fit-stages.js';
 
 const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
@@ -37,9 +37,9 @@ function makeLog(answers: number, skills: number): AnswerLog {
 
 async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
   const pool = createFitPool({ threads, beside: false, redisUrl: '', clickhouseUrl: '' });
-  const trees = growTrees(log, everyone(log));
+  const trees = growTrees(log, selectAllLearners(log));
   const fit = await fitTrees(trees, options, async (round) => {
-    const estimates = await inRanges(pool, trees.starts, (from, to) =>
+    const estimates = await runInRanges(pool, trees.starts, (from, to) =>
       pool.run('fitRange', trees, from, to, round),
     );
     return estimates.flat();
@@ -64,7 +64,7 @@ async function time(name: string, fit: () => BktFit | Promise<BktFit>): Promise<
 }
 
 const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
-  fitTrees(growTrees(log, everyone(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
+  fitTrees(growTrees(log, selectAllLearners(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
 async function main(answers = 1_000_000, skills = 200): Promise<void> {
   const log = makeLog(answers, skills);

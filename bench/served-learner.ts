@@ -1,26 +1,27 @@
 /** A learner served in this process, without Redis. */
+
+import { computeConditions } from '../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../src/domain/answer/apply-answer.js';
-import { conditionsFor } from '../src/domain/answer/conditions.js';
 import { type Answer, dayMs } from '../src/domain/base/common.js';
-import { type ItemModel, skillModelOf, type TenantModel } from '../src/domain/catalogue/tenant-model.js';
+import { type ItemModel, resolveSkillModel, type TenantModel } from '../src/domain/catalogue/tenant-model.js';
 import {
-  meanMastery,
-  practisedSkills,
+  buildSkillViews,
+  collectPractisedSkills,
+  computeMeanMastery,
   type SkillView,
-  viewSkills,
 } from '../src/domain/learner/skill-view.js';
 import type { ForecastSubject } from '../src/domain/score/assessment.js';
-import { lacksBaseline } from '../src/domain/score/goal.js';
-import { currentTotal } from '../src/domain/score/scores.js';
-import { askedOf } from '../src/domain/tracing/course.js';
+import { isBaselineDue } from '../src/domain/score/goal.js';
+import { computeCurrentTotal } from '../src/domain/score/scores.js';
+import { hashQuestionKeys } from '../src/domain/tracing/course.js';
 import {
-  closesDay,
+  type ItemRecord,
   type LearnerState,
   newLearner,
   newSkill,
-  type RememberedItem,
   type SkillState,
-} from '../src/domain/tracing/states.js';
+  startsNewDay,
+} from '../src/domain/tracing/learner-states.js';
 
 export interface Question {
   readonly skillId: string;
@@ -35,44 +36,44 @@ export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSecond
 
 export type Step = ReturnType<ReturnType<typeof createLearner>['count']>;
 
-export function createLearner(model: TenantModel, knownSkills: number) {
+export function createLearner(model: TenantModel, registeredSkills: number) {
   let learner: LearnerState = newLearner;
   const skills = new Map<string, SkillState>();
-  const items = new Map<string, RememberedItem>();
+  const items = new Map<string, ItemRecord>();
   const stateOf = (skillId: string): SkillState =>
-    skills.get(skillId) ?? newSkill(skillModelOf(model, skillId).parameters);
+    skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters);
   /** Includes skills without answers. */
   const viewsAt = (skillIds: readonly string[], now: number): SkillView[] =>
-    viewSkills(
+    buildSkillViews(
       skillIds.map((skillId) => [skillId, stateOf(skillId)]),
       model,
       now,
     );
   const subjectAt = (now: number): ForecastSubject => {
-    const views = viewSkills(skills, model, now);
-    return { learner, views, model, knownSkills, now };
+    const views = buildSkillViews(skills, model, now);
+    return { learner, views, model, registeredSkills, now };
   };
 
   function closedMastery(answer: Answer): number | null {
-    if (!closesDay(learner, answer)) return null;
-    return meanMastery(practisedSkills(skills, model), (learner.activity.day + 1) * dayMs);
+    if (!startsNewDay(learner, answer)) return null;
+    return computeMeanMastery(collectPractisedSkills(skills, model), (learner.activity.day + 1) * dayMs);
   }
 
   function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome) {
     const answer: Answer = { confidenceScore: null, ...outcome, questionDifficulty: difficulty };
     const states = {
-      asked: askedOf(skillId, itemId),
+      keys: hashQuestionKeys(skillId, itemId),
       learner,
       skill: stateOf(skillId),
       item: itemId === null ? null : items.get(itemId),
     };
-    const conditions = conditionsFor(model, skillId, item, states, answer, closedMastery(answer));
+    const conditions = computeConditions(model, skillId, item, states, answer, closedMastery(answer));
     const effect = applyAnswer(states, answer, conditions);
     learner = effect.learner;
     skills.set(skillId, effect.skill);
     if (itemId !== null && effect.item) items.set(itemId, effect.item);
-    if (lacksBaseline(learner))
-      learner = { ...learner, baselineTotal: currentTotal(subjectAt(answer.occurredAt)) };
+    if (isBaselineDue(learner))
+      learner = { ...learner, baselineTotal: computeCurrentTotal(subjectAt(answer.occurredAt)) };
     return { skillId, states, answer, conditions };
   }
   const met = (itemId: string) => items.get(itemId);

@@ -1,6 +1,6 @@
 /** Piscina entry of fits. Loads database clients only for tasks that need them. */
 import type { FitTask } from '../src/contracts/fit-tasks.js';
-import { runHere, type StageArguments, type StageName } from '../src/domain/fit/stages.js';
+import { localRunner, type StageArguments, type StageName } from '../src/domain/fit/fit-stages.js';
 
 interface StageTask<Name extends StageName = StageName> {
   readonly kind: 'stage';
@@ -9,7 +9,7 @@ interface StageTask<Name extends StageName = StageName> {
 }
 
 export default async function fit(task: StageTask | FitTask): Promise<unknown> {
-  if (task.kind === 'stage') return runHere.run(task.name, ...task.args);
+  if (task.kind === 'stage') return localRunner.run(task.name, ...task.args);
   const { runDatabaseTask } = await import('./fit/databases.js');
   return runDatabaseTask(task);
 }

@@ -7,7 +7,7 @@ import type {
   RetractionTask,
   WorkerSettings,
 } from '../src/contracts/tasks.js';
-import { dayOf, monthOf } from '../src/domain/base/common.js';
+import { toDay, toMonth } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/model-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
@@ -80,7 +80,7 @@ async function retractionOf(
   const { rewritten, states } = replayWithout(rows, from, place, {
     ...{ model, version: version + 1 },
     findItem: (itemId) => items.find(tenant, model.version, itemId),
-    knownSkills: await countKnownSkills(client, tenant),
+    registeredSkills: await countKnownSkills(client, tenant),
   });
   const { skillId, receivedAt } = answer.event;
   const { learnerSeq } = answer.figures;
@@ -90,12 +90,12 @@ async function retractionOf(
   const remembered = (await readIds(client, { partition, tenant, userId }, [id])).find(id, Date.now() / 1000);
   return {
     ...{ partition, expectedVersion: version, states, rows: rewritten.map(encodeRewritten) },
-    correction: { v: 1, kind: 'rewrite', tenant, userId, fromSeq, takenBackDay: dayOf(receivedAt) },
+    correction: { v: 1, kind: 'rewrite', tenant, userId, fromSeq, takenBackDay: toDay(receivedAt) },
     answer: {
       ...{ tenant, userId, eventId, skillId, learnerSeq, receivedAt },
       firstAnswer: remembered?.toString('base64') ?? '',
     },
-    month: least(old.map((row) => monthOf(row.event.receivedAt))),
+    month: least(old.map((row) => toMonth(row.event.receivedAt))),
   };
 }
 

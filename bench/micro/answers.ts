@@ -1,6 +1,6 @@
 import { bench, do_not_optimize, group } from 'mitata';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
@@ -16,7 +16,7 @@ export function answerBenches(): void {
     bench('plateau: one update', chainedPlateau());
     bench('answer: prediction and conditions', () => {
       const { skillId, states, answer } = nextStep();
-      do_not_optimize(conditionsFor(unfittedModel, skillId, item, states, answer));
+      do_not_optimize(computeConditions(unfittedModel, skillId, item, states, answer));
     });
     bench('answer: update of all states', () => {
       const { states, answer, conditions } = nextStep();

@@ -3,13 +3,13 @@
  * and the journal row.
  */
 import { bench, do_not_optimize, group } from 'mitata';
-import { nextItemsModel } from '../../src/domain/advice/advice-constants.js';
-import { judgeQuestions, orderCandidates, reasonOf } from '../../src/domain/advice/next-items.js';
+import { nextItemsConstants } from '../../src/domain/advice/advice-constants.js';
+import { assessQuestions, explainCandidate, orderCandidates } from '../../src/domain/advice/next-items.js';
 import { type Answer, dayMs } from '../../src/domain/base/common.js';
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { buildCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { viewSkills } from '../../src/domain/learner/skill-view.js';
-import { standingOf } from '../../src/domain/score/assessment.js';
+import { buildSkillViews } from '../../src/domain/learner/skill-view.js';
+import { assessLearner } from '../../src/domain/score/assessment.js';
 import type { GoalSetting } from '../../src/domain/score/goal.js';
 import { forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
@@ -58,24 +58,24 @@ function nextItemsBench(skills: number): void {
   const model = modelOf(skills + 20);
   const made = practised({ skills, answers: 4 * skills, everyDays: 1 }, model);
   const subject = {
-    ...{ model, now, learner: made.learner, knownSkills: skills + 20 },
-    views: viewSkills(made.skills, model, now),
+    ...{ model, now, learner: made.learner, registeredSkills: skills + 20 },
+    views: buildSkillViews(made.skills, model, now),
   };
   const questions = Array.from({ length: 1000 }, (_, i) => ({
     skillId: `skill-${(i * 7) % skills}`,
     itemId: `item-${i}`,
     questionDifficulty: i % 2 === 0 ? null : (i % 7) - 3,
     item: i % 4 === 0 ? null : { ...item, right: 10 + (i % 25) },
-    met:
+    itemRecord:
       i % 5 === 0
         ? { generation: 0, trace: { ...newItemTrace, right: 1, at: now / 1000 - 60 * i } }
         : undefined,
   }));
-  const { target } = nextItemsModel;
+  const { target } = nextItemsConstants;
   bench(`next items: 1,000 items of ${skills} skills`, () => {
-    const standing = standingOf(subject);
-    const ordered = orderCandidates(judgeQuestions(standing, questions), target.start, 1000);
-    do_not_optimize(ordered.map((candidate) => reasonOf(candidate, target.start, standing)));
+    const standing = assessLearner(subject);
+    const ordered = orderCandidates(assessQuestions(standing, questions), target.start, 1000);
+    do_not_optimize(ordered.map((candidate) => explainCandidate(candidate, target.start, standing)));
   });
 }
 
@@ -85,8 +85,8 @@ const nameOf = ({ skills, answers, everyDays }: Habit): string =>
 function forecastBench(habit: Habit): void {
   const model = modelOf(habit.skills + 20);
   const { learner, skills } = practised(habit, model);
-  const views = viewSkills(skills, model, now);
-  const subject = { learner, views, model, knownSkills: habit.skills + 20, now };
+  const views = buildSkillViews(skills, model, now);
+  const subject = { learner, views, model, registeredSkills: habit.skills + 20, now };
   bench(`forecast: ${nameOf(habit)}`, () => {
     do_not_optimize(forecastLearner(subject, { ...options, goal: null }));
   });
@@ -111,7 +111,7 @@ const entryOf = (i: number): SkillEntry => ({
 
 const modelOf = (skills: number): TenantModel => ({
   ...unfittedModel,
-  catalogue: catalogueOf(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
+  catalogue: buildCatalogue(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
 });
 
 const practised = (habit: Habit, model: TenantModel): MadeLearner => {
@@ -144,6 +144,6 @@ function predictStored({ learner, skills }: Stored, model: TenantModel, goal: Go
     goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
   };
   const asked = { order: options, tenant: 'default', userId: 'learner' };
-  const { row, result } = forecastOf(asked, found, { model, knownSkills: 60 }, now);
+  const { row, result } = forecastOf(asked, found, { model, registeredSkills: 60 }, now);
   return row + result;
 }

@@ -1,7 +1,7 @@
 /** Deterministic. */
 import type { Answer } from '../../src/domain/base/common.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { unrelated } from '../../src/domain/prediction/related.js';
+import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { indices } from '../../src/lists.js';
 import { createLearner, type Step } from '../served-learner.js';
 
@@ -12,7 +12,7 @@ export const item: ItemModel = {
   right: 25,
   expected: 27.5,
   terms: [0.1, 0.1, 0.1, 0.1, 0.1, 0.1],
-  before: unrelated,
+  before: emptyRelatedTerms,
   abilityOffset: 0.2,
 };
 

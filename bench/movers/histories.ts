@@ -1,8 +1,8 @@
-import { studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { isMastered } from '../../src/domain/learner/expected.js';
+import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
-import { forecastLearner, standardDays } from '../../src/domain/score/learner-forecast.js';
+import { defaultForecastDays, forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { type Draws, drawsOf } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
 import { createLearner } from '../served-learner.js';
@@ -98,7 +98,7 @@ function drawOutcomes({ answers, chance, isExact }: History, draws: Draws): bool
 
 function summarize(subject: ForecastSubject) {
   const forecastIn = (days: number) => forecastLearner(subject, { days, level: 0.8, goal: null });
-  const forecast = forecastIn(standardDays);
+  const forecast = forecastIn(defaultForecastDays);
   const { goal, neededRate, measures } = forecast;
   const context = { ...subject, measures, goal: { ...goal, neededRate }, locale: 'en' as const };
   const { views } = subject;
@@ -114,6 +114,6 @@ function summarize(subject: ForecastSubject) {
       goalProbability: goal.probability,
       expectedShare: forecast.accuracy.expected,
     },
-    advice: studyAdvice(context),
+    advice: buildStudyAdvice(context),
   };
 }

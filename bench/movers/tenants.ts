@@ -1,5 +1,5 @@
-import { keyOf } from '../../src/domain/base/text-hash.js';
-import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
+import { hashKey } from '../../src/domain/base/text-hash.js';
+import { buildCatalogue } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { makeDemo } from '../../src/lab/demo/demo.js';
 import type { DemoSkill, Draws } from '../../src/lab/demo/school.js';
@@ -27,7 +27,7 @@ export async function fitDemo(learners: number): Promise<Tenant> {
     weeks.flatMap(({ answers }) => answers),
     ({ userId }) => userId,
   );
-  const keys = Uint32Array.from(byLearner.keys(), keyOf);
+  const keys = Uint32Array.from(byLearner.keys(), hashKey);
   const { model, items, itemOf } = await fitAnswers([...byLearner.values()], keys);
   if (items === null) throw new Error('The fit on the demo did not publish any items');
   const questionOf = (skill: DemoSkill, draws: Draws): Question => {
@@ -43,7 +43,7 @@ export async function fitDemo(learners: number): Promise<Tenant> {
 }
 
 const demoCatalogue = (skills: readonly DemoSkill[]) =>
-  catalogueOf(
+  buildCatalogue(
     1,
     new Map(
       skills.map(({ id, name, section }) => [

@@ -1,9 +1,9 @@
 /** Sees answers and ratings, but not the true state of the learner. */
-import { type JudgedCandidate, judgeQuestions } from '../../src/domain/advice/next-items.js';
+import { type AssessedCandidate, assessQuestions } from '../../src/domain/advice/next-items.js';
 import type { ItemModel, TenantModel } from '../../src/domain/catalogue/tenant-model.js';
-import { isMastered } from '../../src/domain/learner/expected.js';
+import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { standingOf } from '../../src/domain/score/assessment.js';
+import { assessLearner } from '../../src/domain/score/assessment.js';
 import { indices } from '../../src/lists.js';
 import { createLearner } from '../served-learner.js';
 import { type Item, skillCount, skillIdOf } from './world.js';
@@ -26,15 +26,15 @@ export function createEngine({ model, itemOf }: Served) {
       const subject = learner.subjectAt(now);
       return viewsAt(now).map((view) => isMastered(view, subject));
     },
-    candidatesAt: (questions: readonly Item[], now: number): JudgedCandidate[] =>
-      judgeQuestions(
-        standingOf(learner.subjectAt(now)),
+    candidatesAt: (questions: readonly Item[], now: number): AssessedCandidate[] =>
+      assessQuestions(
+        assessLearner(learner.subjectAt(now)),
         questions.map((item) => ({
           skillId: item.skillId,
           itemId: item.itemId,
           questionDifficulty: item.rated,
           item: itemOf(item),
-          met: learner.met(item.itemId),
+          itemRecord: learner.met(item.itemId),
         })),
       ),
     count(item: Item, isCorrect: boolean, occurredAt: number): void {

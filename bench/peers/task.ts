@@ -1,11 +1,11 @@
 import { Redis } from 'ioredis';
 import { workerData } from 'piscina';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { askedOf } from '../../src/domain/tracing/course.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import type { PeerSettings } from '../peers.js';
@@ -19,7 +19,7 @@ export default async function track(event: AnswerEvent): Promise<string> {
   const key = `task:${event.user_id}`;
   const [learnerRecord, skillRecord] = await redis.hmgetBuffer(key, 'L', event.skill_id);
   const states = {
-    asked: askedOf(event.skill_id, event.item_id ?? null),
+    keys: hashQuestionKeys(event.skill_id, event.item_id ?? null),
     learner: learnerRecord ? decodeLearner(learnerRecord) : newLearner,
     skill: skillRecord ? decodeSkill(skillRecord) : newSkill(defaultParameters),
     item: undefined,
@@ -31,7 +31,7 @@ export default async function track(event: AnswerEvent): Promise<string> {
     confidenceScore: event.confidence_score ?? null,
     questionDifficulty: event.question_difficulty ?? null,
   };
-  const conditions = conditionsFor(unfittedModel, event.skill_id, null, states, answer);
+  const conditions = computeConditions(unfittedModel, event.skill_id, null, states, answer);
   const { learner, skill, masteryBefore } = applyAnswer(states, answer, conditions);
   await redis.hset(key, 'L', encodeLearner(learner), event.skill_id, encodeSkill(skill));
   return JSON.stringify(responseOf({ masteryBefore, after: skill }));

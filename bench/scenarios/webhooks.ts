@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { isReached } from '../../src/domain/tracing/states.js';
+import { isMasteryReached } from '../../src/domain/tracing/learner-states.js';
 import { indices, sumOf } from '../../src/lists.js';
 import { type Bench, inTurns, ownService } from '../bench.js';
 import { figureOf, shownFigure } from '../goals.js';
@@ -37,7 +37,7 @@ const answersNearMastery = burst.learners * (answersToMastery - 1);
 const burstLearner = (i: number): string => `burst-${i}`;
 
 function rightToMastery(mastery: number): number {
-  return isReached(mastery, false)
+  return isMasteryReached(mastery, false)
     ? 0
     : 1 + rightToMastery(traceAnswer(defaultParameters, mastery, true).masteryAfter);
 }

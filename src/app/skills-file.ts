@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { CsvError, parse } from 'csv-parse/sync';
-import { type SkillEntry, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
+import { defaultSkillSetting, type SkillEntry, type SkillSetting } from '../domain/catalogue/catalogue.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import { checkSkillRow, type RawSkill, skillColumns } from '../services/catalogue/skill-rows.js';
@@ -152,7 +152,7 @@ function noRoom(tenant: string, left: readonly string[], knownSkills: number): S
 }
 
 function writeOf(skillId: string, wanted: Partial<SkillSetting>, entry?: SkillEntry): SkillWrite[] {
-  const setting: SkillSetting = { ...(entry ?? unsetSkill), ...wanted };
+  const setting: SkillSetting = { ...(entry ?? defaultSkillSetting), ...wanted };
   if (entry !== undefined && isDeepStrictEqual(entry, setting)) return [];
   return [{ skillId, setting, ifRevision: [`${entry?.revision ?? 0}`] }];
 }

@@ -1,8 +1,8 @@
 import { basename } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { accuracyConstants } from '../domain/base/accuracy-constants.js';
-import { logLossClip } from '../domain/base/metrics.js';
-import { unitOf } from '../domain/fit/accuracy/cases.js';
+import { logLossClip } from '../domain/base/prediction-metrics.js';
+import { detectHorizonUnit } from '../domain/fit/accuracy/accuracy-cases.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
 import { backtestPage } from '../lab/backtest/page.js';
 import { type Backtest, backtestJson, backtestText } from '../lab/backtest/report.js';
@@ -44,7 +44,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
     for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
       const split = divide(table, folds, fold);
       train ??= openTrainer(context, threadsFor(args, split.training));
-      unit = unitOf(split.training);
+      unit = detectHorizonUnit(split.training);
       windows = windowsOf(split);
       for (const [i, window] of windows.entries()) {
         const training = answersBefore(split.training, window);

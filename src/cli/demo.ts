@@ -4,7 +4,7 @@ import { type Engine, startEngine } from '../app/engine.js';
 import { removeDemoKey } from '../app/keys.js';
 import { prepareSchema } from '../app/schema.js';
 import { parseTime } from '../contracts/events.js';
-import { dateText, dayMs } from '../domain/base/common.js';
+import { dayMs, formatDate } from '../domain/base/common.js';
 import { maxLearners, namedIds } from '../lab/demo/school.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
@@ -41,7 +41,7 @@ ids of the outbox and learner_version. The dashboard's link has a key of the ten
 with --reset. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   read: (values, given) => {
     const { until, tenant, seed, learners, 'no-open': noOpen, ...others } = read.onlyOptions(values, given);
-    const yesterday = dateText(Date.now() - dayMs);
+    const yesterday = formatDate(Date.now() - dayMs);
     const options = { until: until ?? yesterday, seed: seed ?? 1, learners: learners ?? 300 };
     return { ...others, ...options, noOpen, tenant: tenant ?? 'demo' };
   },

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { logLossClip, reliabilityBins } from '../domain/base/metrics.js';
+import { logLossClip, reliabilityBins } from '../domain/base/prediction-metrics.js';
 import { type AnswerTable, foldsOf, maxFold, type Split } from '../lab/evaluate/answers.js';
 import { predictAll } from '../lab/evaluate/predict.js';
 import { type Evaluation, evaluationJson, evaluationPage, evaluationText } from '../lab/evaluate/report.js';

@@ -1,7 +1,7 @@
 import { fitParts } from '../app/consumers.js';
-import type { AccuracyReport } from '../domain/fit/accuracy/fit.js';
-import type { Comparison } from '../domain/fit/bkt/trace.js';
-import type { FitReport } from '../domain/fit/tenant.js';
+import type { AccuracyReport } from '../domain/fit/accuracy/fit-accuracy.js';
+import type { LossComparison } from '../domain/fit/bkt/trace-log.js';
+import type { FitReport } from '../domain/fit/fit-tenant.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { textTable } from '../lab/report/page.js';
 import { partHead, partRows } from '../lab/report/parts.js';
@@ -123,7 +123,7 @@ function fitText({ tenant, outcome, version, report }: TenantFit): string {
   return lines.join('\n');
 }
 
-const compared = ({ answers, oldLogLoss, newLogLoss }: Comparison): string =>
+const compared = ({ answers, oldLogLoss, newLogLoss }: LossComparison): string =>
   oldLogLoss === null || newLogLoss === null
     ? 'not measured: no answers'
     : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${grouped(answers)} answers)`;

@@ -8,7 +8,7 @@ import type {
   RestoreReply,
   RestoreTask,
 } from '../contracts/rebuild-tasks.js';
-import type { StageArguments, StageName, StageResults } from '../domain/fit/stages.js';
+import type { StageArguments, StageName, StageResults } from '../domain/fit/fit-stages.js';
 import { served, startRunThreads } from './threads.js';
 
 export interface FitPoolOptions {

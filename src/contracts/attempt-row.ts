@@ -1,7 +1,7 @@
 /**
  * A worker encodes each row once, as TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
  */
-import type { Conditions } from '../domain/answer/conditions.js';
+import type { AnswerConditions } from '../domain/answer/answer-conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
 import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
 import type { LearnerPlace } from './learner-name.js';
@@ -58,7 +58,7 @@ export const rowColumns = [
 export function encodeAttemptRow(
   event: AttemptEvent,
   figures: AttemptFigures,
-  conditions: Conditions,
+  conditions: AnswerConditions,
 ): string {
   const { pInit, pLearn, pGuess, pSlip, pForget } = conditions.parameters;
   const ids = `${event.tenant}\t${encodeText(event.userId)}\t${encodeText(event.skillId)}\t${encodeText(event.itemId)}\t${encodeText(event.eventId)}`;
@@ -86,7 +86,11 @@ const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '
 
 export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
 
-export type AttemptRow = Readonly<{ event: AttemptEvent; figures: AttemptFigures; conditions: Conditions }>;
+export type AttemptRow = Readonly<{
+  event: AttemptEvent;
+  figures: AttemptFigures;
+  conditions: AnswerConditions;
+}>;
 
 type Column = (typeof rowColumns)[number];
 

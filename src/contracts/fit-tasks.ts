@@ -1,6 +1,6 @@
 /** The columns of `AnswerLog` are shared memory. */
 import type { AnswerLog } from '../domain/base/answer-log.js';
-import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay.js';
+import type { FittedItems, ItemFigures } from '../domain/fit/prediction/replay-log.js';
 
 export type FitTask =
   | {

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { dateText } from '../domain/base/common.js';
+import { formatDate } from '../domain/base/common.js';
 import type { GoalSetting } from '../domain/score/goal.js';
 import { checked, misfit, orNull } from './checked.js';
 
@@ -26,7 +26,7 @@ export function readGoalBody(body: unknown, now: number): GoalSetting {
 }
 
 function dateProblem(text: string, now: number): string | null {
-  const today = dateText(now);
+  const today = formatDate(now);
   if (!isDay(text)) return `must be a day such as ${today}`;
   return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
 }
@@ -34,5 +34,5 @@ function dateProblem(text: string, now: number): string | null {
 /** Rejects 30 February, which would be parsed as another day. */
 function isDay(text: string): boolean {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  return !Number.isNaN(ms) && dateText(ms) === text;
+  return !Number.isNaN(ms) && formatDate(ms) === text;
 }

@@ -5,9 +5,9 @@ import { emptyCatalogue } from '../domain/catalogue/catalogue.js';
 import type { SkillModel, TenantModel } from '../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../domain/prediction/accuracy-model.js';
 import { features } from '../domain/prediction/features.js';
-import { skillTermCount, streakCount } from '../domain/prediction/model.js';
-import { skillPairTerms } from '../domain/prediction/related.js';
-import { itemPatterns, maxItemRun } from '../domain/tracing/traces.js';
+import { skillTermCount, streakCount } from '../domain/prediction/prediction-model.js';
+import { skillPairWidth } from '../domain/prediction/related-terms.js';
+import { itemPatternCount, maxItemRun } from '../domain/tracing/traces.js';
 import type { Check } from './checked.js';
 
 /**
@@ -79,7 +79,7 @@ const StoredModel = Type.Object({
     means: figures(features.length),
     runs: figures(maxItemRun),
     streaks: figures(streakCount),
-    patterns: figures(itemPatterns),
+    patterns: figures(itemPatternCount),
     itemPriorAnswers: Positive,
     itemScale: Positive,
   }),
@@ -128,7 +128,7 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
     if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
     const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line.replace(/,$/, '')));
     const { keys, terms } = skill.related;
-    if (terms.length !== keys.length * skillPairTerms)
+    if (terms.length !== keys.length * skillPairWidth)
       throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
     if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
       throw new Error(`the stored model cannot be read: the keys of skill ${skillId} are not in order`);

@@ -2,12 +2,12 @@
 import type { StudyAdvice } from '../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../domain/base/common.js';
 import {
+  defaultForecastDays,
   type ForecastRequest,
   type GoalOutlook,
   type LearnerForecast,
+  type PlanForecast,
   type PracticePlan,
-  standardDays,
-  type WhatIf,
 } from '../domain/score/learner-forecast.js';
 import type { Scores } from '../domain/score/scores.js';
 import type { Practice } from '../domain/tracing/activity.js';
@@ -21,9 +21,9 @@ export function predictionJson(
   { days, level }: Asked,
 ): string {
   const { current, in30Days, requested, goal, accuracy, measures, practice, reliability } = forecast;
-  const other = days === standardDays ? '' : `,${predictedFields(requested.scores, days)}`;
+  const other = days === defaultForecastDays ? '' : `,${predictedFields(requested.scores, days)}`;
   return (
-    `{${currentFields(current)},${predictedFields(in30Days, standardDays)}${other},` +
+    `{${currentFields(current)},${predictedFields(in30Days, defaultForecastDays)}${other},` +
     `"confidence_intervals":${JSON.stringify(requested.intervals)},"goal_tracking":${goalJson(goal)},` +
     `"expected_accuracy":${accuracyJson(accuracy)},` +
     `"recommendations":${JSON.stringify(advice.map(({ text }) => text))},` +
@@ -65,7 +65,7 @@ const goalJson = (goal: GoalOutlook): string =>
 
 export function whatIfJson(
   userId: string,
-  { current, planned, unplanned, goal, neededAnswersPerDay, neededInDays }: WhatIf,
+  { current, planned, unplanned, goal, neededAnswersPerDay, neededInDays }: PlanForecast,
   { answersPerDay, skills }: PracticePlan,
   { days, level }: Asked,
 ): string {

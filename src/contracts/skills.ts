@@ -1,8 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { type BktParameters, manualBounds, manualForget } from '../domain/base/bkt-parameters.js';
+import { type BktParameters, manualBounds, manualForgetBounds } from '../domain/base/bkt-parameters.js';
 import { round4, sections } from '../domain/base/common.js';
-import { misfitOf, type SkillSetting, unsetSkill } from '../domain/catalogue/catalogue.js';
+import {
+  defaultSkillSetting,
+  findParameterProblem,
+  type SkillSetting,
+} from '../domain/catalogue/catalogue.js';
 import { checked, misfit, orNull } from './checked.js';
 import { snakeCase } from './export-record.js';
 import { noControls } from './ids.js';
@@ -40,8 +44,8 @@ export const ManualParameters = Type.Object({
     ...{ p_init: Parameter, p_learn: Parameter, p_guess: Parameter, p_slip: Parameter },
     p_forget: Type.Optional(
       Type.Number({
-        minimum: manualForget.low,
-        maximum: manualForget.high,
+        minimum: manualForgetBounds.low,
+        maximum: manualForgetBounds.high,
         description: 'Chance of losing mastery at an answer; absent: 0',
       }),
     ),
@@ -66,14 +70,14 @@ export function readSkillBody(body: unknown): SkillSetting {
   return {
     name: name ?? null,
     section: section ?? null,
-    weight: weight ?? unsetSkill.weight,
+    weight: weight ?? defaultSkillSetting.weight,
     parameters: isManual ? readParameters(body) : null,
   };
 }
 
 function readParameters(body: unknown): BktParameters {
   const parameters = rounded(checked(manualCheck, body, 'skill').parameters);
-  const found = misfitOf(parameters);
+  const found = findParameterProblem(parameters);
   if (found === null) return parameters;
   throw misfit('skill', { path: `parameters/${snakeCase(found.parameter)}`, message: found.message });
 }

@@ -2,7 +2,7 @@
  * Messages to worker threads. Answers are sent as received bytes and outcomes as one text: objects would be
  * cloned field by field.
  */
-import type { Locale } from '../domain/advice/texts.js';
+import type { Locale } from '../domain/advice/advice-texts.js';
 import type { StepTimes } from '../spans.js';
 import type { AttemptEvent } from './attempt-row.js';
 import type { LearnerPlace } from './learner-name.js';
@@ -92,7 +92,7 @@ export interface ForecastOrder extends ForecastOptions {
   readonly userIds: readonly string[];
   /** Unix milliseconds, after the last counted answer; absent: now. */
   readonly at?: number;
-  /** Return JSON of the `GoalStanding`, or null without a goal. */
+  /** Return JSON of the `GoalStatus`, or null without a goal. */
   readonly standing?: true;
 }
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerHash } from '../../src/contracts/learner-name.js';
 import { learnerHashOf } from '../../src/contracts/webhook-events.js';
-import type { LearnerState } from '../../src/domain/tracing/states.js';
+import type { LearnerState } from '../../src/domain/tracing/learner-states.js';
 import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { SkillAnswer } from '../../src/client/types.js';
 import { logit } from '../../src/domain/base/common.js';
-import { expectedRange } from '../../src/domain/learner/expected.js';
+import { computeExpectedRange } from '../../src/domain/learner/expected-accuracy.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { askInTurn, erasureDone } from '../support/learner-data.js';
 import { keysOf, sharedService } from '../support/service.js';
@@ -160,7 +160,7 @@ test('the answers on a skill, newest first, as the list of all answers has them'
   ] of answers.entries()) {
     // No other learner answered the item, so that its own term is close to 0; without an item there is none.
     assert.ok(Math.abs(expected_accuracy - p_correct) < (item_id === null ? 1e-9 : 0.1));
-    const { low, high } = expectedRange(logit(expected_accuracy), 8 - i);
+    const { low, high } = computeExpectedRange(logit(expected_accuracy), 8 - i);
     assert.ok(
       Math.abs(expected_low - low) < 2e-4 && Math.abs(expected_high - high) < 2e-4,
       `answer ${9 - i}`,

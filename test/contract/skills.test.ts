@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { encodeModel } from '../../src/contracts/model.js';
-import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { noTimes } from '../../src/domain/tracing/pace.js';
+import {
+  resolveSkillModel,
+  type SkillModel,
+  unfittedModel,
+} from '../../src/domain/catalogue/tenant-model.js';
+import { emptyTimes } from '../../src/domain/tracing/response-times.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
@@ -147,7 +151,7 @@ const fittedAt = '2026-05-31T12:00:00.000Z';
 const prior = { pInit: 0.45, pLearn: 0.123456, pGuess: 0.25, pSlip: 0.08, pForget: 0 };
 const fitted = { pInit: 0.61, pLearn: 0.05, pGuess: 0.3, pSlip: 0.12, pForget: 0.02 };
 const seven: SkillModel = {
-  ...skillModelOf(unfittedModel, 'any'),
+  ...resolveSkillModel(unfittedModel, 'any'),
   parameters: fitted,
   source: 'fitted',
   version: 7,
@@ -163,7 +167,7 @@ async function publish(tenant: string): Promise<void> {
   const skills = new Map<string, SkillModel>([
     ['fitted', seven],
     ['kept', { ...seven, version: 3 }],
-    ['set', { ...seven, source: 'manual', times: noTimes }],
+    ['set', { ...seven, source: 'manual', times: emptyTimes }],
   ]);
   const model = { ...unfittedModel, version: 7, fittedAt, prior, skills };
   const redis = await redisOf({ after }, service.redisUrl);

@@ -5,7 +5,11 @@ import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import { type SkillModel, skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import {
+  resolveSkillModel,
+  type SkillModel,
+  unfittedModel,
+} from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
 import { forgetIds } from '../../src/store/learners/id-sweep.js';
@@ -100,7 +104,7 @@ const pInit = 0.45;
 /** Brings a model of the two skills into force. */
 async function publish(tenant: string): Promise<void> {
   const fitted: SkillModel = {
-    ...skillModelOf(unfittedModel, 'any'),
+    ...resolveSkillModel(unfittedModel, 'any'),
     parameters: { pInit, pLearn: 0.3, pGuess: 0.15, pSlip: 0.08, pForget: 0 },
     source: 'fitted',
     version: 1,

@@ -1,7 +1,7 @@
 /** Velocity: daily series out of ClickHouse, recent figures out of Redis, and what is told while ClickHouse is away. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { theilSen } from '../../src/domain/learner/velocity.js';
+import { computeTheilSen } from '../../src/domain/learner/velocity.js';
 import { awayFromMidnight } from '../support/day.js';
 import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http.js';
 import { keysOf, sharedService } from '../support/service.js';
@@ -99,7 +99,7 @@ test('a week of practice: the series is what the answers told, the velocity its 
       correct: answers.filter(Boolean).length,
     })),
   );
-  const slope = theilSen(told.map((value, time) => ({ time, value })));
+  const slope = computeTheilSen(told.map((value, time) => ({ time, value })));
   near(data.velocity_per_day, slope?.slope);
   near(data.velocity_per_day_low, slope?.low);
   near(data.velocity_per_day_high, slope?.high);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { learnerHashOf, type WebhookType } from '../../src/contracts/webhook-events.js';
-import { goalModel } from '../../src/domain/base/score-constants.js';
+import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { indices } from '../../src/lists.js';
 import { messagesKey, nextTriesKey } from '../../src/store/redis/keys.js';
 import { assertAnswer } from '../support/answer-check.js';
@@ -254,7 +254,7 @@ suite('messages', { concurrency: true }, () => {
     ).entries()) {
       const user_id = `learner-${target_score}`;
       // With fewer answers a total says too little to alert anybody.
-      for (const _ of indices(goalModel.baselineAnswers))
+      for (const _ of indices(goalConstants.baselineAnswers))
         await by.track({ user_id, skill_id: 'algebra', is_correct: target_score === 400 });
       assert.equal((await ask(by, 'PUT', `goals/${user_id}`, { target_score })).status, 200);
       const payload = (await own.payloads(i + 1)).at(-1);

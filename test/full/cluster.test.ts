@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
-import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
+import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import { connectQueues } from '../../src/jobs/consumer.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';
@@ -113,9 +113,15 @@ test('a catalogue that is known stays in force while its node is away', options,
   t.after(() => client.disconnect());
   await whenReady(client, 10_000);
   await openDeployment(client, async () => false);
-  await putSkills(client, 'school', [{ skillId: 'algebra', setting: unsetSkill, ifRevision: null }], 1, {
-    knownSkills: 1000,
-  });
+  await putSkills(
+    client,
+    'school',
+    [{ skillId: 'algebra', setting: defaultSkillSetting, ifRevision: null }],
+    1,
+    {
+      knownSkills: 1000,
+    },
+  );
   const redis = async () => client;
   const served = serveModels(redis, { error: ({ err }) => assert.ifError(err) });
   t.after(() => served.close());

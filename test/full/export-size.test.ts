@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { newLearner } from '../../src/domain/tracing/states.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { encodeLearner, learnerField } from '../../src/store/learners/learner-codec.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event, openWire, rawRequest, type Wire } from '../support/http.js';

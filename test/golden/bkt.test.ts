@@ -1,10 +1,10 @@
 import { test } from 'node:test';
-import { defaultParameters, difficultyModel } from '../../src/domain/base/bkt-parameters.js';
-import { difficultyShift, itemGuessSlip, pStar, traceAnswer } from '../../src/domain/tracing/bkt.js';
+import { defaultParameters, difficultyConstants } from '../../src/domain/base/bkt-parameters.js';
+import { computeDifficultyShift, pStar, shiftGuessSlip, traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { close, vectors } from './vectors.js';
 
 const shiftOf = (difficulty: number | null): number =>
-  difficulty === null ? 0 : difficultyShift(defaultParameters, difficulty, difficultyModel.scale);
+  difficulty === null ? 0 : computeDifficultyShift(defaultParameters, difficulty, difficultyConstants.scale);
 
 for (const [name, sequences] of Object.entries({
   plain: vectors.bkt_plain,
@@ -27,7 +27,7 @@ for (const [name, sequences] of Object.entries({
 
 for (const { b, guess, slip, bf_correct, bf_incorrect } of vectors.item_guess_slip) {
   test(`guess and slip at difficulty ${b}`, () => {
-    const { pGuess, pSlip } = itemGuessSlip(defaultParameters, shiftOf(b));
+    const { pGuess, pSlip } = shiftGuessSlip(defaultParameters, shiftOf(b));
     close(pGuess, guess, 'guess');
     close(pSlip, slip, 'slip');
     close((1 - pSlip) / pGuess, bf_correct, 'Bayes factor of a right answer');

@@ -9,7 +9,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type BktParameters, masteryBounds } from '../../src/domain/base/bkt-parameters.js';
-import { filterForward, newWorkspace, type SkillTree } from '../../src/domain/fit/bkt/em.js';
+import {
+  createWorkspace,
+  filterForward,
+  type SkillTree,
+} from '../../src/domain/fit/bkt/expectation-maximization.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { referenceFile } from '../support/reference.js';
 
@@ -73,7 +77,7 @@ function chainOf(history: string): SkillTree {
 }
 
 function filtered({ parameters, history }: Case): number {
-  const work = newWorkspace(history.length + 1);
+  const work = createWorkspace(history.length + 1);
   filterForward(chainOf(history), parameters, work, 0);
   return work.before[history.length] as number;
 }

@@ -1,29 +1,33 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, dayOf, type Section, sections } from '../../src/domain/base/common.js';
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
-import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { dayMs, type Section, sections, toDay } from '../../src/domain/base/common.js';
+import { buildCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/assessment.js';
-import { forecastLearner, forecastUnder } from '../../src/domain/score/learner-forecast.js';
-import { abilityChanges, habitOf, presentPractice } from '../../src/domain/score/projection.js';
+import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
+import { createForecast, forecastLearner } from '../../src/domain/score/learner-forecast.js';
+import {
+  buildHabit,
+  estimateCurrentPractice,
+  projectAbilityChanges,
+} from '../../src/domain/score/mastery-projection.js';
 import {
   type Abilities,
-  abilityEvidence,
+  computeAbilityEvidence,
   newAbilities,
   updateAbilities,
 } from '../../src/domain/tracing/ability.js';
 import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/activity.js';
-import { retentionOf } from '../../src/domain/tracing/bkt.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { computeRetention } from '../../src/domain/tracing/bkt.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 
 test('filter of both abilities', () => {
   let abilities: Abilities = newAbilities;
   for (const { y, difficulty, guess, slip, shares, attempts, falling, ...after } of vectors.ekf) {
     const answer = { isCorrect: y === 1, questionDifficulty: difficulty };
-    const evidence = abilityEvidence(answer, { pGuess: guess, pSlip: slip }, attempts);
+    const evidence = computeAbilityEvidence(answer, { pGuess: guess, pSlip: slip }, attempts);
     abilities = updateAbilities(abilities, evidence, shares, falling);
     close(abilities.math, after.math, 'math');
     close(abilities.rw, after.rw, 'rw');
@@ -34,7 +38,7 @@ test('filter of both abilities', () => {
 });
 
 const now = Date.UTC(2026, 0, 20, 12);
-const today = dayOf(now);
+const today = toDay(now);
 
 /** A learner as the vectors tell it: with the practice of the last 14 days in its own record. */
 function subjectOf({ input }: ForecastVector, baselineTotal: number | null): ForecastSubject {
@@ -53,9 +57,9 @@ function subjectOf({ input }: ForecastVector, baselineTotal: number | null): For
     views: viewsOf(input),
     model: {
       ...unfittedModel,
-      catalogue: catalogueOf(1, new Map(entries.map((entry, i) => [`known ${i}`, entry]))),
+      catalogue: buildCatalogue(1, new Map(entries.map((entry, i) => [`known ${i}`, entry]))),
     },
-    knownSkills: entries.length,
+    registeredSkills: entries.length,
     now,
   };
 }
@@ -84,10 +88,10 @@ function viewOf(
   return {
     skillId,
     state,
-    model: { ...skillModelOf(unfittedModel, ''), parameters, source },
+    model: { ...resolveSkillModel(unfittedModel, ''), parameters, source },
     placement: { section: share === 1 ? section : null, weight: w / share },
     mastery: m,
-    retention: retentionOf(state, now),
+    retention: computeRetention(state, now),
   };
 }
 
@@ -114,7 +118,7 @@ function practised(input: ForecastVector['input']): Activity {
 
 for (const [name, vector] of Object.entries(vectors.forecast)) {
   test(`measure ${name}`, () => {
-    const { measures } = standingOf(subjectOf(vector, null));
+    const { measures } = assessLearner(subjectOf(vector, null));
     for (const section of sections) {
       const expected = vector.measure[section];
       const { answers, mastery, ability, noise, distrust } = measures[section];
@@ -129,11 +133,11 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
 
   test(`forecast ${name}`, () => {
     const subject = subjectOf(vector, null);
-    const standing = standingOf(subject);
+    const standing = assessLearner(subject);
     const { estimate } = standing;
-    const habit = habitOf(standing, presentPractice(subject));
-    const forecast = forecastUnder(standing, habit);
-    const changes = abilityChanges(standing, habit);
+    const habit = buildHabit(standing, estimateCurrentPractice(subject));
+    const forecast = createForecast(standing, habit);
+    const changes = projectAbilityChanges(standing, habit);
     const cases = Object.entries(vector.by_days).map(([days, expected]) => ({ days, level: 0.8, expected }));
     if (vector.days30_level95) cases.push({ days: '30', level: 0.95, expected: vector.days30_level95 });
     for (const { days, level, expected } of cases) {

@@ -2,32 +2,36 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { effectiveMastery, halfLifeDays } from '../../src/domain/tracing/bkt.js';
-import { calibration, newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
+import { computeEffectiveMastery, computeHalfLife } from '../../src/domain/tracing/bkt.js';
 import {
-  correctPerMinute,
-  efficiencyIndex,
-  newPace,
-  newRapid,
-  rapidThreshold,
-  skillNorm,
-  updatePace,
-} from '../../src/domain/tracing/pace.js';
+  computeCalibration,
+  newCalibration,
+  updateCalibration,
+} from '../../src/domain/tracing/calibration.js';
 import {
+  computePlateauSlope,
   isPlateau,
   newPlateau,
   type PlateauState,
-  plateauSlope,
   updatePlateau,
 } from '../../src/domain/tracing/plateau.js';
+import {
+  computeCorrectPerMinute,
+  computeEfficiencyIndex,
+  computeRapidThreshold,
+  computeSkillNorm,
+  newPace,
+  newRapid,
+  updatePace,
+} from '../../src/domain/tracing/response-times.js';
 import { close, vectors } from './vectors.js';
 
 for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay) {
   test(`mastery ${L} after ${idle_days} idle days, ${correct_days} days with a right answer`, () => {
     const skill = { mastery: L, correctDays: correct_days, lastAttemptAt: 0, attempts: 1 };
-    close(halfLifeDays(correct_days), half_life, 'half-life');
+    close(computeHalfLife(correct_days), half_life, 'half-life');
     close(
-      effectiveMastery(defaultParameters.pInit, skill, idle_days * dayMs),
+      computeEffectiveMastery(defaultParameters.pInit, skill, idle_days * dayMs),
       effective,
       'effective mastery',
     );
@@ -36,7 +40,7 @@ for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay
 
 for (const { mean, n, thr } of vectors.rapid_threshold) {
   test(`rapid threshold at a mean of ${mean} s over ${n} answers`, () => {
-    close(rapidThreshold(mean === null ? null : { answers: n, meanSeconds: mean }), thr);
+    close(computeRapidThreshold(mean === null ? null : { answers: n, meanSeconds: mean }), thr);
   });
 }
 
@@ -44,7 +48,7 @@ function checkPlateau(
   state: PlateauState,
   expected: { slope: number | null; se: number | null; plateau: boolean },
 ): void {
-  const trend = plateauSlope(state);
+  const trend = computePlateauSlope(state);
   if (expected.slope === null) assert.equal(trend, null);
   else close(trend?.slope ?? Number.NaN, expected.slope, 'slope');
   if (expected.se !== null) close(trend?.standardError ?? Number.NaN, expected.se, 'standard error');
@@ -71,7 +75,7 @@ test('plateau: steady progress of .01 per attempt', () => {
 
 type Times = (typeof vectors.efficiency)[number]['norm'];
 const normOf = ({ n, correct, mean_ln, m2 }: Times) =>
-  skillNorm({ answers: n, correct, logMean: mean_ln, logM2: m2 });
+  computeSkillNorm({ answers: n, correct, logMean: mean_ln, logM2: m2 });
 
 for (const { case: name, norm, answers, ...expected } of vectors.efficiency) {
   test(`efficiency: ${name}`, () => {
@@ -79,8 +83,12 @@ for (const { case: name, norm, answers, ...expected } of vectors.efficiency) {
     for (const [y, seconds] of answers) state = updatePace(state, y === 1, seconds, normOf(norm), false);
     close(state.slowness, expected.slowness, 'slowness');
     close(state.accuracy, expected.accuracy, 'accuracy');
-    close(efficiencyIndex(state, newRapid, normOf(norm)) ?? Number.NaN, expected.index, 'index');
-    close(correctPerMinute(state) ?? Number.NaN, expected.correct_per_minute, 'correct answers per minute');
+    close(computeEfficiencyIndex(state, newRapid, normOf(norm)) ?? Number.NaN, expected.index, 'index');
+    close(
+      computeCorrectPerMinute(state) ?? Number.NaN,
+      expected.correct_per_minute,
+      'correct answers per minute',
+    );
   });
 }
 
@@ -97,7 +105,7 @@ test('calibration', () => {
   for (const [confidence, y] of vectors.calibration.conf_correct) {
     state = updateCalibration(state, confidence, y === 1);
   }
-  const { brier, bias } = calibration(state) ?? { brier: Number.NaN, bias: Number.NaN };
+  const { brier, bias } = computeCalibration(state) ?? { brier: Number.NaN, bias: Number.NaN };
   close(brier, vectors.calibration.brier, 'Brier score');
   close(bias, vectors.calibration.bias, 'bias');
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { runHere } from '../../src/domain/fit/stages.js';
+import { localRunner } from '../../src/domain/fit/fit-stages.js';
 import { forecastFold } from '../../src/lab/backtest/forecasts.js';
 import { bootstrapMeans, resamples } from '../../src/lab/backtest/results.js';
 import { always, answersBefore, windowsOf } from '../../src/lab/backtest/windows.js';
@@ -202,7 +202,7 @@ test('--help tells the options and what the figures mean', limit, async () => {
 
 test('no forecast knows an answer inside its horizon, or one of another test learner', limit, async () => {
   const before = splitOf(answers, timed);
-  const served = (await trainModels(before.training, runHere)).models.served;
+  const served = (await trainModels(before.training, localRunner)).models.served;
   const forecasts = forecastFold(before, served, 1, always);
   for (const known of [3, 20, 40]) {
     // The first learner is of fold 1, and so first in the test log.
@@ -214,7 +214,7 @@ test('no forecast knows an answer inside its horizon, or one of another test lea
       ),
       timed,
     );
-    const { served } = (await trainModels(future.training, runHere)).models;
+    const { served } = (await trainModels(future.training, localRunner)).models;
     const again = forecastFold(future, served, 1, always);
     const own = forecasts.filter(({ learner, history }) => learner === 0 && history <= known);
     assert.ok(own.length > 3);

@@ -3,8 +3,12 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { loadSkillsFile } from '../../src/app/skills-file.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import { type SkillSetting, unsetSkill } from '../../src/domain/catalogue/catalogue.js';
-import { skillModelOf, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { defaultSkillSetting, type SkillSetting } from '../../src/domain/catalogue/catalogue.js';
+import {
+  resolveSkillModel,
+  type TenantModel,
+  unfittedModel,
+} from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import {
   putSkills,
@@ -45,7 +49,7 @@ const write = (
   skillId: string,
   setting: Partial<SkillSetting> = {},
   ifRevision: SkillWrite['ifRevision'] = null,
-): SkillWrite => ({ skillId, setting: { ...unsetSkill, ...setting }, ifRevision });
+): SkillWrite => ({ skillId, setting: { ...defaultSkillSetting, ...setting }, ifRevision });
 
 const maxSkills = 2000;
 const bounds = { knownSkills: maxSkills };
@@ -80,8 +84,13 @@ test('what is written is what is read, with revisions in order and a journal bes
   );
   const { revision, entries } = await readCatalogue(client, tenant);
   assert.equal(revision, 3);
-  assert.deepEqual(entries.get('a\\b'), { ...unsetSkill, section: 'rw', revision: 3, updatedAt: now });
-  assert.deepEqual(entries.get('__proto__'), { ...unsetSkill, revision: 2, updatedAt: now });
+  assert.deepEqual(entries.get('a\\b'), {
+    ...defaultSkillSetting,
+    section: 'rw',
+    revision: 3,
+    updatedAt: now,
+  });
+  assert.deepEqual(entries.get('__proto__'), { ...defaultSkillSetting, revision: 2, updatedAt: now });
   assert.equal(await countKnownSkills(client, tenant), 2);
   const rows = (await client.xrange(catalogueJournalKey, '-', '+')).map(([, fields]) => fields);
   assert.deepEqual(rows, [
@@ -225,8 +234,8 @@ test('a served model is the same object until model or catalogue change, and nev
     const model = await identical();
     assert.equal(model.catalogue.revision, revision);
     assert.equal(model.catalogue.entries.get('a')?.weight, revision);
-    assert.deepEqual(skillModelOf(model, 'a').parameters, parameters);
-    assert.equal(skillModelOf(model, 'a').version, revision);
+    assert.deepEqual(resolveSkillModel(model, 'a').parameters, parameters);
+    assert.equal(resolveSkillModel(model, 'a').version, revision);
   }
   const model = { ...unfittedModel, version: 1 };
   const texts = { model: encodeModel(model), report: '{}', items: null };

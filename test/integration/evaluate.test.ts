@@ -4,10 +4,10 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { runHere } from '../../src/domain/fit/stages.js';
+import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { localRunner } from '../../src/domain/fit/fit-stages.js';
 import { skillColumns } from '../../src/domain/prediction/features.js';
-import { streakCount } from '../../src/domain/prediction/model.js';
+import { streakCount } from '../../src/domain/prediction/prediction-model.js';
 import { predictAll } from '../../src/lab/evaluate/predict.js';
 import { openProbes } from '../../src/lab/evaluate/probe.js';
 import { modelNames } from '../../src/lab/evaluate/results.js';
@@ -221,7 +221,7 @@ test('probes find a model that moves against answers, and where only', () => {
   const skillIds = Array.from({ length: split.test.skills }, (_, skill) => String(skill));
   const checked = (streaks: number[]) => {
     const skills = skillIds.map((skillId) => {
-      const skill = skillModelOf(unfittedModel, skillId);
+      const skill = resolveSkillModel(unfittedModel, skillId);
       const terms = skill.terms.toSpliced(1 + skillColumns.length, streakCount, ...streaks);
       return [skillId, { ...skill, terms }] as const;
     });
@@ -253,7 +253,7 @@ const changed = (answer: MadeAnswer): MadeAnswer => ({
 
 test('no prediction knows its answer, a later one, or one of another test learner', limit, async () => {
   const before = splitOf(answers, all);
-  const { models } = await trainModels(before.training, runHere);
+  const { models } = await trainModels(before.training, localRunner);
   const { predictions: predicted } = predictAll(before, models);
   for (const known of [0, 1, 17, 39]) {
     // The first learner is of fold 1, and so first in the test log; what is asked of each is known at its turn.
@@ -265,7 +265,10 @@ test('no prediction knows its answer, a later one, or one of another test learne
       }),
       all,
     );
-    const { predictions: again } = predictAll(future, (await trainModels(future.training, runHere)).models);
+    const { predictions: again } = predictAll(
+      future,
+      (await trainModels(future.training, localRunner)).models,
+    );
     for (const name of modelNames) {
       assert.deepEqual(again[name].subarray(0, known + 1), predicted[name].subarray(0, known + 1), name);
       if (name === 'bkt' || name === 'served') assert.notDeepEqual(again[name], predicted[name], name);

@@ -3,13 +3,18 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/contracts/tasks.js';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { conditionsFor } from '../../src/domain/answer/conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
+import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { askedOf } from '../../src/domain/tracing/course.js';
-import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
+import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
+import {
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../src/domain/tracing/learner-states.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';
@@ -47,8 +52,13 @@ async function store(client: RedisClient, tenant: string, userId: string, skillI
   const skills = new Map<string, SkillState>();
   for (let i = 0; i < 3 * skillIds.length; i++) {
     const skillId = skillIds[i % skillIds.length] as string;
-    const asked = askedOf(skillId, null);
-    const states = { asked, learner, skill: skills.get(skillId) ?? newSkill(defaultParameters), item: null };
+    const asked = hashQuestionKeys(skillId, null);
+    const states = {
+      keys: asked,
+      learner,
+      skill: skills.get(skillId) ?? newSkill(defaultParameters),
+      item: null,
+    };
     const answer = {
       isCorrect: (i + userId.length) % 3 > 0,
       occurredAt: now - 1e6 * (3 * skillIds.length - i),
@@ -56,7 +66,11 @@ async function store(client: RedisClient, tenant: string, userId: string, skillI
       timeSpentSeconds: 30,
       confidenceScore: null,
     };
-    const effect = applyAnswer(states, answer, conditionsFor(unfittedModel, skillId, null, states, answer));
+    const effect = applyAnswer(
+      states,
+      answer,
+      computeConditions(unfittedModel, skillId, null, states, answer),
+    );
     learner = effect.learner;
     skills.set(skillId, effect.skill);
   }
@@ -110,7 +124,7 @@ test('a task of several tenants and options tells each what a task of its own wo
   await putSkills(
     client,
     'b',
-    [{ skillId: 'skill 0 ä', setting: { ...unsetSkill, section: 'rw' }, ifRevision: null }],
+    [{ skillId: 'skill 0 ä', setting: { ...defaultSkillSetting, section: 'rw' }, ifRevision: null }],
     now,
     { knownSkills: 1000 },
   );
@@ -167,7 +181,7 @@ test('records that cannot be read are the problem of their learner alone', async
 test('a catalogue that cannot be read is the problem of its tenant alone', async (t) => {
   const client = await connect(t);
   for (const tenant of ['a', 'b']) await store(client, tenant, 'ada', skillsOf(2));
-  await putSkills(client, 'b', [{ skillId: 'x', setting: unsetSkill, ifRevision: null }], now, {
+  await putSkills(client, 'b', [{ skillId: 'x', setting: defaultSkillSetting, ifRevision: null }], now, {
     knownSkills: 1000,
   });
   await client.hset(catalogueKey('b'), 'x', '{"v":99}');

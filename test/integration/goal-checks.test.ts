@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import type { ForecastOrder } from '../../src/contracts/tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 import { checkGoals } from '../../src/services/pipeline/check-goals.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keyOf } from '../../src/domain/base/text-hash.js';
-import { pairTableOf } from '../../src/domain/fit/prediction/pair-tables.js';
-import { itemTermCount } from '../../src/domain/prediction/model.js';
-import { unrelated } from '../../src/domain/prediction/related.js';
+import { hashKey } from '../../src/domain/base/text-hash.js';
+import { buildPairTable } from '../../src/domain/fit/prediction/pair-tables.js';
+import { itemTermCount } from '../../src/domain/prediction/prediction-model.js';
+import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import {
   addItemAnswers,
   hashItem,
@@ -52,12 +52,12 @@ test('item counters', { timeout: 60_000 }, async (t) => {
   });
 
   await t.test('go beside the terms of a fit, and belong to its version and tenant', async () => {
-    const before = { keys: [keyOf('unknown')], terms: [0.75] };
+    const before = { keys: [hashKey('unknown')], terms: [0.75] };
     const fitted = { terms: none.map((_, i) => 0.5 * i - 0.25), before, abilityOffset: -1.5 };
     const items = {
       terms: Float32Array.from([...none, ...fitted.terms, ...none]),
       offsets: Float32Array.of(0, fitted.abilityOffset, 0),
-      pairs: pairTableOf([unrelated, { keys: [2], terms: before.terms }, unrelated], 1),
+      pairs: buildPairTable([emptyRelatedTerms, { keys: [2], terms: before.terms }, emptyRelatedTerms], 1),
       sums: {
         answers: Uint32Array.of(9, 5, 0),
         right: Uint32Array.of(9, 3, 0),
@@ -69,7 +69,7 @@ test('item counters', { timeout: 60_000 }, async (t) => {
     const delta = { itemId: 'known', answers: 1, right: 1, expected: 0.125 };
     assert.equal(await addItemAnswers(redis, 'school', 4, [delta, { ...delta, itemId: 'new' }]), 0);
     assert.deepEqual(await readItems(redis, 'school', 4, ['new', 'known', 'unknown']), [
-      { answers: 1, right: 1, expected: 0.125, terms: none, before: unrelated, abilityOffset: 0 },
+      { answers: 1, right: 1, expected: 0.125, terms: none, before: emptyRelatedTerms, abilityOffset: 0 },
       { answers: 6, right: 4, expected: 2.625, ...fitted },
       null,
     ]);

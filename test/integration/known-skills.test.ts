@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
-import { learnersOfKnownSkill } from '../../src/domain/base/score-constants.js';
-import { unsetSkill } from '../../src/domain/catalogue/catalogue.js';
+import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
+import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {
   addKnownSkills,
@@ -27,7 +27,7 @@ import { redisOf } from '../support/service.js';
 import { testDatabase } from '../support/warehouse.js';
 
 const tenant = 'school';
-const users = Array.from({ length: learnersOfKnownSkill }, (_, i) => `learner ${i} ä`);
+const users = Array.from({ length: minRegisteredLearners }, (_, i) => `learner ${i} ä`);
 const [first = '', ...others] = users;
 
 const connect = async (t: TestContext): Promise<RedisClient> => redisOf(t, await startTestRedis(t));
@@ -95,7 +95,7 @@ test('a skill that is set is known at once, whoever answered it before', async (
 test('skills of before, of whom nobody noted who answered them, stay known until a rebuild', async (t) => {
   const client = await connect(t);
   await openDeployment(client, async () => false);
-  const writes = [{ skillId: 'set', setting: unsetSkill, ifRevision: null }];
+  const writes = [{ skillId: 'set', setting: defaultSkillSetting, ifRevision: null }];
   await putSkills(client, tenant, writes, 1_800_000_000_000, { knownSkills: 1000 });
   await client.zadd(knownSkillsKey(tenant), 0, 'few', 0, 'many');
   await noteEach(client, 'just enough', ['somebody', 'somebody else']);
@@ -152,7 +152,7 @@ test('a rebuild reads of each skill as many learners as count, page by page', as
   for await (const page of source.answeredSkills(tenant))
     for (const { skillId, userIds } of page) found.set(skillId, userIds);
   assert.equal(found.size, 25_000);
-  for (const userIds of found.values()) assert.equal(new Set(userIds).size, learnersOfKnownSkill);
+  for (const userIds of found.values()) assert.equal(new Set(userIds).size, minRegisteredLearners);
 });
 
 test('a learner who may begin no skill takes no room of the tenant', async (t) => {

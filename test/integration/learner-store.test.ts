@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { modelVersion } from '../../src/domain/base/model-version.js';
-import type { RememberedItem } from '../../src/domain/tracing/states.js';
+import type { ItemRecord } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
   answerBytes,
@@ -262,9 +262,9 @@ test('a learner of whom little is asked shows nothing of its other ids', async (
 });
 
 /** An item as it is remembered after that many right answers. */
-const remembered = (generation: number, right: number): RememberedItem => ({
+const remembered = (generation: number, right: number): ItemRecord => ({
   generation,
-  trace: { ...newItemTrace, right, elsewhere: 7, at: 1_700_000_000 },
+  trace: { ...newItemTrace, right, otherSkillAnswers: 7, at: 1_700_000_000 },
 });
 
 /** A commit that writes items into the generation that is current then. */
@@ -272,7 +272,7 @@ function itemCommit(
   version: number,
   from: number,
   to: number,
-  items: Record<string, RememberedItem>,
+  items: Record<string, ItemRecord>,
 ): LearnerCommit {
   const base = firstCommit();
   return {

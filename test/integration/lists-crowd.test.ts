@@ -1,7 +1,7 @@
 /** A crowd of one tenant at the lists of answers: ClickHouse still serves the others. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { newLearner } from '../../src/domain/tracing/states.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { encodeLearner, learnerField } from '../../src/store/learners/learner-codec.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeModel } from '../../src/contracts/model.js';
-import { learnersOfKnownSkill } from '../../src/domain/base/score-constants.js';
+import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { recordChanges } from '../../src/services/models/fit-models.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
@@ -91,7 +91,7 @@ async function setSkills(): Promise<void> {
 
 /** Skill n by n learners: the last one is known. */
 async function answerRarely(): Promise<void> {
-  const events = Array.from({ length: learnersOfKnownSkill }, (_, i) =>
+  const events = Array.from({ length: minRegisteredLearners }, (_, i) =>
     Array.from({ length: i + 1 }, (_, user) => ({
       user_id: `learner \\ ${user}`,
       skill_id: `by ${i + 1}`,
@@ -185,7 +185,7 @@ test('nothing is restored where nothing is missing', { timeout: 600_000 }, async
   assert.deepEqual([again.code, again.out, again.err], [0, 'nothing to restore\n', '']);
   before = withoutItems(await dumpRedis(redis));
   assert.ok(before.size > 100, `${before.size} keys`);
-  assert.equal(before.get(rareSkillsKey('default'))?.length, learnersOfKnownSkill - 1);
+  assert.equal(before.get(rareSkillsKey('default'))?.length, minRegisteredLearners - 1);
 });
 
 test('an emptied Redis is noticed, rebuilt byte for byte, and goes on by itself', {

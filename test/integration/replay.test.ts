@@ -14,16 +14,20 @@ import {
   rowColumns,
 } from '../../src/contracts/attempt-row.js';
 import { encodeModel } from '../../src/contracts/model.js';
-import { keyOf } from '../../src/domain/base/text-hash.js';
+import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
   defaultSkillParameters,
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { pairTableOf } from '../../src/domain/fit/prediction/pair-tables.js';
+import { buildPairTable } from '../../src/domain/fit/prediction/pair-tables.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
-import { itemTermCount, skillTermCount } from '../../src/domain/prediction/model.js';
-import { type Related, skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
+import { itemTermCount, skillTermCount } from '../../src/domain/prediction/prediction-model.js';
+import {
+  emptyRelatedTerms,
+  type RelatedTerms,
+  skillPairWidth,
+} from '../../src/domain/prediction/related-terms.js';
 import { distinct } from '../../src/lists.js';
 import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
 import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
@@ -176,7 +180,7 @@ function modelOf(version: number): TenantModel {
             correct: Math.floor(500 * random()),
           },
           terms: Array.from({ length: skillTermCount }, () => random() - 0.5),
-          related: relatedTo(skills.map(keyOf), skillPairTerms),
+          related: relatedTo(skills.map(hashKey), skillPairWidth),
           abilityOffset: random() - 0.5,
         },
       ]),
@@ -185,7 +189,7 @@ function modelOf(version: number): TenantModel {
 }
 
 /** Each key once, with terms drawn anew. */
-function relatedTo(keys: readonly number[], width: number): Related {
+function relatedTo(keys: readonly number[], width: number): RelatedTerms {
   const own = distinct(keys).sort((a, b) => a - b);
   return { keys: own, terms: Array.from({ length: width * own.length }, () => random() - 0.5) };
 }
@@ -198,8 +202,8 @@ async function publish(): Promise<number> {
   const items = {
     terms: drawn(ids.length * itemTermCount),
     offsets: drawn(ids.length),
-    pairs: pairTableOf(
-      ids.map((_, item) => (item === 0 ? unrelated : relatedTo([1, 1 + below(450)], 1))),
+    pairs: buildPairTable(
+      ids.map((_, item) => (item === 0 ? emptyRelatedTerms : relatedTo([1, 1 + below(450)], 1))),
       1,
     ),
     sums: {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { noKeyNote, prepareKeys } from '../../src/app/keys.js';
 import { loadConfig } from '../../src/config.js';
-import { newLearner } from '../../src/domain/tracing/states.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';

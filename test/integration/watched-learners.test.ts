@@ -119,7 +119,7 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
   const { learner, skill } = countAnswers(right.map((isCorrect) => ({ isCorrect })));
   const { version, items: window } = loaded?.learner ?? { version: 0, items: learner.items };
   const generation = window.generation + generations;
-  const trace = { ...newItemTrace, right: right.length, elsewhere: 7, at };
+  const trace = { ...newItemTrace, right: right.length, otherSkillAnswers: 7, at };
   return {
     ...place,
     learner: { ...learner, version: version + 1, items: { generation, size: items.length } },

@@ -1,6 +1,6 @@
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
-import { itemGuessSlip } from '../../src/domain/tracing/bkt.js';
+import { shiftGuessSlip } from '../../src/domain/tracing/bkt.js';
 import { seeded } from './random.js';
 
 /** One answer of a log made by hand; what is left out was not reported. */
@@ -67,7 +67,7 @@ function practise(
   const length = least + Math.floor(random() * (most - least + 1));
   return Array.from({ length }, () => {
     const difficulty = difficultyScale === undefined ? {} : { difficulty: 4 * random() - 2 };
-    const { pGuess, pSlip } = itemGuessSlip(truth, (difficultyScale ?? 0) * (difficulty.difficulty ?? 0));
+    const { pGuess, pSlip } = shiftGuessSlip(truth, (difficultyScale ?? 0) * (difficulty.difficulty ?? 0));
     const correct = random() < (known ? 1 - pSlip : pGuess);
     if (!known) known = random() < truth.pLearn;
     else if (truth.pForget > 0) known = random() >= truth.pForget;

@@ -1,11 +1,11 @@
 import type { Cluster, Redis } from 'ioredis';
 import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import type { Conditions } from '../../src/domain/answer/conditions.js';
+import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { resultsOf } from '../../src/store/redis/client.js';
 import { outboxKey, outboxRowsKey } from '../../src/store/redis/keys.js';
 
-type AttemptRow = AttemptEvent & AttemptFigures & Conditions;
+type AttemptRow = AttemptEvent & AttemptFigures & AnswerConditions;
 
 const start = Date.UTC(2026, 0, 15, 12);
 

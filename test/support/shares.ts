@@ -1,5 +1,5 @@
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
-import type { AccuracyCase, TracedCase } from '../../src/domain/fit/accuracy/cases.js';
+import type { AccuracyCase, TracedCase } from '../../src/domain/fit/accuracy/accuracy-cases.js';
 import type { AccuracySubject } from '../../src/domain/prediction/accuracy-model.js';
 import {
   type LearnerTrace,
@@ -7,7 +7,7 @@ import {
   newSkillTrace,
   updateTraces,
 } from '../../src/domain/tracing/traces.js';
-import { shareAfter } from '../../src/domain/tracing/trend.js';
+import { computeRecentShare } from '../../src/domain/tracing/trend.js';
 import { answerLog, type LoggedAnswer } from './answer-logs.js';
 
 /** A learner's trace after answers on questions as hard as the mean. */
@@ -47,7 +47,7 @@ export function steadyLog({ learners, answersEach, chance, random }: SharePlan):
 /** A learner after these answers, as forecasts look at one. */
 export const subjectAfter = (answers: readonly boolean[]): AccuracySubject => ({
   trace: traceOf(answers),
-  trend: { share: shareAfter(Uint8Array.from(answers, Number)), answers: answers.length },
+  trend: { share: computeRecentShare(Uint8Array.from(answers, Number)), answers: answers.length },
 });
 
 /** The cases with the learner's states at their moment. */

@@ -1,7 +1,7 @@
 /** Answers that lead to webhooks about skills, and the events that follow from the rows of them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { isReached } from '../../src/domain/tracing/states.js';
+import { isMasteryReached } from '../../src/domain/tracing/learner-states.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import type { Caller } from './http.js';
 
@@ -36,7 +36,7 @@ export async function expectedEvents(
     events.set(row.user_id, own);
     const name = JSON.stringify([row.user_id, row.skill_id]);
     const before = states.get(name) ?? { reached: false, flat: false };
-    const reached = isReached(row.mastery_after, before.reached);
+    const reached = isMasteryReached(row.mastery_after, before.reached);
     const flat = Number(row.plateau_detected) === 1;
     states.set(name, { reached, flat });
     const types = [

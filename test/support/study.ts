@@ -3,11 +3,11 @@
 import type { StudyContext } from '../../src/domain/advice/study-advice.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type PerSection, type Section } from '../../src/domain/base/common.js';
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { buildCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { type SkillView, viewSkills } from '../../src/domain/learner/skill-view.js';
-import { type SectionMeasure, standingOf } from '../../src/domain/score/assessment.js';
-import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
+import { buildSkillViews, type SkillView } from '../../src/domain/learner/skill-view.js';
+import { assessLearner, type SectionMeasure } from '../../src/domain/score/assessment.js';
+import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
 
 /** Time of all views. */
 export const now = 20_000 * dayMs;
@@ -26,7 +26,13 @@ export const practised: SkillState = {
 export const mastered: SkillState = {
   ...practised,
   mastery: 0.97,
-  trace: { ...practised.trace, residual: 0.5, lastPlace: 1, lastRightPlace: 1, lastRightAt: now / 1000 },
+  trace: {
+    ...practised.trace,
+    residual: 0.5,
+    lastAnswerNumber: 1,
+    lastRightNumber: 1,
+    lastRightAt: now / 1000,
+  },
   plateau: { ...practised.plateau, attempts: 10, sum: 5.9 },
 };
 
@@ -35,7 +41,7 @@ type EntryPart = Partial<Pick<SkillEntry, 'name' | 'section' | 'weight' | 'param
 export const modelWith = (entries: Readonly<Record<string, EntryPart>>): TenantModel => {
   const unset = { name: null, section: null, weight: 1, parameters: null, revision: 1, updatedAt: 0 };
   const set = Object.entries(entries).map(([skillId, part]) => [skillId, { ...unset, ...part }] as const);
-  return { ...unfittedModel, catalogue: catalogueOf(1, new Map(set)) };
+  return { ...unfittedModel, catalogue: buildCatalogue(1, new Map(set)) };
 };
 
 /** A tenant's skills of one section. */
@@ -49,7 +55,7 @@ export const viewsOf = (
   const skills = Object.entries(states).map(
     ([skillId, state]) => [skillId, { ...practised, ...state }] as const,
   );
-  return viewSkills(new Map(skills), model, now);
+  return buildSkillViews(new Map(skills), model, now);
 };
 
 interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>, Pick<StudyContext, 'views'> {
@@ -63,8 +69,8 @@ interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>,
 export function studyContext({ knownSkills, answers, ...part }: ContextPart): StudyContext {
   const { views, model = unfittedModel } = part;
   const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
-  const subject = { learner: newLearner, views, model, knownSkills: known, now };
-  const { math, rw } = standingOf(subject).measures;
+  const subject = { learner: newLearner, views, model, registeredSkills: known, now };
+  const { math, rw } = assessLearner(subject).measures;
   const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
   const of = answers ?? { math: enough(math), rw: enough(rw) };
   return {

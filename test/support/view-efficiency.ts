@@ -1,4 +1,4 @@
-import { normalCdf } from '../../src/domain/base/normal.js';
+import { normalCdf } from '../../src/domain/base/normal-distribution.js';
 import { sumOf } from '../../src/lists.js';
 
 interface TimedSums {

@@ -2,29 +2,29 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
-import { everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
+import { selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { sigmoid } from '../../src/domain/base/common.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { accuracyCases, unitOf } from '../../src/domain/fit/accuracy/cases.js';
+import { collectAccuracyCases, detectHorizonUnit } from '../../src/domain/fit/accuracy/accuracy-cases.js';
 import {
   fitAccuracy,
-  fitJudgedAccuracy,
-  judgeAccuracy,
-  pastTimes,
-} from '../../src/domain/fit/accuracy/fit.js';
-import { newFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay.js';
+  fitAccuracyChecked,
+  measureAccuracy,
+  selectPastTimes,
+} from '../../src/domain/fit/accuracy/fit-accuracy.js';
+import { createFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay-log.js';
 import {
   type AccuracyModel,
-  accuracyCdf,
-  accuracyInterval,
+  computeAccuracyCdf,
+  computeAccuracyInterval,
   forecastAccuracy,
   historyBands,
+  initialAccuracyModel,
   isInBand,
-  startAccuracy,
 } from '../../src/domain/prediction/accuracy-model.js';
 import { rowWidth } from '../../src/domain/prediction/features.js';
-import { newLearner } from '../../src/domain/tracing/states.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
 import { formLog } from '../support/forms.js';
 import { seeded } from '../support/random.js';
@@ -42,11 +42,11 @@ const steady = (learners: number, answersEach: number, seed: number) =>
   steadyLog({ learners, answersEach, chance: steadyChance, random: seeded(seed) });
 
 function casesOf(log: ReturnType<typeof steady>, takes: (learner: number) => boolean = () => true) {
-  return tracedCases(log, accuracyCases(log, unitOf(log), learnersWhere(log, takes)));
+  return tracedCases(log, collectAccuracyCases(log, detectHorizonUnit(log), selectLearners(log, takes)));
 }
 
 const fitted = fitAccuracy(casesOf(steady(150, 120, 1)), 'answers') ?? assert.fail('enough learners');
-const models: AccuracyModel[] = [startAccuracy, fitted];
+const models: AccuracyModel[] = [initialAccuracyModel, fitted];
 
 /** Every correction differs from its neighbours. */
 const uneven: AccuracyModel = {
@@ -80,12 +80,12 @@ test('intervals: inside 0 to 1, around the forecast, wider by level, narrower wi
         assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
         const [less, more] = levels.toSorted((a, b) => a - b) as [number, number];
         const [few, many] = counts.toSorted((a, b) => a - b) as [number, number];
-        const wide = accuracyInterval(model, forecast, few, more);
+        const wide = computeAccuracyInterval(model, forecast, few, more);
         assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
         assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
         for (const inner of [
-          accuracyInterval(model, forecast, few, less),
-          accuracyInterval(model, forecast, many, more),
+          computeAccuracyInterval(model, forecast, few, less),
+          computeAccuracyInterval(model, forecast, many, more),
         ]) {
           assert.ok(inner.low >= wide.low && inner.high <= wide.high);
         }
@@ -103,9 +103,9 @@ test('the distribution is that of the intervals', () => {
       anyCount,
       (model, answers, level, count) => {
         const forecast = forecastAccuracy(model, subjectAfter(answers), 30);
-        const { low, high } = accuracyInterval(model, forecast, count, level);
-        const below = accuracyCdf(model, forecast, count, low);
-        const above = 1 - accuracyCdf(model, forecast, count, high);
+        const { low, high } = computeAccuracyInterval(model, forecast, count, level);
+        const below = computeAccuracyCdf(model, forecast, count, low);
+        const above = 1 - computeAccuracyCdf(model, forecast, count, high);
         // Where 0 or 1 cuts an interval, what lies beyond is on the bound.
         if (low > 1e-9) assert.ok(Math.abs(below - (1 - level) / 2) < 1e-6, `${below} below`);
         if (high < 1 - 1e-9) assert.ok(Math.abs(above - (1 - level) / 2) < 1e-6, `${above} above`);
@@ -141,7 +141,7 @@ test('a fit finds a known truth: what was answered so far, the more of it the su
       'answers',
     ) ?? assert.fail();
   const cases = casesOf(log, (learner) => learner >= 150);
-  const found = judgeAccuracy(model, cases);
+  const found = measureAccuracy(model, cases);
   assert.ok(Math.abs(found.coverage80 - 0.8) < 0.04, `covers ${found.coverage80}`);
   // With hundreds of answers the truth is nearly known: the share so far, hardly drawn to the mean.
   const late = cases.filter(({ history }) => history >= 100);
@@ -152,7 +152,12 @@ test('a fit finds a known truth: what was answered so far, the more of it the su
   }
   const [first, last] = [cases.filter(({ history }) => history <= 4), late].map((some) => {
     const widths = some.map((one) => {
-      const { low, high } = accuracyInterval(model, forecastAccuracy(model, one, one.horizon), 1000, 0.8);
+      const { low, high } = computeAccuracyInterval(
+        model,
+        forecastAccuracy(model, one, one.horizon),
+        1000,
+        0.8,
+      );
       return high - low;
     });
     return widths.reduce((sum, width) => sum + width, 0) / widths.length;
@@ -163,7 +168,7 @@ test('a fit finds a known truth: what was answered so far, the more of it the su
 /** Novices have good and bad days, the practised change for good: what the horizon does depends on the history. */
 const changing = formLog('interaction', { learners: 1000, seed: 4 });
 const changingCases = (before?: number) =>
-  tracedCases(changing, accuracyCases(changing, 'days', everyone(changing), before));
+  tracedCases(changing, collectAccuracyCases(changing, 'days', selectAllLearners(changing), before));
 
 test('intervals cover in every band of history and horizon, whatever these do to each other', () => {
   const cases = changingCases();
@@ -181,7 +186,7 @@ test('intervals cover in every band of history and horizon, whatever these do to
       const own = cases.filter(
         (one) => one.learner % 2 === 1 && one.horizon === horizon && one.history >= from && one.history <= to,
       );
-      const { coverage80 } = judgeAccuracy(model ?? assert.fail(), own);
+      const { coverage80 } = measureAccuracy(model ?? assert.fail(), own);
       // Some two hundred learners, chance alone makes .03.
       assert.ok(Math.abs(coverage80 - 0.8) < 0.065, `after ${from}, over ${horizon} days: ${coverage80}`);
     }
@@ -191,10 +196,10 @@ test('intervals of a fit cover what comes after it', () => {
   const times = changing.at.toSorted();
   const cutoff = times[Math.floor(0.6 * times.length)] as number;
   const known = changingCases(cutoff);
-  const pasts = pastTimes(known, 'days').map((at) => ({ at, cases: changingCases(at) }));
+  const pasts = selectPastTimes(known, 'days').map((at) => ({ at, cases: changingCases(at) }));
   assert.ok(pasts.length > 0 && pasts.every(({ at, cases }) => cases.every((one) => one.at < at)));
   const model = fitAccuracy(known, 'days', pasts) ?? assert.fail();
-  const { coverage80 } = judgeAccuracy(
+  const { coverage80 } = measureAccuracy(
     model,
     changingCases().filter(({ at }) => at >= cutoff),
   );
@@ -221,7 +226,7 @@ test('cases in answers: the next so many, complete; in days: what was answered u
       at: dayMs * (1 + i * everyDays),
     }));
   const untimed = answerLog(1, [timed(121, 0).map((answer) => ({ ...answer, at: 0 }))]);
-  const answers = accuracyCases(untimed, unitOf(untimed));
+  const answers = collectAccuracyCases(untimed, detectHorizonUnit(untimed));
   assert.deepEqual(answers[0], {
     ...{ learner: 0, history: 1, horizon: 20, span: 20, at: 0, answers: 20, right: 10 },
   });
@@ -235,7 +240,7 @@ test('cases in answers: the next so many, complete; in days: what was answered u
   );
   assert.ok(answers.every(({ history, horizon }) => history + horizon <= 121));
   const daily = answerLog(1, [timed(50, 0.5), timed(5, 1), [{ skill: 0, correct: true, at: 0 }]]);
-  const days = accuracyCases(daily, unitOf(daily));
+  const days = collectAccuracyCases(daily, detectHorizonUnit(daily));
   assert.deepEqual(
     days
       .filter(({ history }) => history === 10)
@@ -248,7 +253,7 @@ test('cases in answers: the next so many, complete; in days: what was answered u
     'a horizon ends with the log',
   );
   // As it was after 30 answers, the horizons of ten ended five days later.
-  const earlier = accuracyCases(daily, 'days', undefined, dayMs * (1 + 14.6));
+  const earlier = collectAccuracyCases(daily, 'days', undefined, dayMs * (1 + 14.6));
   assert.deepEqual(
     earlier.filter(({ history }) => history === 10).map((one) => [one.horizon, one.span, one.answers]),
     [
@@ -272,7 +277,7 @@ test('every history is in exactly one band, which stands inside itself', () => {
 
 /** The features of a log as a fit has them; nothing is known of skills and items. */
 function storeOf(log: ReturnType<typeof steady>) {
-  const store = newFeatureStore(log);
+  const store = createFeatureStore(log);
   const offsets = { mean: 0, skills: new Float32Array(1), items: new Float32Array(1) };
   const model = {
     skills: [{ parameters: defaultParameters, difficultyMean: 0 }],
@@ -285,17 +290,17 @@ function storeOf(log: ReturnType<typeof steady>) {
 
 /** Fitted on four of five learners and judged by the fifth. */
 const fitJudged = (log: ReturnType<typeof steady>, inForce: AccuracyModel) =>
-  fitJudgedAccuracy(
+  fitAccuracyChecked(
     log,
-    learnersWhere(log, (learner) => learner % 5 > 0),
-    learnersWhere(log, (learner) => learner % 5 === 0),
+    selectLearners(log, (learner) => learner % 5 > 0),
+    selectLearners(log, (learner) => learner % 5 === 0),
     storeOf(log),
     inForce,
   );
 
 test('a fit is published where held-out learners are forecast no worse, else what is in force stays', () => {
   const log = steady(100, 100, 4);
-  const first = fitJudged(log, startAccuracy);
+  const first = fitJudged(log, initialAccuracyModel);
   assert.deepEqual([first.report.published, first.report.reason], [true, '']);
   assert.equal(first.model.learners, 80);
   assert.ok(first.report.learners === 20 && first.report.cases > 500);
@@ -320,8 +325,8 @@ test('figures in another unit than those in force are published, though nothing 
 
 test('too few learners: the figures from before a fit, in the unit of the log', () => {
   const log = steady(15, 60, 5);
-  const { model, report } = fitJudged(log, startAccuracy);
-  assert.deepEqual(model, { ...startAccuracy, unit: 'answers' });
+  const { model, report } = fitJudged(log, initialAccuracyModel);
+  assert.deepEqual(model, { ...initialAccuracyModel, unit: 'answers' });
   assert.equal(report.published, false);
   assert.match(report.reason, /too few/);
 });

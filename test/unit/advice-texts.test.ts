@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { locales, texts } from '../../src/domain/advice/texts.js';
+import { adviceTexts, locales } from '../../src/domain/advice/advice-texts.js';
 
 const largest = 65_534;
 
 for (const locale of locales) {
   test(`texts leave room for names, and those without fit: ${locale}`, () => {
-    const { answer, study } = texts[locale];
+    const { answer, study } = adviceTexts[locale];
     const shared = [answer, study].flatMap((of) => [
       of.PLATEAU('', largest),
       of.OVERCONFIDENT('', largest),

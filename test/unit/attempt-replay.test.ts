@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { startReplay, takeBaseline } from '../../src/domain/history/replay.js';
+import { setDueBaseline, startReplay } from '../../src/domain/history/replay.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { attemptRow } from '../support/attempt-rows.js';
@@ -52,15 +52,15 @@ test('a replay goes on from states as if it had never stopped', () => {
 test('a baseline is what rows say; one that is due is taken once', () => {
   const replay = startReplay();
   const baseline = (): number | null => replay.learner().baselineTotal;
-  const context = { model: unfittedModel, knownSkills: 1 };
+  const context = { model: unfittedModel, registeredSkills: 1 };
   for (let seq = 1; seq < 20; seq++) replay.add(decodeAttemptRow(encoded(seq, seq)));
-  takeBaseline(replay, Date.UTC(2026, 0, 15), context);
+  setDueBaseline(replay, Date.UTC(2026, 0, 15), context);
   assert.equal(baseline(), null);
   replay.add(decodeAttemptRow(encoded(20, 20)));
-  takeBaseline(replay, Date.UTC(2026, 0, 15), context);
+  setDueBaseline(replay, Date.UTC(2026, 0, 15), context);
   const total = baseline();
   assert.ok(total !== null && total >= 400 && total < 1600, `${total}`);
-  takeBaseline(replay, Date.UTC(2027, 0, 15), { ...context, knownSkills: 100 });
+  setDueBaseline(replay, Date.UTC(2027, 0, 15), { ...context, registeredSkills: 100 });
   assert.equal(baseline(), total, 'once');
   replay.add(decodeAttemptRow(encoded(21, 21, { baselineTotal: 1200 })));
   assert.equal(baseline(), 1200);

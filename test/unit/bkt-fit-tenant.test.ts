@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { type BktParameters, defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { fitPriorMeans, priorStrengths } from '../../src/domain/base/fit-constants.js';
+import { growTrees } from '../../src/domain/fit/bkt/answer-trees.js';
 import {
   type BktFit,
   chooseFitOptions,
   type FitOptions,
-  fitRange,
+  fitSkillRange,
   fitTrees,
   isHeldOut,
-} from '../../src/domain/fit/bkt/fit.js';
-import { heldOutLogLoss, traceLog } from '../../src/domain/fit/bkt/trace.js';
-import { growTrees } from '../../src/domain/fit/bkt/trees.js';
-import { mayPublish } from '../../src/domain/fit/parameters.js';
+} from '../../src/domain/fit/bkt/fit-trees.js';
+import { compareHeldOutLoss, traceLog } from '../../src/domain/fit/bkt/trace-log.js';
+import { canPublish } from '../../src/domain/fit/fit-parameters.js';
 import { syntheticLog } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 
 const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 
 const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
-  fitTrees(growTrees(log, everyone(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
+  fitTrees(growTrees(log, selectAllLearners(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
 /** Skills as a tenant might have them, within the bounds of fits. */
 function skillsOf(count: number, seed: number): BktParameters[] {
@@ -42,7 +42,7 @@ const model = (parameters: readonly BktParameters[]) => ({
 });
 
 function lossesOf(log: AnswerLog, candidate: readonly BktParameters[], current: readonly BktParameters[]) {
-  const compared = heldOutLogLoss(log, everyone(log), model(candidate), model(current));
+  const compared = compareHeldOutLoss(log, selectAllLearners(log), model(candidate), model(current));
   const mean = (of: 'newLogLoss' | 'oldLogLoss') =>
     compared.reduce((sum, skill) => sum + (skill[of] ?? 0), 0) / compared.length;
   return { candidate: mean('newLogLoss'), current: mean('oldLogLoss') };
@@ -71,7 +71,7 @@ test('on new learners a fit beats the defaults from few learners on, and nears t
 
 test('the same answers give the same fit, whole or by ranges of skills', async () => {
   const log = syntheticLog({ learners: 220, truth: skillsOf(7, 4), seed: 5 });
-  const trees = growTrees(log, everyone(log));
+  const trees = growTrees(log, selectAllLearners(log));
   const whole = await fitTrees(trees, options);
   const ranges = [
     [0, 3],
@@ -79,7 +79,7 @@ test('the same answers give the same fit, whole or by ranges of skills', async (
     [4, 7],
   ] as const;
   const inParts = await fitTrees(trees, options, async (round) =>
-    ranges.flatMap(([from, to]) => fitRange(trees, from, to, round)),
+    ranges.flatMap(([from, to]) => fitSkillRange(trees, from, to, round)),
   );
   assert.deepEqual(inParts, whole);
   assert.deepEqual(await fitBkt(log, options), whole);
@@ -161,17 +161,17 @@ test('parameters that foretell held-out answers worse may not be published, othe
   const truth = skillsOf(3, 15);
   const log = syntheticLog({ learners: 200, truth, seed: 16 });
   const worse = [...truth.slice(0, 2), { pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.01, pForget: 0 }];
-  const heldOut = learnersWhere(log, isHeldOut);
-  const compared = heldOutLogLoss(log, heldOut, model(worse), model(truth));
-  assert.deepEqual(compared.map(mayPublish), [true, true, false]);
+  const heldOut = selectLearners(log, isHeldOut);
+  const compared = compareHeldOutLoss(log, heldOut, model(worse), model(truth));
+  assert.deepEqual(compared.map(canPublish), [true, true, false]);
   assert.equal(compared[0]?.newLogLoss, compared[0]?.oldLogLoss);
   const answers = compared.reduce((sum, skill) => sum + skill.answers, 0);
   let traced = 0;
   traceLog(log, heldOut, model(truth), () => traced++);
   assert.equal(answers, traced);
-  const nobody = heldOutLogLoss(log, new Uint8Array(200), model(worse), model(truth));
+  const nobody = compareHeldOutLoss(log, new Uint8Array(200), model(worse), model(truth));
   assert.deepEqual(nobody[0], { answers: 0, oldLogLoss: null, newLogLoss: null });
-  assert.deepEqual(nobody.map(mayPublish), [true, true, true]);
+  assert.deepEqual(nobody.map(canPublish), [true, true, true]);
 });
 
 test('a prediction rests on earlier answers only', () => {
@@ -179,7 +179,7 @@ test('a prediction rests on earlier answers only', () => {
   const log = syntheticLog({ learners: 20, truth, seed: 18 });
   const predict = (of: AnswerLog): number[] => {
     const told: number[] = [];
-    traceLog(of, everyone(of), model(truth), (place, pCorrect) => {
+    traceLog(of, selectAllLearners(of), model(truth), (place, pCorrect) => {
       told[place] = pCorrect;
     });
     return told;

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AnswerLog, everyone, learnersWhere } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { type BktParameters, defaultParameters, fitBounds } from '../../src/domain/base/bkt-parameters.js';
-import { fitPriorMeans, priorStrengths, reachableMastery } from '../../src/domain/base/fit-constants.js';
+import { fitPriorMeans, minReachableMastery, priorStrengths } from '../../src/domain/base/fit-constants.js';
+import { growTrees } from '../../src/domain/fit/bkt/answer-trees.js';
 import {
+  buildSkillTree,
+  createWorkspace,
   type Expectations,
   type FitRules,
   filterForward,
   fitSkill,
-  newWorkspace,
   type SkillTree,
-  skillTree,
   smoothBackward,
-} from '../../src/domain/fit/bkt/em.js';
-import { growTrees } from '../../src/domain/fit/bkt/trees.js';
+} from '../../src/domain/fit/bkt/expectation-maximization.js';
 import {
-  difficultyShift,
-  effectiveMastery,
-  mostForget,
+  computeDifficultyShift,
+  computeEffectiveMastery,
+  computeMaxForget,
   pStar,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
@@ -40,8 +40,8 @@ const answers = (pattern: string): LoggedAnswer[] =>
 const logOf = (patterns: readonly string[]): AnswerLog => answerLog(1, patterns.map(answers));
 
 function treeOf(log: AnswerLog, difficultyScale = 0): SkillTree {
-  return skillTree(
-    growTrees(log, everyone(log), { withDifficulty: difficultyScale > 0 }),
+  return buildSkillTree(
+    growTrees(log, selectAllLearners(log), { withDifficulty: difficultyScale > 0 }),
     0,
     difficultyScale,
   );
@@ -111,7 +111,7 @@ test('the smoother expects what a sum over all hidden paths gives, shared nodes 
   fc.assert(
     fc.property(fc.array(pattern, { minLength: 1, maxLength: 8 }), mildParameters, (patterns, parameters) => {
       const tree = treeOf(logOf(patterns));
-      const work = newWorkspace(tree.size);
+      const work = createWorkspace(tree.size);
       const logLikelihood = filterForward(tree, parameters, work, 0);
       const found = smoothBackward(tree, parameters, work);
       const exact = patterns.map((one) => enumerate(one, parameters));
@@ -130,7 +130,7 @@ test('the smoother expects what a sum over all hidden paths gives, shared nodes 
 
 test('a tree shares what learners have in common, and keeps all counts', () => {
   const log = logOf(['110', '11', '111', '0']);
-  const trees = growTrees(log, everyone(log));
+  const trees = growTrees(log, selectAllLearners(log));
   assert.equal(trees.starts[1], 5);
   assert.deepEqual([...trees.parent.slice(0, 5)], [-1, 0, 1, 1, -1]);
   assert.deepEqual([...trees.through.slice(0, 5)], [3, 3, 1, 1, 1]);
@@ -142,7 +142,7 @@ test('a fit reads the first 60 attempts of the chosen learners, without rapid an
   const long = Array.from({ length: 70 }, (_, i) => ({ skill: 0, correct: true, seconds: i < 5 ? 0.5 : 20 }));
   const untimed = answers('101');
   const log = answerLog(1, [long, untimed, long]);
-  const firstTwo = learnersWhere(log, (learner) => learner < 2);
+  const firstTwo = selectLearners(log, (learner) => learner < 2);
   const trees = growTrees(log, firstTwo, { rapidBelow: [3] });
   assert.equal(trees.observations[0], 60 + 3);
   assert.equal(trees.learners[0], 2);
@@ -154,11 +154,15 @@ test('after a pause of more than 30 days the filter goes on from the decayed mas
   const tree = treeOf(
     answerLog(1, [given.map((correct, i) => ({ skill: 0, correct, at: at[i] as number }))]),
   );
-  const work = newWorkspace(tree.size);
+  const work = createWorkspace(tree.size);
   filterForward(tree, defaultParameters, work);
   const last = traceAnswer(defaultParameters, work.before[2] as number, false).masteryAfter;
   const state = { mastery: last, attempts: 3, correctDays: 1, lastAttemptAt: at[2] as number };
-  near(work.before[3] as number, effectiveMastery(defaultParameters.pInit, state, at[3] as number), 1e-7);
+  near(
+    work.before[3] as number,
+    computeEffectiveMastery(defaultParameters.pInit, state, at[3] as number),
+    1e-7,
+  );
   assert.ok((work.before[3] as number) < last);
   // A pause of less than 30 days is none to a fit. The new part is no first attempt of its own.
   near(
@@ -178,12 +182,12 @@ test('with difficulty the filter is the served rule: centred, scaled and truncat
   const mean = (-3 + 2.5 + 0.4 + 3 - 0.2) / 5;
   for (const scale of [0.25, 0.5, 1]) {
     const tree = treeOf(log, scale);
-    const work = newWorkspace(tree.size);
+    const work = createWorkspace(tree.size);
     filterForward(tree, defaultParameters, work);
     let mastery = defaultParameters.pInit;
     for (const [i, b] of difficulties.entries()) {
       near(work.before[i] as number, mastery, 1e-6);
-      const shift = Number.isNaN(b) ? 0 : difficultyShift(defaultParameters, b - mean, scale);
+      const shift = Number.isNaN(b) ? 0 : computeDifficultyShift(defaultParameters, b - mean, scale);
       mastery = traceAnswer(defaultParameters, mastery, given[i] as boolean, shift, false).masteryAfter;
     }
   }
@@ -217,7 +221,7 @@ function holds(log: AnswerLog, rules: FitRules, start: BktParameters, scale: num
   const { parameters, objective } = fit(log, rules, start, scale);
   assert.ok(Number.isFinite(objective));
   assert.ok(pStar(parameters) <= 0.9 * parameters.pInit + 1e-12);
-  assert.ok(parameters.pForget <= mostForget(parameters, reachableMastery));
+  assert.ok(parameters.pForget <= computeMaxForget(parameters, minReachableMastery));
   for (const name of ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as const) {
     const { low, high } = fitBounds[name];
     // Learning may have to be below its bound: P* comes first.

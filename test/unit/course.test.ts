@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { courseModel } from '../../src/domain/base/prediction-constants.js';
-import { keyOf } from '../../src/domain/base/text-hash.js';
-import { findKey } from '../../src/domain/prediction/related.js';
+import { courseConstants } from '../../src/domain/base/prediction-constants.js';
+import { hashKey } from '../../src/domain/base/text-hash.js';
+import { findKeyIndex } from '../../src/domain/prediction/related-terms.js';
 import {
   type Course,
-  courseOf,
-  itemBeforeSkill,
+  findCourseSkill,
+  findPreviousItem,
   newCourse,
   updateCourse,
 } from '../../src/domain/tracing/course.js';
-import { itemPattern, itemPatterns, newItemTrace } from '../../src/domain/tracing/traces.js';
+import { encodeItemPattern, itemPatternCount, newItemTrace } from '../../src/domain/tracing/traces.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { fc } from '../support/properties.js';
 
@@ -34,7 +34,7 @@ test('the skills answered last stand newest first, each once, with how they went
 });
 
 test('of many skills the last ones are kept, and one that comes back begins anew', () => {
-  const many = Array.from({ length: courseModel.skills + 1 }, (_, i): Step => [i + 1, 0, true]);
+  const many = Array.from({ length: courseConstants.skills + 1 }, (_, i): Step => [i + 1, 0, true]);
   const course = courseAfter(...many);
   assert.deepEqual(course.skills, [8, 7, 6, 5, 4, 3, 2]);
   const back = courseAfter(...many, [1, 0, true]);
@@ -42,7 +42,7 @@ test('of many skills the last ones are kept, and one that comes back begins anew
 });
 
 test('a course is the first skill, and for that skill the first other one', () => {
-  const asked = (course: Course): number[] => [1, 2, 3].map((skill) => courseOf(course, skill));
+  const asked = (course: Course): number[] => [1, 2, 3].map((skill) => findCourseSkill(course, skill));
   assert.deepEqual(asked(newCourse), [0, 0, 0]);
   assert.deepEqual(asked(courseAfter([1, 0, true], [1, 0, false])), [0, 1, 1]);
   assert.deepEqual(asked(courseAfter([1, 0, true], [2, 0, true], [3, 0, true])), [2, 1, 1]);
@@ -50,8 +50,8 @@ test('a course is the first skill, and for that skill the first other one', () =
 
 test('the item before a skill is that of the last answer on another one', () => {
   const course = courseAfter([1, 10, true], [2, 20, true], [2, 21, true]);
-  assert.deepEqual([itemBeforeSkill(course, 2), itemBeforeSkill(course, 1)], [10, 21]);
-  assert.equal(itemBeforeSkill(courseAfter([1, 10, true], [2, 0, true]), 1), 0, 'it had no item');
+  assert.deepEqual([findPreviousItem(course, 2), findPreviousItem(course, 1)], [10, 21]);
+  assert.equal(findPreviousItem(courseAfter([1, 10, true], [2, 0, true]), 1), 0, 'it had no item');
 });
 
 test('first tries and retries of items go apart, and answers without an item into neither', () => {
@@ -92,25 +92,25 @@ test('a right answer lowers no form and no ability, a wrong one raises none', ()
 test('every pattern of up to four last answers has a number of its own', () => {
   const seen = new Set<number>();
   for (let answers = 1; answers <= 4; answers++)
-    for (let lastWrong = 0; lastWrong < 1 << answers; lastWrong++)
+    for (let wrongBits = 0; wrongBits < 1 << answers; wrongBits++)
       for (const isLatest of [false, true])
-        seen.add(itemPattern({ ...newItemTrace, right: answers, lastWrong }, isLatest));
+        seen.add(encodeItemPattern({ ...newItemTrace, right: answers, wrongBits }, isLatest));
   assert.deepEqual(
     [...seen].sort((a, b) => a - b),
-    Array.from({ length: itemPatterns }, (_, i) => i + 1),
+    Array.from({ length: itemPatternCount }, (_, i) => i + 1),
   );
-  assert.equal(itemPattern(newItemTrace, true), 0);
+  assert.equal(encodeItemPattern(newItemTrace, true), 0);
   assert.equal(
-    itemPattern({ ...newItemTrace, right: 9, lastWrong: 5 }, true),
-    itemPattern({ ...newItemTrace, right: 4, lastWrong: 5 }, true),
+    encodeItemPattern({ ...newItemTrace, right: 9, wrongBits: 5 }, true),
+    encodeItemPattern({ ...newItemTrace, right: 4, wrongBits: 5 }, true),
   );
 });
 
 test('a key is never 0, and for an item it is how its hash begins', () => {
   fc.assert(
     fc.property(fc.string({ maxLength: 40 }), (id) => {
-      assert.ok(keyOf(id) > 0 && keyOf(id) < 2 ** 32);
-      assert.equal(keyOf(id), hashItem(id).readUInt32LE(0) || 1);
+      assert.ok(hashKey(id) > 0 && hashKey(id) < 2 ** 32);
+      assert.equal(hashKey(id), hashItem(id).readUInt32LE(0) || 1);
     }),
   );
 });
@@ -119,7 +119,7 @@ test('a key is found where it is, and nowhere else', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat(60)), fc.nat(60), (keys, key) => {
       const sorted = keys.sort((a, b) => a - b);
-      assert.equal(findKey(sorted, key), sorted.indexOf(key));
+      assert.equal(findKeyIndex(sorted, key), sorted.indexOf(key));
     }),
   );
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
 import type { Answer } from '../../src/domain/base/common.js';
-import { normalCdf, normalQuantile } from '../../src/domain/base/normal.js';
+import { normalCdf, normalQuantile } from '../../src/domain/base/normal-distribution.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { countAnswers } from '../support/answers.js';
 

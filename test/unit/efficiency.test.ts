@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  efficiencyIndex,
-  efficiencyReason,
+  computeEfficiencyIndex,
+  computeRapidThreshold,
+  computeSkillNorm,
   isRapid,
+  isRapidFlagged,
   measureTimes,
+  missingEfficiencyReason,
   newPace,
   newRapid,
-  rapidFlag,
-  rapidThreshold,
   type SkillTimes,
-  skillNorm,
   updatePace,
   updateRapid,
-} from '../../src/domain/tracing/pace.js';
+} from '../../src/domain/tracing/response-times.js';
 import { indices } from '../../src/lists.js';
 import { answerLog } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
@@ -45,7 +45,7 @@ const answersOf = ({ share, seconds }: Kind) =>
 
 /** Pace and rapid answers of a learner on a skill after 40 answers. */
 function practise(kind: Kind, times: SkillTimes | null) {
-  const [norm, threshold] = [skillNorm(times), rapidThreshold(times)];
+  const [norm, threshold] = [computeSkillNorm(times), computeRapidThreshold(times)];
   let [pace, rapid] = [newPace, newRapid];
   for (const { correct, seconds } of answersOf(kind)) {
     pace = updatePace(pace, correct, seconds, norm, isRapid(seconds, threshold));
@@ -60,7 +60,7 @@ const mean = (values: readonly number[]): number => values.reduce((sum, one) => 
 function indexOf(kind: Kind, times: SkillTimes | null) {
   const values = indices(180)
     .map(() => practise(kind, times))
-    .map(({ pace, rapid, norm }) => efficiencyIndex(pace, rapid, norm))
+    .map(({ pace, rapid, norm }) => computeEfficiencyIndex(pace, rapid, norm))
     .filter((index) => index !== null);
   assert.ok(values.length >= 170, 'a rapid threshold of 10 s catches few answers around 15 s');
   const centre = mean(values);
@@ -94,18 +94,18 @@ for (const [name, times] of Object.entries(tenants))
     assert.ok(verySlow.mean < 40, text);
     for (const { sd } of Object.values(found)) assert.ok(sd <= 11, text);
     const { pace, rapid, norm } = practise(guesser, times);
-    assert.equal(efficiencyIndex(pace, rapid, norm), null);
-    assert.equal(efficiencyReason(pace, rapid), 'rapid_answers');
-    assert.ok(rapidFlag(rapid));
+    assert.equal(computeEfficiencyIndex(pace, rapid, norm), null);
+    assert.equal(missingEfficiencyReason(pace, rapid), 'rapid_answers');
+    assert.ok(isRapidFlagged(rapid));
   });
 
 test('the index exists from the third timed answer on, also without a correct one', () => {
-  const [norm, answered] = [skillNorm(null), [30, 30, 30]];
+  const [norm, answered] = [computeSkillNorm(null), [30, 30, 30]];
   const reasons = answered.map((_, i) => {
     const pace = answered
       .slice(0, i + 1)
       .reduce((last, s) => updatePace(last, false, s, norm, false), newPace);
-    return [efficiencyReason(pace, newRapid), efficiencyIndex(pace, newRapid, norm) === null];
+    return [missingEfficiencyReason(pace, newRapid), computeEfficiencyIndex(pace, newRapid, norm) === null];
   });
   assert.deepEqual(reasons, [
     ['too_few_times', true],
@@ -123,5 +123,5 @@ test('the accuracy norm counts timed answers that are not rapid', () => {
   ];
   const [times] = measureTimes(answerLog(1, [answers]));
   assert.deepEqual([times?.answers, times?.correct], [30, 12]);
-  assert.equal(skillNorm(times ?? null).accuracy, (15 + 12) / 50);
+  assert.equal(computeSkillNorm(times ?? null).accuracy, (15 + 12) / 50);
 });

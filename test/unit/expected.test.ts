@@ -2,15 +2,19 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { conditionsFor } from '../../src/domain/answer/conditions.js';
-import { defaultParameters, masteredAt } from '../../src/domain/base/bkt-parameters.js';
+import { defaultParameters, masteryThresholds } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, sigmoid } from '../../src/domain/base/common.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { expectedAccuracy, expectedRange, isMastered } from '../../src/domain/learner/expected.js';
-import { expectedModel } from '../../src/domain/learner/learner-constants.js';
-import { viewSkill } from '../../src/domain/learner/skill-view.js';
-import { hasSteadyMastery } from '../../src/domain/tracing/states.js';
+import {
+  computeExpectedAccuracy,
+  computeExpectedRange,
+  isMastered,
+} from '../../src/domain/learner/expected-accuracy.js';
+import { expectedRangeConstants } from '../../src/domain/learner/learner-constants.js';
+import { buildSkillView } from '../../src/domain/learner/skill-view.js';
+import { hasSteadyMastery } from '../../src/domain/tracing/learner-states.js';
 import { anAnswer, countAnswers } from '../support/answers.js';
 import { between, upTo } from '../support/arbitraries.js';
 import { modelWith } from '../support/study.js';
@@ -25,8 +29,8 @@ const now = startAt + 90 * dayMs;
 
 function stateAfter(list: Parameters<typeof countAnswers>[0], model = unfittedModel, at = now) {
   const states = countAnswers(list, model);
-  const view = viewSkill('algebra', states.skill, model, at);
-  return { states, view, ...expectedAccuracy(view, states.learner, model, at) };
+  const view = buildSkillView('algebra', states.skill, model, at);
+  return { states, view, ...computeExpectedAccuracy(view, states.learner, model, at) };
 }
 
 test('the expected accuracy is the probability that an answer on an unknown question is counted with', () => {
@@ -34,7 +38,7 @@ test('the expected accuracy is the probability that an answer on an unknown ques
     fc.property(answers, (list) => {
       const { states, expected } = stateAfter(list);
       const question = { occurredAt: now, questionDifficulty: null };
-      assert.equal(expected, conditionsFor(unfittedModel, 'algebra', null, states, question).pCorrect);
+      assert.equal(expected, computeConditions(unfittedModel, 'algebra', null, states, question).pCorrect);
     }),
   );
 });
@@ -46,7 +50,10 @@ test('the range holds the expected accuracy, inside 0 to 1, and narrows with ans
       fc.nat(1000),
       fc.integer({ min: 1, max: 1000 }),
       (logOdds, attempts, more) => {
-        const [few, many] = [expectedRange(logOdds, attempts), expectedRange(logOdds, attempts + more)];
+        const [few, many] = [
+          computeExpectedRange(logOdds, attempts),
+          computeExpectedRange(logOdds, attempts + more),
+        ];
         assert.ok(0 <= few.low && few.low <= few.expected && few.expected <= few.high && few.high <= 1);
         assert.ok(few.low <= many.low && many.high <= few.high);
       },
@@ -55,9 +62,9 @@ test('the range holds the expected accuracy, inside 0 to 1, and narrows with ans
 });
 
 test('the range follows its formula', () => {
-  const { z, variance, perAnswer, priorAnswers } = expectedModel;
+  const { z, variance, perAnswer, priorAnswers } = expectedRangeConstants;
   const reach = z * Math.sqrt(variance + perAnswer / (8 + priorAnswers));
-  assert.deepEqual(expectedRange(0.4, 8), {
+  assert.deepEqual(computeExpectedRange(0.4, 8), {
     expected: sigmoid(0.4),
     low: sigmoid(0.4 - reach),
     high: sigmoid(0.4 + reach),
@@ -86,7 +93,7 @@ test('a skill is mastered if mastery is steady and enough answers are expected t
       const parameters = { ...defaultParameters, pSlip };
       const model = modelWith({ algebra: { parameters } });
       const { states, view, expected } = stateAfter(list, model, list.at(-1)?.occurredAt ?? now);
-      const level = Math.min(masteredAt.accuracy, 1 - pSlip);
+      const level = Math.min(masteryThresholds.accuracy, 1 - pSlip);
       assert.equal(
         isMastered(view, { learner: states.learner, model, now: list.at(-1)?.occurredAt ?? now }),
         hasSteadyMastery(view.state, view.mastery) && expected >= level,
@@ -107,7 +114,7 @@ test('few right answers do not make a skill mastered, however high its mastery',
 
 test('an answer makes a skill ready if an average question, not the easy one asked, was likely to be right', () => {
   const states = countAnswers(new Array(8).fill({ isCorrect: true }));
-  const conditions = conditionsFor(unfittedModel, 'algebra', null, states, anAnswer);
+  const conditions = computeConditions(unfittedModel, 'algebra', null, states, anAnswer);
   const readyAfter = (ready: boolean, pCorrect: number, itemDifficulty: number): boolean => {
     const before = { ...states, skill: { ...states.skill, ready } };
     return applyAnswer(before, anAnswer, { ...conditions, pCorrect, itemDifficulty }).skill.ready;

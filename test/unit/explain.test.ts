@@ -5,13 +5,21 @@ import fc from 'fast-check';
 import {
   type BktParameters,
   defaultParameters,
-  difficultyModel,
+  difficultyConstants,
 } from '../../src/domain/base/bkt-parameters.js';
 import { round4 } from '../../src/domain/base/common.js';
-import { type CountedAnswer, nextMastery, partsOf } from '../../src/domain/learner/explain.js';
-import { difficultyShift, effectiveMastery, traceAnswer } from '../../src/domain/tracing/bkt.js';
+import {
+  type CountedAnswer,
+  predictNextMastery,
+  splitMasteryChange,
+} from '../../src/domain/learner/explanation.js';
+import {
+  computeDifficultyShift,
+  computeEffectiveMastery,
+  traceAnswer,
+} from '../../src/domain/tracing/bkt.js';
 
-type StepParts = ReturnType<typeof partsOf>;
+type StepParts = ReturnType<typeof splitMasteryChange>;
 
 const dayMs = 86_400_000;
 
@@ -47,8 +55,8 @@ function trace(list: readonly AnswerInput[]): CountedAnswer[] {
   let skill = { mastery: 0, attempts: 0, correctDays: 0, lastAttemptAt: 0 };
   return list.map(({ parameters, isCorrect, difficulty, idleDays }) => {
     const now = skill.lastAttemptAt + idleDays * dayMs;
-    const masteryBefore = effectiveMastery(parameters.pInit, skill, now);
-    const shift = difficultyShift(parameters, difficulty, difficultyModel.scale);
+    const masteryBefore = computeEffectiveMastery(parameters.pInit, skill, now);
+    const shift = computeDifficultyShift(parameters, difficulty, difficultyConstants.scale);
     const { masteryAfter } = traceAnswer(parameters, masteryBefore, isCorrect, shift);
     const { attempts, correctDays } = skill;
     skill = {
@@ -78,7 +86,7 @@ test('the parts of every answer add up to what is shown, and each link to the ne
       let previous = (list[0] as (typeof list)[number]).parameters.pInit;
       let shown = round4(previous);
       for (const answer of trace(list)) {
-        const parts = partsOf(answer, previous);
+        const parts = splitMasteryChange(answer, previous);
         assert.equal(sumOf(parts), whole(parts.after));
         assert.equal(parts.previous, shown);
         assert.ok(whole(parts.forgetting) <= 0);
@@ -96,7 +104,7 @@ const [first] = trace([{ parameters: defaultParameters, isCorrect: true, difficu
 
 test('the first right answer under the defaults: the numbers of science by hand', () => {
   // Odds .3/.7 times .9/.2 are 1.928571, so .658537; plus a tenth of the rest, .692683.
-  assert.deepEqual(partsOf(first, 0.3), {
+  assert.deepEqual(splitMasteryChange(first, 0.3), {
     previous: 0.3,
     before: 0.3,
     posterior: 0.6585,
@@ -115,18 +123,18 @@ test('an answer that does not follow from its own figures is not explained', () 
     { difficultyShift: 0.1 },
     { parameters: { ...defaultParameters, pGuess: 0.25 } },
   ]) {
-    const parts = partsOf({ ...first, ...change }, 0.3);
+    const parts = splitMasteryChange({ ...first, ...change }, 0.3);
     assert.deepEqual([parts.posterior, parts.evidence, parts.learning], [null, null, null]);
     assert.equal(parts.forgetting, 0);
   }
-  const near = partsOf({ ...first, masteryAfter: first.masteryAfter + 1e-10 }, 0.3);
+  const near = splitMasteryChange({ ...first, masteryAfter: first.masteryAfter + 1e-10 }, 0.3);
   assert.ok(near.posterior !== null);
 });
 
 test('forgetting leads towards the prior and never past it', () => {
   const at = (masteryBefore: number, previous: number | null): StepParts => {
     const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, true);
-    return partsOf({ ...first, masteryBefore, masteryAfter }, previous);
+    return splitMasteryChange({ ...first, masteryBefore, masteryAfter }, previous);
   };
   assert.equal(at(0.6, 0.9).forgetting, -0.3);
   assert.equal(at(0.3, 0.9).forgetting, -0.6);
@@ -147,20 +155,20 @@ test('forgetting leads towards the prior and never past it', () => {
 test('learning holds what the guard and the bounds cut off', () => {
   const wrong = (masteryBefore: number) => {
     const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, false);
-    return partsOf({ ...first, isCorrect: false, masteryBefore, masteryAfter }, masteryBefore);
+    return splitMasteryChange({ ...first, isCorrect: false, masteryBefore, masteryAfter }, masteryBefore);
   };
   const guarded = wrong(0.05);
   assert.equal(guarded.after, 0.05);
   assert.equal(sumOf(guarded), whole(guarded.after));
   const { masteryAfter } = traceAnswer(defaultParameters, 0.999, true);
-  const bounded = partsOf({ ...first, masteryBefore: 0.999, masteryAfter }, 0.999);
+  const bounded = splitMasteryChange({ ...first, masteryBefore: 0.999, masteryAfter }, 0.999);
   assert.deepEqual([bounded.after, bounded.learning], [0.999, -0.0008]);
 });
 
 test('the next answer: as the tracing itself would count it', () => {
   fc.assert(
     fc.property(parameters, fc.double({ min: 0.001, max: 0.999, noNaN: true }), (skill, mastery) => {
-      const next = nextMastery(skill, mastery);
+      const next = predictNextMastery(skill, mastery);
       assert.ok(next.ifWrong <= mastery && mastery <= next.ifCorrect);
       assert.equal(next.ifCorrect, traceAnswer(skill, mastery, true).masteryAfter);
     }),

@@ -4,23 +4,23 @@ import { test } from 'node:test';
 import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
-import { predictionModel } from '../../src/domain/base/prediction-constants.js';
-import { keyOf } from '../../src/domain/base/text-hash.js';
-import { skillModelOf, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { calibrate } from '../../src/domain/fit/prediction/cross-fit.js';
+import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
+import { hashKey } from '../../src/domain/base/text-hash.js';
+import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { localRunner } from '../../src/domain/fit/fit-stages.js';
+import { fitTenant } from '../../src/domain/fit/fit-tenant.js';
+import { fitCalibration } from '../../src/domain/fit/prediction/cross-fit.js';
+import type { PartName } from '../../src/domain/fit/prediction/model-parts.js';
 import {
-  newPairTable,
-  pairMember,
-  pairTableOf,
-  relatedAt,
-  relatedByKeys,
+  buildFrequentPairs,
+  buildPairTable,
+  findPairMember,
+  mapRelatedKeys,
+  readRelatedTerms,
 } from '../../src/domain/fit/prediction/pair-tables.js';
-import type { PartName } from '../../src/domain/fit/prediction/parts.js';
-import { runHere } from '../../src/domain/fit/stages.js';
-import { fitTenant } from '../../src/domain/fit/tenant.js';
 import { features, rowWidth, streakColumn } from '../../src/domain/prediction/features.js';
-import { predict, skillTermCount, streakCount } from '../../src/domain/prediction/model.js';
-import { unrelated } from '../../src/domain/prediction/related.js';
+import { predict, skillTermCount, streakCount } from '../../src/domain/prediction/prediction-model.js';
+import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 
@@ -55,7 +55,7 @@ async function fitOf(log: AnswerLog) {
     version: 1,
     fittedAt: '2026-01-15T12:00:00.000Z',
   };
-  const fitted = await fitTenant(input, runHere);
+  const fitted = await fitTenant(input, localRunner);
   const { parts } = fitted.report.served;
   const gainOf = (wanted: PartName): number => {
     const { without, with: grown } = parts.find(({ part }) => part === wanted) ?? { without: 0, with: 0 };
@@ -75,7 +75,7 @@ test('a skill that goes better after one than after another has terms with both,
   const { model, gainOf } = await fitOf(log);
   assert.ok(gainOf('before') > 0.01, `${gainOf('before')}`);
   const { keys, terms } = model.skills.get('skill 0')?.related ?? { keys: [], terms: [] };
-  const after = (skillId: string): number => terms[3 * Array.from(keys).indexOf(keyOf(skillId))] as number;
+  const after = (skillId: string): number => terms[3 * Array.from(keys).indexOf(hashKey(skillId))] as number;
   assert.ok(after('skill 1') - after('skill 2') > 1, `${after('skill 1')} and ${after('skill 2')}`);
 });
 
@@ -109,14 +109,14 @@ test('a part that says nothing of other learners is not published', async () => 
 });
 
 test('a model with terms of other skills but no keys for them is refused', () => {
-  const odd = { ...skillModelOf(unfittedModel, 'odd'), related: { keys: [1], terms: [0.5] } };
+  const odd = { ...resolveSkillModel(unfittedModel, 'odd'), related: { keys: [1], terms: [0.5] } };
   const model = encodeModel({ ...unfittedModel, skills: new Map([['odd', odd]]) });
   assert.throws(() => decodeModel(model), /terms without a key/);
 });
 
 test('a model whose keys are not in order, so that some would not be found, is refused', () => {
   const odd = {
-    ...skillModelOf(unfittedModel, 'odd'),
+    ...resolveSkillModel(unfittedModel, 'odd'),
     related: { keys: [2, 1], terms: [0, 0, 0, 0, 0, 0] },
   };
   const model = encodeModel({ ...unfittedModel, skills: new Map([['odd', odd]]) });
@@ -125,11 +125,11 @@ test('a model whose keys are not in order, so that some would not be found, is r
 
 test('where learners contradict each other, the spread of log-odds stays possible', () => {
   const calibrated = (logits: readonly number[]) =>
-    calibrate(
+    fitCalibration(
       { correct: Uint8Array.from(logits, (_, i) => i % 2) } as AnswerLog,
       Float64Array.from(logits, (eta, i) => (i % 2 === 1 ? eta : -eta)),
     );
-  const { low, high, maxStep } = predictionModel.fit.calibration;
+  const { low, high, maxStep } = predictionConstants.fit.calibration;
   for (const eta of [-14, -2, 0, 2, 14]) {
     const { shift, spread } = calibrated(new Array(1000).fill(eta));
     assert.ok(
@@ -145,12 +145,18 @@ test('where learners contradict each other, the spread of log-odds stays possibl
 test('a skill that no fit has seen has the streaks of all skills', () => {
   const streaks = Array.from({ length: streakCount }, (_, i) => i / 10 - 0.5);
   const model = { ...unfittedModel, prediction: { ...unfittedModel.prediction, streaks } };
-  const { terms } = skillModelOf(model, 'new');
+  const { terms } = resolveSkillModel(model, 'new');
   assert.equal(terms.length, skillTermCount);
   const row = new Float64Array(rowWidth);
   const logitsAt = (streak: number): number => {
     row[streakColumn] = streak;
-    const own = { skill: terms, item: null, related: unrelated, itemsBefore: unrelated, itemDifficulty: 0 };
+    const own = {
+      skill: terms,
+      item: null,
+      related: emptyRelatedTerms,
+      itemsBefore: emptyRelatedTerms,
+      itemDifficulty: 0,
+    };
     return logit(predict(model.prediction, own, row));
   };
   assert.ok(
@@ -164,35 +170,38 @@ test('of pairs those with the most answers stay, within the bounds of each owner
   const order = Uint32Array.from(rows, (_, place) => place);
   const sorted = { order, starts: Uint32Array.of(0, 6, 15) };
   const tableOf = (answers: number, each: number, all: number) =>
-    newPairTable(rows, 1, sorted, [0], 1, { answers, each, all });
+    buildFrequentPairs(rows, 1, sorted, [0], 1, { answers, each, all });
   assert.deepEqual([...tableOf(1, 9, 9).keys], [1, 2, 3, 1]);
   assert.deepEqual([...tableOf(2, 9, 9).keys], [2, 3, 1]);
   assert.deepEqual([...tableOf(1, 1, 9).keys], [3, 1]);
   const one = tableOf(1, 9, 1);
   assert.deepEqual([[...one.keys], [...one.starts]], [[1], [0, 0, 1]]);
-  assert.deepEqual([pairMember(one, 0, 3), pairMember(one, 1, 1), pairMember(one, 1, 0)], [0, 1, 0]);
+  assert.deepEqual(
+    [findPairMember(one, 0, 3), findPairMember(one, 1, 1), findPairMember(one, 1, 0)],
+    [0, 1, 0],
+  );
 });
 
 test('an answer counts once for a pair, in however many columns the key stands', () => {
   const rows = Float32Array.from([7, 7, 0, 7, 0, 8]);
   const sorted = { order: Uint32Array.of(0, 1, 2), starts: Uint32Array.of(0, 3) };
   const keysOf = (answers: number) =>
-    Array.from(newPairTable(rows, 2, sorted, [0, 1], 1, { answers, each: 9, all: 9 }).keys);
+    Array.from(buildFrequentPairs(rows, 2, sorted, [0, 1], 1, { answers, each: 9, all: 9 }).keys);
   assert.deepEqual([keysOf(1), keysOf(2), keysOf(3)], [[7, 8], [7], []]);
 });
 
 test('pairs of parts that are not published take no room', () => {
   const related = { keys: [2, 5, 9], terms: [0, 0, -0, 0, 0, 0.5] };
   assert.deepEqual(
-    relatedByKeys(related, 2, (key) => key),
+    mapRelatedKeys(related, 2, (key) => key),
     { keys: [9], terms: [0, 0.5] },
   );
 });
 
 test('pairs survive another numbering, those that are no longer known aside', () => {
   const related = { keys: [2, 5, 9], terms: [1, 2, 3, 4, 5, 6] };
-  const renamed = relatedByKeys(related, 2, (key) => (key === 5 ? 0 : 20 - key));
+  const renamed = mapRelatedKeys(related, 2, (key) => (key === 5 ? 0 : 20 - key));
   assert.deepEqual(renamed, { keys: [11, 18], terms: [5, 6, 1, 2] });
-  const { keys, terms } = relatedAt(pairTableOf([renamed, { keys: [], terms: [] }], 2), 0);
+  const { keys, terms } = readRelatedTerms(buildPairTable([renamed, { keys: [], terms: [] }], 2), 0);
   assert.deepEqual([[...(keys as Uint32Array)], [...(terms as Float32Array)]], [renamed.keys, renamed.terms]);
 });

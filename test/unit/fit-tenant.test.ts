@@ -5,13 +5,13 @@ import { decodeModel, encodeModel } from '../../src/contracts/model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import {
+  resolveSkillModel,
   type SkillModel,
-  skillModelOf,
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { runHere } from '../../src/domain/fit/stages.js';
-import { fitTenant, holdOut } from '../../src/domain/fit/tenant.js';
+import { localRunner } from '../../src/domain/fit/fit-stages.js';
+import { fitTenant, selectTrainingLearners } from '../../src/domain/fit/fit-tenant.js';
 import { seeded } from '../support/random.js';
 
 /** Answers in turns on all skills; learners differ, and so do items. */
@@ -49,7 +49,9 @@ function makeLog(learners: number, skills: number, perLearner: number, withDiffi
 const inputOf = (log: AnswerLog, current: TenantModel = unfittedModel) => ({
   log,
   skillIds: Array.from({ length: log.skills }, (_, skill) => `skill-${skill}`),
-  training: holdOut(Uint32Array.from({ length: log.starts.length - 1 }, (_, i) => (i * 2654435761) >>> 0)),
+  training: selectTrainingLearners(
+    Uint32Array.from({ length: log.starts.length - 1 }, (_, i) => (i * 2654435761) >>> 0),
+  ),
   current,
   version: current.version + 1,
   fittedAt: '2026-01-15T12:00:00.000Z',
@@ -61,7 +63,7 @@ for (const withDifficulty of [false, true]) {
     const input = inputOf(makeLog(120, 8, 48, withDifficulty));
     const pool = createFitPool({ threads: 3, beside: false, redisUrl: '', clickhouseUrl: '' });
     t.after(() => pool.close());
-    const [here, there] = await Promise.all([fitTenant(input, runHere), fitTenant(input, pool)]);
+    const [here, there] = await Promise.all([fitTenant(input, localRunner), fitTenant(input, pool)]);
     assert.deepEqual(there, here);
     assert.ok(here.changed && here.report.served.published, JSON.stringify(here.report.served));
     const { oldLogLoss, newLogLoss } = here.report.served;
@@ -72,8 +74,8 @@ for (const withDifficulty of [false, true]) {
 
 test('the same answers again give a model that is no worse', async () => {
   const log = makeLog(120, 8, 48, false);
-  const first = await fitTenant(inputOf(log), runHere);
-  const second = await fitTenant({ ...inputOf(log, first.model), currentItems: first.items }, runHere);
+  const first = await fitTenant(inputOf(log), localRunner);
+  const second = await fitTenant({ ...inputOf(log, first.model), currentItems: first.items }, localRunner);
   const { oldLogLoss, newLogLoss } = second.report.served;
   assert.ok(
     Math.abs((oldLogLoss ?? 0) - (first.report.served.newLogLoss ?? 1)) < 1e-9,
@@ -85,12 +87,17 @@ test('the same answers again give a model that is no worse', async () => {
 test('parameters set by hand stay, and skills without answers stay as they were', async () => {
   const log = makeLog(120, 6, 48, false);
   const parameters = { pInit: 0.5, pLearn: 0.05, pGuess: 0.1, pSlip: 0.05, pForget: 0 };
-  const byHand: SkillModel = { ...skillModelOf(unfittedModel, ''), parameters, source: 'manual', version: 3 };
+  const byHand: SkillModel = {
+    ...resolveSkillModel(unfittedModel, ''),
+    parameters,
+    source: 'manual',
+    version: 3,
+  };
   const skills = new Map<string, SkillModel>([
     ['skill-0', byHand],
     ['elsewhere', { ...byHand, source: 'fitted' }],
   ]);
-  const { model } = await fitTenant(inputOf(log, { ...unfittedModel, version: 3, skills }), runHere);
+  const { model } = await fitTenant(inputOf(log, { ...unfittedModel, version: 3, skills }), localRunner);
   assert.deepEqual(model.skills.get('skill-0')?.parameters, parameters);
   assert.deepEqual(model.skills.get('skill-0')?.source, 'manual');
   assert.deepEqual(model.skills.get('elsewhere')?.parameters, parameters);
@@ -98,17 +105,17 @@ test('parameters set by hand stay, and skills without answers stay as they were'
 });
 
 test('with fewer than five fitted skills there is no prior', async () => {
-  const { model } = await fitTenant(inputOf(makeLog(120, 4, 48, false)), runHere);
+  const { model } = await fitTenant(inputOf(makeLog(120, 4, 48, false)), localRunner);
   assert.equal(model.prior, null);
-  assert.deepEqual(skillModelOf(model, 'new').parameters, defaultParameters);
-  const many = await fitTenant(inputOf(makeLog(120, 8, 48, false)), runHere);
-  assert.equal(skillModelOf(many.model, 'new').source, 'prior');
+  assert.deepEqual(resolveSkillModel(model, 'new').parameters, defaultParameters);
+  const many = await fitTenant(inputOf(makeLog(120, 8, 48, false)), localRunner);
+  assert.equal(resolveSkillModel(many.model, 'new').source, 'prior');
 });
 
 for (const learners of [1, 2, 5]) {
   test(`a log of ${learners} learners gives figures that can be stored`, async () => {
     for (const log of [makeLog(learners, 2, 3, false), makeLog(learners, 2, 3, true)]) {
-      const { model } = await fitTenant(inputOf(log), runHere);
+      const { model } = await fitTenant(inputOf(log), localRunner);
       assert.deepEqual(decodeModel(encodeModel(model)), model);
     }
   });
@@ -122,7 +129,9 @@ test('a model of another format is rejected', () => {
 });
 
 test('a stored model of which the end is missing is refused, wherever it breaks off', () => {
-  const skills = new Map(['a', 'b', 'c'].map((skillId) => [skillId, skillModelOf(unfittedModel, skillId)]));
+  const skills = new Map(
+    ['a', 'b', 'c'].map((skillId) => [skillId, resolveSkillModel(unfittedModel, skillId)]),
+  );
   for (const model of [unfittedModel, { ...unfittedModel, skills }]) {
     const text = encodeModel(model);
     assert.deepEqual(decodeModel(text), model);

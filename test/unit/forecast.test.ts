@@ -3,27 +3,37 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, dayOf, type PerSection, type Section } from '../../src/domain/base/common.js';
-import { catalogueOf, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { dayMs, type PerSection, type Section, toDay } from '../../src/domain/base/common.js';
+import { buildCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
-  skillModelOf,
+  resolveSkillModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/assessment.js';
+import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
 import {
+  createForecast,
   type Forecast,
   forecastLearner,
   forecastPlan,
-  forecastUnder,
   maxAnswersPerDay,
 } from '../../src/domain/score/learner-forecast.js';
-import { abilityChanges, habitOf, presentPractice, steadyHabit } from '../../src/domain/score/projection.js';
-import { scoresOf } from '../../src/domain/score/scores.js';
-import { type Activity, countActivity, newActivity, practiceOf } from '../../src/domain/tracing/activity.js';
-import { retentionOf } from '../../src/domain/tracing/bkt.js';
-import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
+import {
+  buildHabit,
+  buildSteadyHabit,
+  estimateCurrentPractice,
+  projectAbilityChanges,
+} from '../../src/domain/score/mastery-projection.js';
+import { computeScores } from '../../src/domain/score/scores.js';
+import {
+  type Activity,
+  computePractice,
+  countActivity,
+  newActivity,
+} from '../../src/domain/tracing/activity.js';
+import { computeRetention } from '../../src/domain/tracing/bkt.js';
+import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });
@@ -69,9 +79,9 @@ const subjects: fc.Arbitrary<ForecastSubject> = fc
     views: skills.map(viewOf),
     model: {
       ...unfittedModel,
-      catalogue: catalogueOf(1, new Map(skills.map((skill, i) => [`skill ${i}`, entryOf(skill)]))),
+      catalogue: buildCatalogue(1, new Map(skills.map((skill, i) => [`skill ${i}`, entryOf(skill)]))),
     },
-    knownSkills: skills.length + others,
+    registeredSkills: skills.length + others,
     now,
   }));
 
@@ -79,7 +89,7 @@ function practisedOn(days: readonly { ago: number; math: number; times: number }
   let activity = newActivity;
   for (const { ago, math, times } of days) {
     for (let i = 0; i < times; i++)
-      activity = countActivity(activity, dayOf(now) - ago, { math, rw: 1 - math });
+      activity = countActivity(activity, toDay(now) - ago, { math, rw: 1 - math });
   }
   return activity;
 }
@@ -102,13 +112,13 @@ function viewOf(skill: Skill, i: number): SkillView {
     skillId: `skill ${i}`,
     state,
     model: {
-      ...skillModelOf(unfittedModel, ''),
+      ...resolveSkillModel(unfittedModel, ''),
       parameters: { ...defaultParameters, pInit, pLearn },
       source,
     },
     placement: { section, weight },
     mastery,
-    retention: retentionOf(state, now),
+    retention: computeRetention(state, now),
   };
 }
 
@@ -128,8 +138,8 @@ const horizons = fc.integer({ min: 1, max: 365 });
 const levels = within(0.5, 0.99);
 
 const forecastOf = (subject: ForecastSubject): Forecast => {
-  const standing = standingOf(subject);
-  return forecastUnder(standing, habitOf(standing, presentPractice(subject)));
+  const standing = assessLearner(subject);
+  return createForecast(standing, buildHabit(standing, estimateCurrentPractice(subject)));
 };
 
 test('totals add up, intervals hold their score, all in tens and in bounds', () => {
@@ -184,8 +194,8 @@ test('raising any mastery never lowers the current score', () => {
       const views = subject.views.map((view, i) =>
         i === index ? { ...view, mastery: view.mastery + share * (0.999 - view.mastery) } : view,
       );
-      const before = scoresOf(standingOf(subject).estimate.theta);
-      const after = scoresOf(standingOf({ ...subject, views }).estimate.theta);
+      const before = computeScores(assessLearner(subject).estimate.theta);
+      const after = computeScores(assessLearner({ ...subject, views }).estimate.theta);
       for (const part of ['math', 'rw', 'total'] as const) assert.ok(after[part] >= before[part]);
     }),
   );
@@ -262,33 +272,33 @@ test('a plan moves a section that was never practised too', () => {
   fc.assert(
     fc.property(subjects, (subject) => {
       const views = subject.views.filter(({ placement }) => placement.section === 'math');
-      const standing = standingOf({ ...subject, views });
-      const habit = steadyHabit(standing, { math: 0, rw: 20 });
-      assert.ok(abilityChanges(standing, habit)(100, 100).rw > 0);
+      const standing = assessLearner({ ...subject, views });
+      const habit = buildSteadyHabit(standing, { math: 0, rw: 20 });
+      assert.ok(projectAbilityChanges(standing, habit)(100, 100).rw > 0);
     }),
   );
 });
 
 test('practice is counted by section over 14 days, late answers on their day, future ones as today', () => {
-  const today = dayOf(now);
+  const today = toDay(now);
   const whole: PerSection<number> = { math: 1, rw: 0 };
   let activity = newActivity;
   for (const day of [today - 13, today - 14, today - 2, today - 20, today, today])
     activity = countActivity(activity, day, whole);
   activity = countActivity(activity, today, { math: 0.5, rw: 0.5 });
-  assert.deepEqual(practiceOf(activity, today).math, { rate: 4.5 / 14, activeDays: 3 });
-  assert.deepEqual(practiceOf(activity, today).rw, { rate: 0.5 / 14, activeDays: 1 });
-  assert.deepEqual(practiceOf(activity, today + 1).math, { rate: 3.5 / 14, activeDays: 2 });
-  assert.deepEqual(practiceOf(activity, today - 1), practiceOf(activity, today));
-  assert.deepEqual(practiceOf(activity, today + 14).math, { rate: 0, activeDays: 0 });
+  assert.deepEqual(computePractice(activity, today).math, { rate: 4.5 / 14, activeDays: 3 });
+  assert.deepEqual(computePractice(activity, today).rw, { rate: 0.5 / 14, activeDays: 1 });
+  assert.deepEqual(computePractice(activity, today + 1).math, { rate: 3.5 / 14, activeDays: 2 });
+  assert.deepEqual(computePractice(activity, today - 1), computePractice(activity, today));
+  assert.deepEqual(computePractice(activity, today + 14).math, { rate: 0, activeDays: 0 });
 });
 
 test('steady practice of nothing is idleness', () => {
   fc.assert(
     fc.property(subjects, horizons, (subject, days) => {
       const idle = { ...subject, learner: { ...subject.learner, activity: newActivity } };
-      const standing = standingOf(subject);
-      const none = forecastUnder(standing, steadyHabit(standing, { math: 0, rw: 0 }));
+      const standing = assessLearner(subject);
+      const none = createForecast(standing, buildSteadyHabit(standing, { math: 0, rw: 0 }));
       assert.deepEqual(none.scoresIn(days), forecastOf(idle).scoresIn(days));
     }),
   );

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  advanceWindow,
+  findLiveTrace,
+  type ItemRecord,
   newItemWindow,
-  openWindow,
-  type RememberedItem,
-  recallItem,
-} from '../../src/domain/tracing/states.js';
+} from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { upTo } from '../support/arbitraries.js';
 
@@ -14,12 +14,12 @@ const leastRemembered = 128;
 
 /** Answers items one after another; tells which ones were still remembered when they came again. */
 function answerAll(items: readonly number[]) {
-  const kept = new Map<number, RememberedItem>();
+  const kept = new Map<number, ItemRecord>();
   let window = newItemWindow;
   const recalled = items.map((item, place) => {
     const found = kept.get(item);
-    const before = recallItem(window, found);
-    window = openWindow(window, found);
+    const before = findLiveTrace(window, found);
+    window = advanceWindow(window, found);
     kept.set(item, { generation: window.generation, trace: { ...newItemTrace, at: place } });
     return before === null ? null : before.at;
   });
@@ -47,7 +47,7 @@ test('at least the last 128 different items are remembered, with what was writte
 
 test('never more than 256 items are remembered, 128 of them in the current generation', () => {
   const { kept, window } = answerAll(Array.from({ length: 2000 }, (_, i) => i));
-  const remembered = [...kept.values()].filter((item) => recallItem(window, item) !== null);
+  const remembered = [...kept.values()].filter((item) => findLiveTrace(window, item) !== null);
   assert.ok(remembered.length <= 2 * leastRemembered);
   assert.deepEqual(window, { generation: 15, size: 2000 - 15 * leastRemembered });
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import type { ReplayedStates } from '../../src/domain/history/replay.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { decodeFirstAnswer } from '../../src/store/learners/event-ids.js';
 import { decodeItem, encodeItem } from '../../src/store/learners/item-codec.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
@@ -39,8 +39,8 @@ test('an item survives its record', () => {
     right: 255,
     wrong: 0,
     wrongRun: 8,
-    lastWrong: 15,
-    elsewhere: 2 ** 28 - 1,
+    wrongBits: 15,
+    otherSkillAnswers: 2 ** 28 - 1,
     at: 1_800_000_000,
   };
   assert.deepEqual(decodeItem(encodeItem(item)), item);
@@ -88,7 +88,7 @@ test('records of items and event ids of another length are refused by name', () 
 /** A learner of three answers as the rows give it. */
 function threeAnswers(): ReplayedStates {
   const { learner, skill } = countAnswers([true, false, true].map((isCorrect) => ({ isCorrect })));
-  const item = { right: 2, wrong: 1, wrongRun: 0, lastWrong: 0b010, elsewhere: 0, at: 9 };
+  const item = { right: 2, wrong: 1, wrongRun: 0, wrongBits: 0b010, otherSkillAnswers: 0, at: 9 };
   const items = [new Map([['i', item]]), new Map()] as const;
   return { learner, skills: new Map([['algebra', skill]]), items };
 }

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { areaUnderCurve, logLossClip, measure, reliabilityOf } from '../../src/domain/base/metrics.js';
+import {
+  computeAuc,
+  computeReliability,
+  logLossClip,
+  measurePredictions,
+} from '../../src/domain/base/prediction-metrics.js';
 
 const near = (actual: number | null, expected: number, tolerance = 1e-12): void => {
   assert.ok(actual !== null && Math.abs(actual - expected) <= tolerance, `${actual} is not ${expected}`);
@@ -10,7 +15,7 @@ const near = (actual: number | null, expected: number, tolerance = 1e-12): void 
 test('figures worked out by hand', () => {
   // Right: .9 and .4; wrong: .6 and .2. Three of the four pairs are in order.
   const correct = Uint8Array.of(1, 0, 1, 0);
-  const figures = measure(correct, Float64Array.of(0.9, 0.6, 0.4, 0.2));
+  const figures = measurePredictions(correct, Float64Array.of(0.9, 0.6, 0.4, 0.2));
   near(figures.auc, 0.75);
   near(figures.rmse, Math.sqrt((0.01 + 0.36 + 0.36 + 0.04) / 4));
   near(figures.logLoss, -(Math.log(0.9) + Math.log(0.4) + Math.log(0.4) + Math.log(0.8)) / 4);
@@ -21,7 +26,7 @@ test('figures worked out by hand', () => {
 
 test('a constant prediction ranks nothing and, at the mean, is calibrated', () => {
   const correct = Uint8Array.of(1, 1, 0, 1);
-  const figures = measure(correct, new Float64Array(4).fill(0.75));
+  const figures = measurePredictions(correct, new Float64Array(4).fill(0.75));
   assert.equal(figures.auc, 0.5);
   near(figures.ece, 0);
   near(figures.rmse, Math.sqrt(0.1875));
@@ -29,18 +34,18 @@ test('a constant prediction ranks nothing and, at the mean, is calibrated', () =
 });
 
 test('a certain prediction that fails costs a bounded amount, one that holds nothing', () => {
-  near(measure(Uint8Array.of(0), Float64Array.of(1)).logLoss, -Math.log(logLossClip));
-  near(measure(Uint8Array.of(1), Float64Array.of(1)).logLoss, 0);
+  near(measurePredictions(Uint8Array.of(0), Float64Array.of(1)).logLoss, -Math.log(logLossClip));
+  near(measurePredictions(Uint8Array.of(1), Float64Array.of(1)).logLoss, 0);
 });
 
 test('answers that are all alike have no area under the curve', () => {
-  assert.equal(areaUnderCurve(Uint8Array.of(1, 1), Float64Array.of(0.2, 0.3)), null);
-  assert.equal(areaUnderCurve(Uint8Array.of(0), Float64Array.of(0.2)), null);
+  assert.equal(computeAuc(Uint8Array.of(1, 1), Float64Array.of(0.2, 0.3)), null);
+  assert.equal(computeAuc(Uint8Array.of(0), Float64Array.of(0.2)), null);
 });
 
 test('the bins of the reliability table', () => {
   const correct = Uint8Array.of(1, 0, 1, 1, 0);
-  const bins = reliabilityOf(correct, Float64Array.of(0, 0.24, 0.25, 1, 0.8), 4);
+  const bins = computeReliability(correct, Float64Array.of(0, 0.24, 0.25, 1, 0.8), 4);
   assert.deepEqual(
     bins.map(({ low, high, answers }) => [low, high, answers]),
     [
@@ -85,7 +90,7 @@ test('the area under the curve is the share of pairs in order', () => {
   fc.assert(
     fc.property(answers, (rows) => {
       const [correct, predictions] = columns(rows);
-      const area = areaUnderCurve(correct, predictions);
+      const area = computeAuc(correct, predictions);
       if (area !== null) near(area, bruteForce(correct, predictions));
       else assert.ok(correct.every((y) => y === correct[0]));
     }),
@@ -95,14 +100,14 @@ test('the area under the curve is the share of pairs in order', () => {
 test('figures stay within their ranges and do not depend on the order of the answers', () => {
   fc.assert(
     fc.property(answers, (rows) => {
-      const figures = measure(...columns(rows));
-      const reversed = measure(...columns(rows.toReversed()));
+      const figures = measurePredictions(...columns(rows));
+      const reversed = measurePredictions(...columns(rows.toReversed()));
       for (const name of ['rmse', 'logLoss', 'accuracy', 'ece'] as const) {
         near(reversed[name], figures[name], 1e-12);
         assert.ok(figures[name] >= 0 && (name === 'logLoss' || figures[name] <= 1));
       }
       assert.equal(reversed.auc, figures.auc);
-      const counts = reliabilityOf(...columns(rows)).map((bin) => bin.answers);
+      const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
       assert.equal(
         counts.reduce((sum, count) => sum + count),
         rows.length,

@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { nextItemsModel } from '../../src/domain/advice/advice-constants.js';
+import { nextItemsConstants } from '../../src/domain/advice/advice-constants.js';
 import {
+  assessQuestions,
   type Candidate,
-  judgeQuestions,
+  explainCandidate,
   orderCandidates,
-  reasonOf,
 } from '../../src/domain/advice/next-items.js';
-import { conditionsFor } from '../../src/domain/answer/conditions.js';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, logit, sigmoid } from '../../src/domain/base/common.js';
-import { itemTermCount } from '../../src/domain/prediction/model.js';
-import { unrelated } from '../../src/domain/prediction/related.js';
-import { standingOf } from '../../src/domain/score/assessment.js';
-import { askedOf } from '../../src/domain/tracing/course.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/states.js';
+import { itemTermCount } from '../../src/domain/prediction/prediction-model.js';
+import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
+import { assessLearner } from '../../src/domain/score/assessment.js';
+import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { between } from '../support/arbitraries.js';
 import { fc } from '../support/properties.js';
 import { mastered, modelWith, now, practised, viewsOf } from '../support/study.js';
 
-const target = nextItemsModel.target.start;
+const target = nextItemsConstants.target.start;
 
 const plain: Candidate = {
   index: 0,
@@ -162,13 +162,13 @@ test('any candidates: a higher gain never moves one back', () => {
 const model = modelWith({ a: { name: 'Fractions' } });
 const views = viewsOf({ a: {}, done: mastered, faded: { mastery: 0.9, lastAttemptAt: now - 60 * dayMs } });
 const learner = { ...newLearner, attempts: 30 };
-const standing = standingOf({ learner, views, model, knownSkills: 3, now });
+const standing = assessLearner({ learner, views, model, registeredSkills: 3, now });
 const question = {
   skillId: 'a',
   itemId: null as string | null,
   questionDifficulty: null as number | null,
   item: null,
-  met: null,
+  itemRecord: null,
 };
 const met = (seconds: number, wrongRun = 0) => ({
   generation: 0,
@@ -183,21 +183,24 @@ test('a question has the probability that an answer would be counted with, and i
     right: 10,
     expected: 30,
     terms: noItemTerms,
-    before: unrelated,
+    before: emptyRelatedTerms,
     abilityOffset: -1,
   };
   const asked = [
     question,
     { ...question, questionDifficulty: 2 },
-    { ...question, itemId: 'i', item, met: met(90) },
-    { ...question, itemId: 'i', item, met: undefined },
+    { ...question, itemId: 'i', item, itemRecord: met(90) },
+    { ...question, itemId: 'i', item, itemRecord: undefined },
     { ...question, skillId: 'nobody knows it' },
   ];
-  const judged = judgeQuestions(standing, asked);
-  for (const [i, { skillId, itemId, questionDifficulty, item, met }] of asked.entries()) {
+  const judged = assessQuestions(standing, asked);
+  for (const [i, { skillId, itemId, questionDifficulty, item, itemRecord: met }] of asked.entries()) {
     const skill = skillId === 'a' ? practised : newSkill(defaultParameters);
-    const states = { asked: askedOf(skillId, itemId), learner, skill, item: met };
-    const conditions = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
+    const states = { keys: hashQuestionKeys(skillId, itemId), learner, skill, item: met };
+    const conditions = computeConditions(model, skillId, item, states, {
+      occurredAt: now,
+      questionDifficulty,
+    });
     assert.equal(judged[i]?.pCorrect, conditions.pCorrect);
     assert.equal(judged[i]?.mastery, skill.mastery);
     assert.equal(judged[i]?.index, i);
@@ -207,9 +210,9 @@ test('a question has the probability that an answer would be counted with, and i
 
 test('an item is held back for an hour after a right answer, not after a wrong one', () => {
   const asked = [met(0), met(3599), met(3600), met(10, 1), undefined, null, met(-60)];
-  const judged = judgeQuestions(
+  const judged = assessQuestions(
     standing,
-    asked.map((one) => ({ ...question, met: one })),
+    asked.map((one) => ({ ...question, itemRecord: one })),
   );
   assert.deepEqual(
     judged.map(({ rightLastHour }) => rightLastHour),
@@ -217,7 +220,7 @@ test('an item is held back for an hour after a right answer, not after a wrong o
   );
 });
 
-const [onA, onDone, onFaded, onNew] = judgeQuestions(
+const [onA, onDone, onFaded, onNew] = assessQuestions(
   standing,
   ['a', 'done', 'faded', 'new'].map((skillId) => ({ ...question, skillId })),
 );
@@ -258,7 +261,7 @@ const reasons: readonly [part: object, code: string, text: string][] = [
 
 for (const [part, code, text] of reasons) {
   test(`a reason: ${code}`, () => {
-    assert.deepEqual(reasonOf(part as NonNullable<typeof onA>, target, standing), { code, text });
+    assert.deepEqual(explainCandidate(part as NonNullable<typeof onA>, target, standing), { code, text });
   });
 }
 
@@ -266,7 +269,7 @@ test('a reason has at most 200 characters', () => {
   const skillId = 'x'.repeat(128);
   const names = modelWith({ [skillId]: { name: 'y'.repeat(200) } });
   for (const pCorrect of [0.1, 0.75, 0.99]) {
-    const { text } = reasonOf({ ...onA, skillId, pCorrect } as NonNullable<typeof onA>, target, {
+    const { text } = explainCandidate({ ...onA, skillId, pCorrect } as NonNullable<typeof onA>, target, {
       ...standing,
       model: names,
     });

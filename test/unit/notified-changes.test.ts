@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { changesOf } from '../../src/domain/answer/apply-answer.js';
-import { lostBelow, masteredAt } from '../../src/domain/base/bkt-parameters.js';
-import { goalModel } from '../../src/domain/base/score-constants.js';
+import { detectSkillChanges } from '../../src/domain/answer/apply-answer.js';
+import { masteryLossThreshold, masteryThresholds } from '../../src/domain/base/bkt-parameters.js';
+import { goalConstants } from '../../src/domain/base/score-constants.js';
 import {
-  alertsAfter,
+  detectGoalChanges,
   type GoalAlerts,
-  type GoalStanding,
-  goalChangesOf,
+  type GoalStatus,
+  updateAlerts,
 } from '../../src/domain/score/goal.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import { countAnswers } from '../support/answers.js';
@@ -29,9 +29,9 @@ test('mastery is reached at .95, and again only after it was below .80; plateaus
       let before = countAnswers([]).skill;
       let [lowest, inPlateau] = [0, false];
       for (const after of statesOf(list, rightInTen)) {
-        const changes = changesOf(before, after);
+        const changes = detectSkillChanges(before, after);
         for (const change of changes) seen.set(change, (seen.get(change) ?? 0) + 1);
-        const isDue = lowest < lostBelow && after.mastery >= masteredAt.mastery;
+        const isDue = lowest < masteryLossThreshold && after.mastery >= masteryThresholds.mastery;
         assert.equal(changes.includes('mastery.reached'), isDue);
         lowest = isDue ? 1 : Math.min(lowest, after.mastery);
         if (changes.includes('plateau.detected')) assert.equal(inPlateau, false);
@@ -47,7 +47,7 @@ test('mastery is reached at .95, and again only after it was below .80; plateaus
 const totals = fc.integer({ min: 100, max: 140 }).map((tens) => 10 * tens);
 const standings = fc.array(fc.tuple(totals, totals), { minLength: 1, maxLength: 40 });
 
-const standingOf = (currentTotal: number, predictedTotal: number): GoalStanding => {
+const standingOf = (currentTotal: number, predictedTotal: number): GoalStatus => {
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 7 };
   return {
     ...goal,
@@ -64,13 +64,13 @@ test('an alert of a goal is raised again only after the total came back by 20 po
       let alerts: GoalAlerts | null = isNew ? { updatedAt: 7, reached: false, atRisk: false } : null;
       const armed = { 'goal.reached': isNew, 'goal.at_risk': isNew };
       for (const [current, predicted] of list) {
-        const next = alertsAfter(alerts, standingOf(current, predicted));
-        const changes = goalChangesOf(alerts, next);
+        const next = updateAlerts(alerts, standingOf(current, predicted));
+        const changes = detectGoalChanges(alerts, next);
         // What was so when a goal was first seen, is no news.
         if (alerts === null)
           Object.assign(armed, { 'goal.reached': current < 1200, 'goal.at_risk': predicted >= 1200 });
-        if (current <= 1200 - goalModel.alertMargin) armed['goal.reached'] = true;
-        if (predicted >= 1200 + goalModel.alertMargin) armed['goal.at_risk'] = true;
+        if (current <= 1200 - goalConstants.alertMargin) armed['goal.reached'] = true;
+        if (predicted >= 1200 + goalConstants.alertMargin) armed['goal.at_risk'] = true;
         const due = { 'goal.reached': current >= 1200, 'goal.at_risk': predicted < 1200 };
         for (const type of ['goal.reached', 'goal.at_risk'] as const) {
           assert.equal(changes.includes(type), alerts !== null && armed[type] && due[type], type);

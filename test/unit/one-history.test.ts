@@ -1,7 +1,7 @@
 /** Which states of a learner are of one history: what is listed or exported between them is of one as well. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { newLearner } from '../../src/domain/tracing/states.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { follows } from '../../src/services/read/list-attempts.js';
 import { beginHistory } from '../../workers/track/plan.js';
 

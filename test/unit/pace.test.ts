@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { calibration, newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
 import {
-  correctPerMinute,
-  efficiencyIndex,
+  computeCalibration,
+  newCalibration,
+  updateCalibration,
+} from '../../src/domain/tracing/calibration.js';
+import {
+  computeCorrectPerMinute,
+  computeEfficiencyIndex,
+  computeRapidThreshold,
+  computeSkillNorm,
   isRapid,
+  isRapidFlagged,
   newPace,
   newRapid,
-  rapidFlag,
-  rapidThreshold,
-  skillNorm,
   updatePace,
   updateRapid,
-} from '../../src/domain/tracing/pace.js';
+} from '../../src/domain/tracing/response-times.js';
 import {
   between,
   ordered,
@@ -33,15 +37,15 @@ test('rapid answers: counts, window and flag are those of the plain list', () =>
       assert.equal(state.answers, timed.filter((time) => isRapid(time, threshold)).length);
       assert.equal(state.recentTimed, last20.length);
       assert.equal(state.recent, Number.parseInt(`0${last20.map(Number).join('')}`, 2));
-      assert.equal(rapidFlag(state), last20.length >= 10 && rapid / last20.length >= 0.3);
+      assert.equal(isRapidFlagged(state), last20.length >= 10 && rapid / last20.length >= 0.3);
     }),
   );
 });
 
 test('the rapid threshold is 3 s below 30 timed answers, then between 1 and 10 s', () => {
-  assert.equal(rapidThreshold({ answers: 29, meanSeconds: 80 }), 3);
-  assert.equal(rapidThreshold({ answers: 30, meanSeconds: 80 }), 8);
-  assert.equal(rapidThreshold({ answers: 30, meanSeconds: 2 }), 1);
+  assert.equal(computeRapidThreshold({ answers: 29, meanSeconds: 80 }), 3);
+  assert.equal(computeRapidThreshold({ answers: 30, meanSeconds: 80 }), 8);
+  assert.equal(computeRapidThreshold({ answers: 30, meanSeconds: 2 }), 1);
   assert.equal(isRapid(3, 3), false);
   assert.equal(isRapid(0, 1), true);
   assert.equal(isRapid(null, 3), false);
@@ -59,7 +63,7 @@ test('pace: bounds, and what is not timed or rapid changes nothing', () => {
       let state = newPace;
       let timed = 0;
       for (const { isCorrect, time, rapid } of answers) {
-        const next = updatePace(state, isCorrect, time, skillNorm(null), rapid);
+        const next = updatePace(state, isCorrect, time, computeSkillNorm(null), rapid);
         const counts = !rapid && time !== null && time > 0 && time <= 3600;
         if (counts) timed++;
         else assert.equal(next, state);
@@ -68,10 +72,10 @@ test('pace: bounds, and what is not timed or rapid changes nothing', () => {
       assert.equal(state.timed, timed);
       assert.ok(Math.abs(state.slowness) <= 1.5 + rounding);
       assert.ok(state.accuracy >= 0 && state.accuracy <= 1 + rounding);
-      const index = efficiencyIndex(state, newRapid, skillNorm(null));
+      const index = computeEfficiencyIndex(state, newRapid, computeSkillNorm(null));
       assert.equal(index === null, timed < 3);
       if (index !== null) assert.ok(index >= 0 && index <= 100);
-      const pace = correctPerMinute(state);
+      const pace = computeCorrectPerMinute(state);
       assert.equal(pace === null, timed === 0);
       if (pace !== null) assert.ok(pace >= 0 && pace <= 60);
     }),
@@ -87,14 +91,17 @@ test('a norm lies between the prior and what was measured, the sd of time never 
   });
   fc.assert(
     fc.property(times, ({ share, ...measured }) => {
-      const { logMean, logSd, accuracy } = skillNorm({ ...measured, correct: share * measured.answers });
+      const { logMean, logSd, accuracy } = computeSkillNorm({
+        ...measured,
+        correct: share * measured.answers,
+      });
       const [low, high] = ordered([Math.log(75), measured.logMean]);
       assert.ok(logMean >= low - rounding && logMean <= high + rounding);
       assert.ok(logSd >= 0.2);
       assert.ok(accuracy >= Math.min(0.75, share) - rounding && accuracy <= Math.max(0.75, share) + rounding);
     }),
   );
-  assert.deepEqual(skillNorm(null), { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75 });
+  assert.deepEqual(computeSkillNorm(null), { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75 });
 });
 
 const told = fc.record({ confidence: reportedConfidence, isCorrect: fc.boolean() });
@@ -111,7 +118,7 @@ test('calibration: exact whole sums in any order, and the figures of the plain l
       const gaps = list.flatMap(({ confidence, isCorrect }) =>
         confidence === null ? [] : [(2 * confidence - 1) / 10 - (isCorrect ? 1 : 0)],
       );
-      const figures = calibration(state);
+      const figures = computeCalibration(state);
       if (gaps.length === 0) return assert.equal(figures, null);
       const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / gaps.length;
       assert.ok(figures !== null);
@@ -125,8 +132,9 @@ test('calibration: exact whole sums in any order, and the figures of the plain l
 
 test('calibration flags a large and steady bias from ten answers on', () => {
   const flagOf = (answers: number, confidence: number, right: number) =>
-    calibration(calibrate(Array.from({ length: answers }, (_, i) => ({ confidence, isCorrect: i < right }))))
-      ?.flag;
+    computeCalibration(
+      calibrate(Array.from({ length: answers }, (_, i) => ({ confidence, isCorrect: i < right }))),
+    )?.flag;
   assert.equal(flagOf(9, 5, 2), null);
   assert.equal(flagOf(10, 5, 2), 'over');
   assert.equal(flagOf(10, 1, 10), 'under');

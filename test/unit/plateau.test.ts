@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  computePlateauSlope,
+  computeSmoothedMastery,
   isPlateau,
   newPlateau,
   type PlateauState,
-  plateauSlope,
-  smoothedMastery,
   updatePlateau,
 } from '../../src/domain/tracing/plateau.js';
 
@@ -37,11 +37,11 @@ function regress(list: readonly number[]): { slope: number; squaredError: number
 
 function agrees(list: readonly number[], state: PlateauState): void {
   const { slope, squaredError, mean } = regress(list);
-  const trend = plateauSlope(state);
+  const trend = computePlateauSlope(state);
   assert.ok(trend !== null);
   assert.ok(Math.abs(trend.slope - slope) < 1e-9, `slope ${trend.slope} is not ${slope}`);
   assert.ok(Math.abs(trend.standardError ** 2 - squaredError) < 1e-9, 'squared error');
-  assert.ok(Math.abs((smoothedMastery(state) ?? Number.NaN) - mean) < 1e-9, 'smoothed mastery');
+  assert.ok(Math.abs((computeSmoothedMastery(state) ?? Number.NaN) - mean) < 1e-9, 'smoothed mastery');
 }
 
 test('the state equals a weighted regression over the whole list', () => {
@@ -82,8 +82,8 @@ test('the flag is the test, held on three attempts in a row', () => {
 });
 
 test('no slope below three attempts, no mean before the first', () => {
-  assert.equal(smoothedMastery(newPlateau), null);
-  for (const list of [[], [0.5], [0.5, 0.6]]) assert.equal(plateauSlope(feed(list)), null);
+  assert.equal(computeSmoothedMastery(newPlateau), null);
+  for (const list of [[], [0.5], [0.5, 0.6]]) assert.equal(computePlateauSlope(feed(list)), null);
 });
 
 test('a pause of more than 14 days starts anew, a shorter one and a late answer do not', () => {

@@ -1,56 +1,61 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type AnswerLog, everyone, type Learners, learnersWhere } from '../../src/domain/base/answer-log.js';
+import {
+  type AnswerLog,
+  type LearnerSelection,
+  selectAllLearners,
+  selectLearners,
+} from '../../src/domain/base/answer-log.js';
 import { type BktParameters, defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
-import { predictionModel } from '../../src/domain/base/prediction-constants.js';
-import { newFitMemory } from '../../src/domain/fit/prediction/blocks.js';
-import { uncalibrated } from '../../src/domain/fit/prediction/cross-fit.js';
-import { type FittedPrediction, fittedPrediction } from '../../src/domain/fit/prediction/fitted.js';
-import { abilityOffset, fitOffsets } from '../../src/domain/fit/prediction/offsets.js';
-import { relatedAt } from '../../src/domain/fit/prediction/pair-tables.js';
-import { type PartName, partNames, sweepSteps } from '../../src/domain/fit/prediction/parts.js';
+import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
+import { computeAbilityOffset, fitOffsets } from '../../src/domain/fit/prediction/ability-offsets.js';
+import { identityCalibration } from '../../src/domain/fit/prediction/cross-fit.js';
+import { createFitMemory } from '../../src/domain/fit/prediction/fit-memory.js';
+import { buildPrediction, type FittedPrediction } from '../../src/domain/fit/prediction/fitted-prediction.js';
+import { buildSweepSteps, type PartName, partNames } from '../../src/domain/fit/prediction/model-parts.js';
+import { moveRanges, runStep } from '../../src/domain/fit/prediction/newton-steps.js';
+import { readRelatedTerms } from '../../src/domain/fit/prediction/pair-tables.js';
 import {
+  createFeatureStore,
   type FeatureStore,
-  newFeatureStore,
   replayLearners,
-} from '../../src/domain/fit/prediction/replay.js';
-import { moveRanges, runStep } from '../../src/domain/fit/prediction/steps.js';
-import { shownTerms } from '../../src/domain/learner/explain.js';
+} from '../../src/domain/fit/prediction/replay-log.js';
+import { formatTerms } from '../../src/domain/learner/explanation.js';
 import {
-  columnOf,
   type FeatureInput,
   type FeatureName,
   features,
+  findColumn,
   rowWidth,
   runColumn,
   skillColumns,
   writeFeatures,
 } from '../../src/domain/prediction/features.js';
 import {
-  explain,
-  firstLogOdds,
+  buildInitialTerms,
+  buildUnseenTerms,
+  computeFirstLogOdds,
+  computeItemDifficulty,
+  explainPrediction,
   type ItemCounts,
-  itemDifficulty,
+  initialPredictionModel,
   itemTermCount,
   logOddsWithoutItem,
   type PredictionModel,
+  type PredictionTerms,
   predict,
   skillTermCount,
-  startModel,
-  startTerms,
   streakCount,
   type Term,
-  type Terms,
-  unseenTerms,
-} from '../../src/domain/prediction/model.js';
-import { skillPairTerms, unrelated } from '../../src/domain/prediction/related.js';
+} from '../../src/domain/prediction/prediction-model.js';
+import { emptyRelatedTerms, skillPairWidth } from '../../src/domain/prediction/related-terms.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { newCourse } from '../../src/domain/tracing/course.js';
 import {
   type ItemTrace,
-  itemPatterns,
+  itemPatternCount,
   newItemTrace,
   newLearnerTrace,
   newSkillTrace,
@@ -74,7 +79,7 @@ const logOf = (learners: readonly (readonly Logged[])[], skills: number, items: 
 /** Features of a log under the default parameters of BKT. */
 function replayAll(log: AnswerLog, ranges: readonly (readonly [number, number])[]): FeatureStore {
   const offsets = fitOffsets(log);
-  const store = newFeatureStore(log);
+  const store = createFeatureStore(log);
   const model = {
     skills: Array.from({ length: log.skills }, () => ({ parameters: defaultParameters, difficultyMean: 0 })),
     difficultyScale: 0,
@@ -87,20 +92,20 @@ interface Fitted extends FittedPrediction {
   readonly itemCounts: readonly ItemCounts[];
 }
 
-const { sweeps, freshSweeps } = predictionModel.fit;
+const { sweeps, freshSweeps } = predictionConstants.fit;
 
 function fitOn(
   log: AnswerLog,
-  learners: Learners,
+  learners: LearnerSelection,
   store: FeatureStore,
   parts: readonly PartName[] = partNames,
 ): Fitted {
   const { itemVariance } = fitOffsets(log, learners);
-  const memory = newFitMemory(log, learners, store, itemVariance);
+  const memory = createFitMemory(log, learners, store, itemVariance);
   moveRanges(memory, 'weights', 0, memory.ranges);
   for (let sweep = 0; sweep < sweeps; sweep++)
-    for (const step of sweepSteps(parts, sweep < freshSweeps)) runStep(memory, step);
-  const fitted = fittedPrediction(memory, itemVariance, uncalibrated);
+    for (const step of buildSweepSteps(parts, sweep < freshSweeps)) runStep(memory, step);
+  const fitted = buildPrediction(memory, itemVariance, identityCalibration);
   const itemCounts = Array.from({ length: log.items + 1 }, () => ({ answers: 0, right: 0, expected: 0 }));
   const end = learners.indexOf(0);
   const answers = log.starts[end < 0 ? log.starts.length - 1 : end] as number;
@@ -119,7 +124,7 @@ const rowAt = ({ rows }: FeatureStore, i: number): Float32Array =>
   rows.subarray(i * rowWidth, (i + 1) * rowWidth);
 
 const fitAll = (log: AnswerLog): Fitted =>
-  fitOn(log, everyone(log), replayAll(log, [[0, log.starts.length - 1]]));
+  fitOn(log, selectAllLearners(log), replayAll(log, [[0, log.starts.length - 1]]));
 
 const noAnswers: ItemCounts = { answers: 0, right: 0, expected: 0 };
 
@@ -127,12 +132,12 @@ const termsOf = (
   { model, skillTerms, itemTerms, pairs, itemPairs, itemCounts }: Fitted,
   skill: number,
   item: number,
-): Terms => ({
+): PredictionTerms => ({
   skill: skillTerms.subarray(skill * skillTermCount, (skill + 1) * skillTermCount),
   item: item === 0 ? null : itemTerms.subarray(item * itemTermCount, (item + 1) * itemTermCount),
-  related: relatedAt(pairs, skill),
-  itemsBefore: item === 0 ? unrelated : relatedAt(itemPairs, item),
-  itemDifficulty: item === 0 ? 0 : itemDifficulty(itemCounts[item] ?? noAnswers, model),
+  related: readRelatedTerms(pairs, skill),
+  itemsBefore: item === 0 ? emptyRelatedTerms : readRelatedTerms(itemPairs, item),
+  itemDifficulty: item === 0 ? 0 : computeItemDifficulty(itemCounts[item] ?? noAnswers, model),
 });
 
 interface SkillHistory {
@@ -164,18 +169,18 @@ function newLearnerHistory() {
     item: item === 0 ? null : (items.get(item) ?? newItemTrace),
   });
   return {
-    row(skill: number, item: number, at: number): Float64Array {
+    row(skill: number, item: number, occurredAt: number): Float64Array {
       const { attempts, right, mastery } = skillOf(skill);
       const { pGuess, pSlip } = defaultParameters;
       const row = new Float64Array(rowWidth);
       writeFeatures(row, 0, {
         traces: tracesOf(skill, item),
-        asked: { skill: skill + 1, item },
+        keys: { skill: skill + 1, item },
         bktProbability: mastery * (1 - pSlip) + (1 - mastery) * pGuess,
         skillAttempts: attempts,
         skillRight: right,
-        place: place + 1,
-        at,
+        answerNumber: place + 1,
+        occurredAt,
         difficulty: null,
         bias: 0,
       });
@@ -225,38 +230,39 @@ const history: fc.Arbitrary<Logged[]> = fc
   });
 
 /** Any weights with the signs of their features, and any slopes at all. */
-const legalModel: fc.Arbitrary<{ model: PredictionModel; terms: (skill: number, item: number) => Terms }> = fc
-  .record({ seed: fc.integer(), size: between(0, 3) })
-  .map(({ seed, size }) => {
-    const random = seeded(seed);
-    const spread = (): number => (random() - 0.5) * size;
-    const terms = new Map<string, Terms>();
-    const fresh = (item: number): Terms => ({
-      skill: withRisingStreaks(Array.from({ length: skillTermCount }, spread)),
-      item: item === 0 ? null : Array.from({ length: itemTermCount }, spread),
-      related: { keys: [1, 2, 3], terms: Array.from({ length: 3 * skillPairTerms }, spread) },
-      itemsBefore: { keys: [1, 2, 5], terms: Array.from({ length: 3 }, spread) },
-      itemDifficulty: item === 0 ? 0 : spread(),
-    });
-    for (let skill = 0; skill < skillCount; skill++) {
-      const { skill: own, related } = fresh(0);
-      for (let item = 0; item <= itemCount; item++)
-        terms.set(`${skill} ${item}`, { ...fresh(item), skill: own, related });
-    }
-    return {
-      model: {
-        bias: spread(),
-        weights: features.map(({ sign }) => (sign === 0 ? spread() : sign * Math.abs(spread()))),
-        means: features.map(spread),
-        runs: Array.from({ length: 8 }, spread),
-        streaks: Array.from({ length: streakCount }, spread).sort((a, b) => a - b),
-        patterns: Array.from({ length: itemPatterns }, spread),
-        itemPriorAnswers: 10,
-        itemScale: 1,
-      },
-      terms: (skill, item) => terms.get(`${skill} ${item}`) ?? fresh(item),
-    };
+const legalModel: fc.Arbitrary<{
+  model: PredictionModel;
+  terms: (skill: number, item: number) => PredictionTerms;
+}> = fc.record({ seed: fc.integer(), size: between(0, 3) }).map(({ seed, size }) => {
+  const random = seeded(seed);
+  const spread = (): number => (random() - 0.5) * size;
+  const terms = new Map<string, PredictionTerms>();
+  const fresh = (item: number): PredictionTerms => ({
+    skill: withRisingStreaks(Array.from({ length: skillTermCount }, spread)),
+    item: item === 0 ? null : Array.from({ length: itemTermCount }, spread),
+    related: { keys: [1, 2, 3], terms: Array.from({ length: 3 * skillPairWidth }, spread) },
+    itemsBefore: { keys: [1, 2, 5], terms: Array.from({ length: 3 }, spread) },
+    itemDifficulty: item === 0 ? 0 : spread(),
   });
+  for (let skill = 0; skill < skillCount; skill++) {
+    const { skill: own, related } = fresh(0);
+    for (let item = 0; item <= itemCount; item++)
+      terms.set(`${skill} ${item}`, { ...fresh(item), skill: own, related });
+  }
+  return {
+    model: {
+      bias: spread(),
+      weights: features.map(({ sign }) => (sign === 0 ? spread() : sign * Math.abs(spread()))),
+      means: features.map(spread),
+      runs: Array.from({ length: 8 }, spread),
+      streaks: Array.from({ length: streakCount }, spread).sort((a, b) => a - b),
+      patterns: Array.from({ length: itemPatternCount }, spread),
+      itemPriorAnswers: 10,
+      itemScale: 1,
+    },
+    terms: (skill, item) => terms.get(`${skill} ${item}`) ?? fresh(item),
+  };
+});
 
 /** Streaks stand behind intercept and slopes. */
 const withRisingStreaks = (terms: number[]): number[] => {
@@ -269,7 +275,7 @@ const firstStreak = 1 + skillColumns.length;
 function assertMonotone(
   answers: readonly Logged[],
   model: PredictionModel,
-  terms: (skill: number, item: number) => Terms,
+  terms: (skill: number, item: number) => PredictionTerms,
 ): void {
   const learner = newLearnerHistory();
   for (const answer of answers) {
@@ -291,17 +297,19 @@ function assertMonotone(
 }
 
 test('no other item of the skill is predicted worse after a right answer or better after a wrong one', () => {
-  fc.assert(fc.property(history, (answers) => assertMonotone(answers, startModel, () => noTerms)));
+  fc.assert(
+    fc.property(history, (answers) => assertMonotone(answers, initialPredictionModel, () => noTerms)),
+  );
   fc.assert(
     fc.property(history, legalModel, (answers, { model, terms }) => assertMonotone(answers, model, terms)),
   );
 });
 
-const noTerms: Terms = {
-  skill: unseenTerms(startModel),
+const noTerms: PredictionTerms = {
+  skill: buildUnseenTerms(initialPredictionModel),
   item: null,
-  related: unrelated,
-  itemsBefore: unrelated,
+  related: emptyRelatedTerms,
+  itemsBefore: emptyRelatedTerms,
   itemDifficulty: 0,
 };
 
@@ -324,18 +332,18 @@ test('the terms that are shown add up to the log-odds of the prediction', () => 
       const { skill, item, at } = answers.at(-1) as Logged;
       const row = learner.row(skill, item, at);
       const own = terms(skill, item);
-      const sum = explain(model, own, row).reduce((total, { logits }) => total + logits, 0);
+      const sum = explainPrediction(model, own, row).reduce((total, { logits }) => total + logits, 0);
       assert.ok(Math.abs(sigmoid(sum) - predict(model, own, row)) < 1e-9);
       const withoutItem = logOddsWithoutItem(model, own, row, 0);
       assert.ok(Math.abs(sum - own.itemDifficulty - withoutItem) < 1e-9);
-      assertShown(explain(model, own, row), row);
+      assertShown(explainPrediction(model, own, row), row);
     }),
   );
 });
 
 /** To the last of the four decimals that are shown, each with a sentence that says which way it goes. */
 function assertShown(terms: readonly Term[], row: Float64Array): void {
-  const shown = shownTerms(terms, row);
+  const shown = formatTerms(terms, row);
   const whole = (value: number): number => Math.round(value * 1e4);
   assert.equal(
     shown.terms.reduce((sum, { logits }) => sum + whole(logits), 0),
@@ -360,14 +368,18 @@ test('a fitted model has every term, and they add up as they are shown', () => {
   );
   const log = logOf(learners, skillCount, itemCount);
   const store = replayAll(log, [[0, learners.length]]);
-  const fitted = fitOn(log, everyone(log), store);
+  const fitted = fitOn(log, selectAllLearners(log), store);
   // Few answers move the bias alone.
   const weights = features.map(({ start, sign }) => start + 0.1 * (sign === 0 ? 1 : sign));
   const model = { ...fitted.model, weights };
   const seen = new Set<string>();
   for (let place = 0; place < log.correct.length; place++) {
     const row = Float64Array.from(rowAt(store, place));
-    const terms = explain(model, termsOf(fitted, log.skill[place] as number, log.item[place] as number), row);
+    const terms = explainPrediction(
+      model,
+      termsOf(fitted, log.skill[place] as number, log.item[place] as number),
+      row,
+    );
     assertShown(terms, row);
     for (const { name, logits } of terms) if (Math.abs(logits) >= 1e-4) seen.add(name);
   }
@@ -382,12 +394,12 @@ test('a fitted model has every term, and they add up as they are shown', () => {
 
 const firstInput: FeatureInput = {
   traces: { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace },
-  asked: { skill: 1, item: 1 },
+  keys: { skill: 1, item: 1 },
   bktProbability: 0.41,
   skillAttempts: 0,
   skillRight: 0,
-  place: 1,
-  at: 1.7e12,
+  answerNumber: 1,
+  occurredAt: 1.7e12,
   difficulty: null,
   bias: 0,
 };
@@ -409,10 +421,10 @@ test('before there is a fit, the first prediction is that of BKT', () => {
   });
   fc.assert(
     fc.property(parameters, (own: BktParameters) => {
-      const bktProbability = sigmoid(firstLogOdds(own));
+      const bktProbability = sigmoid(computeFirstLogOdds(own));
       const pCorrect = predict(
-        startModel,
-        { ...noTerms, skill: startTerms(own) },
+        initialPredictionModel,
+        { ...noTerms, skill: buildInitialTerms(own) },
         firstRow({ bktProbability }),
       );
       assert.ok(Math.abs(pCorrect - bktProbability) < 1e-9);
@@ -427,7 +439,7 @@ test('a learner without history has no feature but that of BKT', () => {
 });
 
 test('every feature stands in the column of its name', () => {
-  const at = 1.7e12;
+  const occurredAt = 1.7e12;
   const learner = {
     ...newLearnerTrace,
     ability: 0.7,
@@ -440,14 +452,27 @@ test('every feature stands in the column of its name', () => {
   };
   const row = firstRow({
     traces: {
-      learner: { ...learner, lastRightAt: at - 4 * 60_000 },
-      skill: { residual: -0.4, lastPlace: 5, lastRightPlace: 5, lastRightAt: at / 1000 - 120, streak: 2 },
-      item: { right: 2, wrong: 1, wrongRun: 0, lastWrong: 0b010, elsewhere: 1, at: at / 1000 - 60 },
+      learner: { ...learner, lastRightAt: occurredAt - 4 * 60_000 },
+      skill: {
+        residual: -0.4,
+        lastAnswerNumber: 5,
+        lastRightNumber: 5,
+        lastRightAt: occurredAt / 1000 - 120,
+        streak: 2,
+      },
+      item: {
+        right: 2,
+        wrong: 1,
+        wrongRun: 0,
+        wrongBits: 0b010,
+        otherSkillAnswers: 1,
+        at: occurredAt / 1000 - 60,
+      },
     },
     skillAttempts: 4,
     skillRight: 2,
-    place: 9,
-    at,
+    answerNumber: 9,
+    occurredAt,
     difficulty: 1.5,
   });
   const expected: Record<FeatureName, number> = {
@@ -482,20 +507,20 @@ test('every feature stands in the column of its name', () => {
     recentRetries: 0,
   };
   for (const [name, value] of Object.entries(expected)) {
-    const found = row[columnOf(name as FeatureName)] as number;
+    const found = row[findColumn(name as FeatureName)] as number;
     assert.ok(Math.abs(found - value) < 1e-9, `${name}: ${found}, not ${value}`);
   }
 });
 
 test('a wrong answer on an item is followed by a retry until another skill is answered', () => {
-  const item = { right: 0, wrong: 3, wrongRun: 3, lastWrong: 7, elsewhere: 2, at: 1.7e9 };
+  const item = { right: 0, wrong: 3, wrongRun: 3, wrongBits: 7, otherSkillAnswers: 2, at: 1.7e9 };
   const traces = { ...firstInput.traces, item };
-  const retry = (place: number, skillAttempts: number): number[] => {
-    const row = firstRow({ traces, place, skillAttempts });
+  const retry = (answerNumber: number, skillAttempts: number): number[] => {
+    const row = firstRow({ traces, answerNumber, skillAttempts });
     return [
-      row[columnOf('itemRetry')] as number,
+      row[findColumn('itemRetry')] as number,
       row[runColumn] as number,
-      row[columnOf('lastOnItem')] as number,
+      row[findColumn('lastOnItem')] as number,
     ];
   };
   assert.deepEqual(retry(6, 3), [1, 3, -1]);
@@ -506,30 +531,47 @@ test('a wrong answer on an item is followed by a retry until another skill is an
 test('a harder question is less likely answered right', () => {
   fc.assert(
     fc.property(between(-3, 3), between(-3, 3), (a, b) => {
-      const p = (difficulty: number) => predict(startModel, noTerms, firstRow({ difficulty }));
+      const p = (difficulty: number) => predict(initialPredictionModel, noTerms, firstRow({ difficulty }));
       assert.ok(a === b || a < b === p(a) > p(b));
     }),
   );
 });
 
-const asked = firstInput.asked;
+const asked = firstInput.keys;
 
 test('traces count answers, runs and the last right answer', () => {
   const start = { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace };
   const right = updateTraces(start, asked, { isCorrect: true, occurredAt: 61_999 }, 1, 0, 0);
   assert.deepEqual(right.skill, {
     residual: right.skill.residual,
-    lastPlace: 1,
-    lastRightPlace: 1,
+    lastAnswerNumber: 1,
+    lastRightNumber: 1,
     lastRightAt: 61,
     streak: 1,
   });
-  assert.deepEqual(right.item, { right: 1, wrong: 0, wrongRun: 0, lastWrong: 0, elsewhere: 0, at: 61 });
+  assert.deepEqual(right.item, {
+    right: 1,
+    wrong: 0,
+    wrongRun: 0,
+    wrongBits: 0,
+    otherSkillAnswers: 0,
+    at: 61,
+  });
   assert.equal(right.learner.lastRightAt, 61_999);
   const wrong = updateTraces(right, asked, { isCorrect: false, occurredAt: 50_000 }, 5, 1, 0);
   assert.deepEqual([wrong.learner.right, wrong.learner.wrong, wrong.learner.wrongRun], [1, 1, 1]);
-  assert.deepEqual([wrong.skill.lastPlace, wrong.skill.lastRightPlace, wrong.skill.lastRightAt], [5, 1, 61]);
-  assert.deepEqual(wrong.item, { right: 1, wrong: 1, wrongRun: 1, lastWrong: 1, elsewhere: 3, at: 61 });
+  assert.deepEqual(
+    [wrong.skill.lastAnswerNumber, wrong.skill.lastRightNumber, wrong.skill.lastRightAt],
+    [5, 1, 61],
+  );
+  assert.deepEqual(wrong.item, {
+    right: 1,
+    wrong: 1,
+    wrongRun: 1,
+    wrongBits: 1,
+    otherSkillAnswers: 3,
+    at: 61,
+  });
   assert.equal(
     updateTraces({ ...start, item: null }, asked, { isCorrect: true, occurredAt: 0 }, 1, 0, 0).item,
     null,
@@ -547,18 +589,20 @@ test('ability and residual stay within their bounds and follow the answers', () 
         assert.ok(isCorrect ? step >= 0 : step <= 0);
         traces = after;
       }
-      assert.ok(Math.abs(traces.learner.ability) <= predictionModel.abilityBound);
-      assert.ok(Math.abs(traces.skill.residual) <= predictionModel.residualBound);
-      assert.ok(traces.learner.variance > 0 && traces.learner.variance <= predictionModel.abilityVariance);
+      assert.ok(Math.abs(traces.learner.ability) <= predictionConstants.abilityBound);
+      assert.ok(Math.abs(traces.skill.residual) <= predictionConstants.residualBound);
+      assert.ok(
+        traces.learner.variance > 0 && traces.learner.variance <= predictionConstants.abilityVariance,
+      );
       assert.ok((traces.item?.right ?? 0) <= 255 && (traces.item?.wrongRun ?? 0) <= 8);
     }),
   );
 });
 
-const trust = (itemPriorAnswers: number) => ({ ...startModel, itemPriorAnswers });
+const trust = (itemPriorAnswers: number) => ({ ...initialPredictionModel, itemPriorAnswers });
 
 test('the item term follows the right answers and is drawn to 0', () => {
-  assert.equal(itemDifficulty(noAnswers, trust(10)), 0);
+  assert.equal(computeItemDifficulty(noAnswers, trust(10)), 0);
   const counts = fc.integer({ min: 1, max: 500 }).chain((answers) =>
     fc.record({
       answers: fc.constant(answers),
@@ -568,16 +612,16 @@ test('the item term follows the right answers and is drawn to 0', () => {
   );
   fc.assert(
     fc.property(counts, (own) => {
-      const term = itemDifficulty(own, trust(10));
+      const term = computeItemDifficulty(own, trust(10));
       assert.ok(Number.isFinite(term) && Math.abs(term) < 14);
       if (own.right < own.answers)
-        assert.ok(itemDifficulty({ ...own, right: own.right + 1 }, trust(10)) >= term);
+        assert.ok(computeItemDifficulty({ ...own, right: own.right + 1 }, trust(10)) >= term);
     }),
   );
-  const one = itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, trust(10));
-  const many = itemDifficulty({ answers: 100, right: 100, expected: 60 }, trust(10));
+  const one = computeItemDifficulty({ answers: 1, right: 1, expected: 0.6 }, trust(10));
+  const many = computeItemDifficulty({ answers: 100, right: 100, expected: 60 }, trust(10));
   assert.ok(one > 0 && one < 0.5 && many > 2);
-  assert.ok(itemDifficulty({ answers: 1, right: 1, expected: 0.6 }, trust(1000)) < 0.01);
+  assert.ok(computeItemDifficulty({ answers: 1, right: 1, expected: 0.6 }, trust(1000)) < 0.01);
 });
 
 interface Truth {
@@ -611,17 +655,17 @@ test('a fit finds the items of a synthetic log and foretells its other learners'
   const store = replayAll(log, [[0, 300]]);
   const fitted = fitOn(
     log,
-    learnersWhere(log, (learner) => learner < 200),
+    selectLearners(log, (learner) => learner < 200),
     store,
   );
-  const found = fitted.itemCounts.slice(1).map((own) => itemDifficulty(own, fitted.model));
+  const found = fitted.itemCounts.slice(1).map((own) => computeItemDifficulty(own, fitted.model));
   assert.ok(correlation(found, items.slice(1)) > 0.85);
-  const start = heldOutLoss(log, store, 200, (row) => predict(startModel, noTerms, row));
+  const start = heldOutLoss(log, store, 200, (row) => predict(initialPredictionModel, noTerms, row));
   const loss = heldOutLoss(log, store, 200, (row, skill, item) =>
     predict(fitted.model, termsOf(fitted, skill, item), row),
   );
   assert.ok(loss < start - 0.02, `${loss} against ${start}`);
-  assert.ok((fitted.model.weights[columnOf('ability')] as number) > 0.3);
+  assert.ok((fitted.model.weights[findColumn('ability')] as number) > 0.3);
 });
 
 /** Answers by nothing but chance and an item's effect of that sd, each learner on items of all skills. */
@@ -644,7 +688,7 @@ test('where items and skills tell nothing, the fit says so', () => {
   const store = replayAll(log, [[0, 750]]);
   const fitted = fitOn(
     log,
-    learnersWhere(log, (learner) => learner < 600),
+    selectLearners(log, (learner) => learner < 600),
     store,
   );
   const share = meanOf([...log.correct].slice(0, log.starts[600]));
@@ -664,7 +708,7 @@ test('where items and skills tell nothing, the fit says so', () => {
 
 test('the variance of item effects is found, whatever else answers differ by', () => {
   const variance = (log: AnswerLog): number => fitOffsets(log).itemVariance;
-  const { start } = predictionModel.items.variance;
+  const { start } = predictionConstants.items.variance;
   assert.ok(variance(drawn(600, 300, 0)) < 0.02);
   const one = variance(drawn(600, 300, 1));
   assert.ok(one > 0.75 && one < 1.25, `${one}`);
@@ -710,11 +754,11 @@ test('a fit of the same log gives the same figures, and its replay may be done i
     [0, 20],
   ]);
   assert.deepEqual(parts, whole);
-  assert.deepEqual(fitOn(log, everyone(log), parts), fitOn(log, everyone(log), whole));
+  assert.deepEqual(fitOn(log, selectAllLearners(log), parts), fitOn(log, selectAllLearners(log), whole));
 });
 
 test('of one learner, the first few answers count for an item, and then one a day', () => {
-  const { itemAnswersEach } = predictionModel.fit;
+  const { itemAnswersEach } = predictionConstants.fit;
   const repeats = repeated(itemAnswersEach + 3, (i) => i % 2 === 0, 1);
   const nextDay = { skill: 0, item: 1, correct: true, at: 86_400_000 };
   const without = { skill: 0, item: 0, correct: true, at: 86_400_000 };
@@ -757,10 +801,10 @@ function assertUsable(log: AnswerLog): void {
     ...fitted.itemPairs.terms,
     ...fitted.skillTerms,
     ...fitted.itemTerms,
-    ...fitted.itemCounts.map((own) => itemDifficulty(own, fitted.model)),
+    ...fitted.itemCounts.map((own) => computeItemDifficulty(own, fitted.model)),
   ];
   assert.ok(figures.every(Number.isFinite));
   const pCorrect = predict(fitted.model, log.skills === 0 ? noTerms : termsOf(fitted, 0, 0), firstRow({}));
   assert.ok(pCorrect > 0 && pCorrect < 1);
-  assert.ok(Number.isFinite(abilityOffset(fitOffsets(log), 0, 0, 0)));
+  assert.ok(Number.isFinite(computeAbilityOffset(fitOffsets(log), 0, 0, 0)));
 }

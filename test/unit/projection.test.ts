@@ -2,7 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { forgettingRate, keptMastery, learningRate, outlookOf } from '../../src/domain/score/projection.js';
+import {
+  computeForgettingRate,
+  computeLearningRate,
+  computeRetainedMastery,
+  createAbilityProjection,
+} from '../../src/domain/score/mastery-projection.js';
 import { between } from '../support/arbitraries.js';
 
 const anySkill = fc
@@ -18,16 +23,16 @@ const anySkill = fc
   .map(({ mastery, pInit, learning, answersPerDay, freshness, correctDays, grace }) => ({
     mastery,
     weight: 1,
-    kept: keptMastery(mastery, pInit, freshness),
-    learn: learningRate(answersPerDay, learning),
-    forget: forgettingRate(correctDays, freshness),
-    grace,
+    retained: computeRetainedMastery(mastery, pInit, freshness),
+    learnRate: computeLearningRate(answersPerDay, learning),
+    forgetRate: computeForgettingRate(correctDays, freshness),
+    graceDays: grace,
   }));
 
 test('one skill goes one way, and no further than where learning and forgetting balance', () => {
   fc.assert(
     fc.property(anySkill, fc.integer({ min: 0, max: 364 }), (skill, day) => {
-      const outlook = outlookOf([skill]);
+      const outlook = createAbilityProjection([skill]);
       const [now, next, end] = [day, day + 1, 3650].map((days) => outlook(days, days)) as [
         number,
         number,
@@ -41,13 +46,27 @@ test('one skill goes one way, and no further than where learning and forgetting 
 });
 
 test('mastery a rounding error below its prior stays where it is without practice', () => {
-  const skill = { mastery: 0.027999999999999997, weight: 1, kept: 0.028, learn: 0, forget: 0.02, grace: 0 };
-  assert.equal(outlookOf([skill])(365, 365), 0);
+  const skill = {
+    mastery: 0.027999999999999997,
+    weight: 1,
+    retained: 0.028,
+    learnRate: 0,
+    forgetRate: 0.02,
+    graceDays: 0,
+  };
+  assert.equal(createAbilityProjection([skill])(365, 365), 0);
 });
 
 test('without practice mastery above the prior halves towards it in a half-life, after the grace', () => {
-  const skill = { mastery: 0.9, weight: 1, kept: 0.3, learn: 0, forget: forgettingRate(1, 0), grace: 0.5 };
+  const skill = {
+    mastery: 0.9,
+    weight: 1,
+    retained: 0.3,
+    learnRate: 0,
+    forgetRate: computeForgettingRate(1, 0),
+    graceDays: 0.5,
+  };
   const toMastery = (change: number): number => 1 / (1 + Math.exp(-(Math.log(9) + change / 0.7)));
-  assert.ok(Math.abs(toMastery(outlookOf([skill])(30.5, 30.5)) - 0.6) < 1e-9);
-  assert.ok(Math.abs(outlookOf([skill])(0.5, 0.5)) < 1e-9);
+  assert.ok(Math.abs(toMastery(createAbilityProjection([skill])(30.5, 30.5)) - 0.6) < 1e-9);
+  assert.ok(Math.abs(createAbilityProjection([skill])(0.5, 0.5)) < 1e-9);
 });

@@ -1,16 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type Advice, adviceCodes, adviceText, adviseOn } from '../../src/domain/advice/answer-advice.js';
+import {
+  type Advice,
+  adviceCodes,
+  formatAdvice,
+  selectAnswerAdvice,
+} from '../../src/domain/advice/answer-advice.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
+import { newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
 
 /** Advice on an answer at the start of day 100, under a rapid threshold of 6.2 s. */
 const advise = (before: SkillState, after: SkillState, masteryBefore = before.mastery): Advice | null =>
-  adviseOn(before, { skill: after, masteryBefore }, { occurredAt: 100 * dayMs }, { rapidSeconds: 6.2 });
+  selectAnswerAdvice(
+    before,
+    { skill: after, masteryBefore },
+    { occurredAt: 100 * dayMs },
+    { rapidSeconds: 6.2 },
+  );
 
 const calm = skill({ mastery: 0.9, attempts: 20, lastAttemptAt: 40 * dayMs });
 const plateau = (attempts: number, run: number) => ({
@@ -68,7 +78,7 @@ test('a text has at most 200 characters and ends well, whatever the skill id', (
   const id = fc.string({ unit: 'binary', maxLength: 300, size: 'max' });
   fc.assert(
     fc.property(anyAdvice, id, (advice, skillId) => {
-      const text = adviceText(advice, skillId);
+      const text = formatAdvice(advice, skillId);
       assert.ok(text.length <= 200 && text.isWellFormed());
       assert.ok(text.endsWith('.'));
     }),
@@ -78,11 +88,13 @@ test('a text has at most 200 characters and ends well, whatever the skill id', (
 test('a text holds the whole id where there is room, else its start and an ellipsis', () => {
   const review: Advice = { code: 'REVIEW_DUE', figures: [60] };
   assert.equal(
-    adviceText(review, 'algebra'),
+    formatAdvice(review, 'algebra'),
     'Review algebra: it was strong but had not been practised for 60 days.',
   );
-  const room = 200 - adviceText(review, '').length;
-  assert.ok(adviceText(review, 'x'.repeat(room)).startsWith(`Review ${'x'.repeat(room)}:`));
-  assert.ok(adviceText(review, 'x'.repeat(room + 1)).startsWith(`Review ${'x'.repeat(room - 1)}…:`));
-  assert.ok(adviceText(review, `${'x'.repeat(room - 2)}😀😀`).startsWith(`Review ${'x'.repeat(room - 2)}…:`));
+  const room = 200 - formatAdvice(review, '').length;
+  assert.ok(formatAdvice(review, 'x'.repeat(room)).startsWith(`Review ${'x'.repeat(room)}:`));
+  assert.ok(formatAdvice(review, 'x'.repeat(room + 1)).startsWith(`Review ${'x'.repeat(room - 1)}…:`));
+  assert.ok(
+    formatAdvice(review, `${'x'.repeat(room - 2)}😀😀`).startsWith(`Review ${'x'.repeat(room - 2)}…:`),
+  );
 });

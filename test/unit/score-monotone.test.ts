@@ -3,22 +3,27 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { conditionsFor } from '../../src/domain/answer/conditions.js';
-import { type BktParameters, forgettingModel } from '../../src/domain/base/bkt-parameters.js';
+import { type BktParameters, forgettingConstants } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type Section } from '../../src/domain/base/common.js';
-import { catalogueOf } from '../../src/domain/catalogue/catalogue.js';
+import { buildCatalogue } from '../../src/domain/catalogue/catalogue.js';
 import {
   type ParameterSource,
-  skillModelOf,
+  resolveSkillModel,
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { viewSkills } from '../../src/domain/learner/skill-view.js';
-import { type ForecastSubject, standingOf } from '../../src/domain/score/assessment.js';
-import { scoresOf } from '../../src/domain/score/scores.js';
-import { askedOf } from '../../src/domain/tracing/course.js';
-import { type LearnerState, newLearner, newSkill, type SkillState } from '../../src/domain/tracing/states.js';
+import { buildSkillViews } from '../../src/domain/learner/skill-view.js';
+import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
+import { computeScores } from '../../src/domain/score/scores.js';
+import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
+import {
+  type LearnerState,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../src/domain/tracing/learner-states.js';
 
 const within = (min: number, max: number) => fc.double({ min, max, noNaN: true });
 
@@ -65,11 +70,11 @@ const modelOf = (skills: readonly Skill[], placed: boolean): TenantModel => {
     const entry = { name: null, section, weight, parameters: null, revision: 1, updatedAt: 0 };
     return [skillId, entry] as const;
   });
-  const base = skillModelOf(unfittedModel, '');
+  const base = resolveSkillModel(unfittedModel, '');
   return {
     ...unfittedModel,
     skills: new Map(named.map(([id, { parameters, source }]) => [id, { ...base, parameters, source }])),
-    catalogue: catalogueOf(1, new Map(placed ? entries : [])),
+    catalogue: buildCatalogue(1, new Map(placed ? entries : [])),
   };
 };
 
@@ -80,7 +85,7 @@ function createLearner(model: TenantModel) {
   return {
     answer: (skillId: string, isCorrect: boolean, days: number): void => {
       now += days * dayMs;
-      const skill = skills.get(skillId) ?? newSkill(skillModelOf(model, skillId).parameters);
+      const skill = skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters);
       const answer = {
         isCorrect,
         occurredAt: now,
@@ -88,18 +93,18 @@ function createLearner(model: TenantModel) {
         timeSpentSeconds: null,
         confidenceScore: null,
       };
-      const states = { asked: askedOf(skillId, null), learner, skill, item: null };
-      const effect = applyAnswer(states, answer, conditionsFor(model, skillId, null, states, answer));
+      const states = { keys: hashQuestionKeys(skillId, null), learner, skill, item: null };
+      const effect = applyAnswer(states, answer, computeConditions(model, skillId, null, states, answer));
       learner = effect.learner;
       skills.set(skillId, effect.skill);
     },
     hasFaded: (skillId: string): boolean =>
-      now > (skills.get(skillId)?.lastAttemptAt ?? now) + forgettingModel.graceDays * dayMs,
-    subject: (knownSkills: number): ForecastSubject => ({
+      now > (skills.get(skillId)?.lastAttemptAt ?? now) + forgettingConstants.graceDays * dayMs,
+    subject: (registeredSkills: number): ForecastSubject => ({
       learner,
-      views: viewSkills(skills, model, now),
+      views: buildSkillViews(skills, model, now),
       model,
-      knownSkills,
+      registeredSkills,
       now,
     }),
   };
@@ -116,14 +121,14 @@ for (const isCorrect of [true, false]) {
         // What had faded counts as fresh again from any answer on, also from a wrong one.
         fc.pre(isCorrect || !learner.hasFaded(`skill-${next}`));
         const known = others + (placed ? skills.length : 0);
-        const before = standingOf(learner.subject(known));
+        const before = assessLearner(learner.subject(known));
         learner.answer(`skill-${next}`, isCorrect, 0);
-        const after = standingOf(learner.subject(known));
+        const after = assessLearner(learner.subject(known));
         for (const section of ['math', 'rw'] as const) {
           const change = after.measures[section].mastery - before.measures[section].mastery;
           assert.ok(sign * change >= -1e-12, `${section} ${change}`);
         }
-        const [from = 0, to = 0] = [before, after].map(({ estimate }) => scoresOf(estimate.theta).total);
+        const [from = 0, to = 0] = [before, after].map(({ estimate }) => computeScores(estimate.theta).total);
         assert.ok(sign * (to - from) >= 0, `total ${from} to ${to}`);
       }),
       // A failure prints its seed and its learner; to search for a smaller one took longer than ten minutes.

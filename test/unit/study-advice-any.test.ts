@@ -2,13 +2,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { practiceGain, reviewGain } from '../../src/domain/advice/gain.js';
-import { type StudyAdvice, type StudyContext, studyAdvice } from '../../src/domain/advice/study-advice.js';
-import { withNames } from '../../src/domain/advice/texts.js';
+import { withNames } from '../../src/domain/advice/advice-texts.js';
+import { computePracticeGain, computeReviewGain } from '../../src/domain/advice/practice-gain.js';
+import {
+  buildStudyAdvice,
+  type StudyAdvice,
+  type StudyContext,
+} from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { placementOf } from '../../src/domain/catalogue/catalogue.js';
-import { viewUnseen } from '../../src/domain/learner/skill-view.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
+import { findPlacement } from '../../src/domain/catalogue/catalogue.js';
+import { buildUnseenView } from '../../src/domain/learner/skill-view.js';
+import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { between } from '../support/arbitraries.js';
 import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
 
@@ -99,7 +103,7 @@ const anyContext: fc.Arbitrary<StudyContext> = fc
 test('at most five, one for each skill, in well-formed sentences of at most 200 characters', () => {
   fc.assert(
     fc.property(anyContext, (context) => {
-      const advice = studyAdvice(context);
+      const advice = buildStudyAdvice(context);
       assert.ok(advice.length <= 5);
       const skills = advice.flatMap(({ skillId }) => skillId ?? []);
       assert.equal(new Set(skills).size, skills.length);
@@ -118,7 +122,7 @@ test('the same in whatever order the skills were read', () => {
   );
   fc.assert(
     fc.property(shuffled, ([context, other]) => {
-      assert.deepEqual(studyAdvice(other), studyAdvice(context));
+      assert.deepEqual(buildStudyAdvice(other), buildStudyAdvice(context));
     }),
   );
 });
@@ -127,10 +131,10 @@ test('no points are told of a section with fewer than 20 answers', () => {
   fc.assert(
     fc.property(anyContext, (context) => {
       const { measures, model } = context;
-      for (const { code, skillId, text } of studyAdvice(context)) {
+      for (const { code, skillId, text } of buildStudyAdvice(context)) {
         if (!/ points? per hour/.test(text)) continue;
         assert.ok(code === 'WEAK_SKILL' && skillId !== null);
-        const { section } = placementOf(model.catalogue, skillId);
+        const { section } = findPlacement(model.catalogue, skillId);
         assert.ok(section === 'rw' || measures.math.answers >= 20);
         assert.ok(section === 'math' || measures.rw.answers >= 20);
         assert.match(text, /about ([2-9]|[1-9]\d+) points|about 1 point /);
@@ -145,15 +149,15 @@ function gainOf({ views, model, measures }: StudyContext, { code, skillId }: Stu
   const view = views.find((one) => one.skillId === skillId);
   if (view === undefined) {
     assert.equal(code, 'EXPLORE');
-    return practiceGain(viewUnseen(skillId, model, now), measures);
+    return computePracticeGain(buildUnseenView(skillId, model, now), measures);
   }
-  return code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
+  return code === 'REVIEW_DUE' ? computeReviewGain(view, measures) : computePracticeGain(view, measures);
 }
 
 test('learner and goal first, then by gain per hour, ties by skill id; one to explore in each section', () => {
   fc.assert(
     fc.property(anyContext, (context) => {
-      const advice = studyAdvice(context);
+      const advice = buildStudyAdvice(context);
       const codes = advice.map(({ code }) => code);
       for (const [i, next] of advice.slice(1).entries()) {
         const last = advice[i] as StudyAdvice;
@@ -163,7 +167,7 @@ test('learner and goal first, then by gain per hour, ties by skill id; one to ex
       assert.ok(!codes.slice(1).includes('NO_SECTION') && !codes.slice(2).includes('GOAL_GAP'));
       assert.ok(codes.filter((code) => code === 'READY').length <= 1);
       const explored = advice.flatMap(({ code, skillId }) =>
-        code === 'EXPLORE' && skillId !== null ? placementOf(context.model.catalogue, skillId).section : [],
+        code === 'EXPLORE' && skillId !== null ? findPlacement(context.model.catalogue, skillId).section : [],
       );
       assert.ok(!explored.includes(null) && new Set(explored).size === explored.length);
     }),

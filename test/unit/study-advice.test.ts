@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
+import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { allIn, mastered, modelWith, now, studyContext, viewsOf } from '../support/study.js';
 
 const plateau = { plateau: { attempts: 30, sum: 3, timeSum: 0, squareSum: 1, run: 3 } };
@@ -16,7 +16,7 @@ const weak = { mastery: 0.4 };
 type Part = Partial<Omit<Parameters<typeof studyContext>[0], 'views'>>;
 
 const advise = (states: Record<string, Partial<SkillState>>, part: Part = {}) =>
-  studyAdvice(studyContext({ views: viewsOf(states, part.model), ...part }));
+  buildStudyAdvice(studyContext({ views: viewsOf(states, part.model), ...part }));
 
 /** All that is said of one skill `a` beside a plain one of the other section. */
 const adviseOne = (state: Partial<SkillState>, part: Part = {}) => {

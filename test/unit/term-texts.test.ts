@@ -3,19 +3,19 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  columnOf,
   features,
+  findColumn,
   patternColumn,
   rowWidth,
   runColumn,
   streakColumn,
 } from '../../src/domain/prediction/features.js';
-import type { Term } from '../../src/domain/prediction/model.js';
-import { termText } from '../../src/domain/prediction/term-texts.js';
-import { itemPattern, itemPatternCounts, newItemTrace } from '../../src/domain/tracing/traces.js';
+import type { Term } from '../../src/domain/prediction/prediction-model.js';
+import { formatTerm } from '../../src/domain/prediction/term-texts.js';
+import { decodeItemPattern, encodeItemPattern, newItemTrace } from '../../src/domain/tracing/traces.js';
 
 const columns = new Map<string, number>([
-  ...features.map(({ name }) => [name, columnOf(name)] as const),
+  ...features.map(({ name }) => [name, findColumn(name)] as const),
   ...Object.entries({ itemRun: runColumn, streak: streakColumn, itemPattern: patternColumn }),
 ]);
 
@@ -23,7 +23,7 @@ function textOf(name: Term['name'], logits: number, figure = 0): string {
   const row = new Float64Array(rowWidth);
   const column = columns.get(name);
   if (column !== undefined) row[column] = figure;
-  return termText({ name, logits }, row);
+  return formatTerm({ name, logits }, row);
 }
 
 const minutes = (count: number): number => Math.log1p(count);
@@ -48,13 +48,13 @@ const golden: readonly (readonly [Term['name'], number, number, string])[] = [
   [
     'itemPattern',
     0.2,
-    itemPattern({ ...newItemTrace, right: 3, wrong: 2, lastWrong: 0b0100 }, true),
+    encodeItemPattern({ ...newItemTrace, right: 3, wrong: 2, wrongBits: 0b0100 }, true),
     'Of the last 4 answers to this very question, 3 were right: this raises the chance.',
   ],
   [
     'itemPattern',
     0.2,
-    itemPattern({ ...newItemTrace, wrong: 1, lastWrong: 1 }, false),
+    encodeItemPattern({ ...newItemTrace, wrong: 1, wrongBits: 1 }, false),
     'The one answer to this very question was wrong: this raises the chance.',
   ],
   [
@@ -122,13 +122,13 @@ test('the pattern of an item is the answers that it was made of', () => {
   fc.assert(
     fc.property(lists, fc.boolean(), (answers, isLatest) => {
       const right = answers.filter(Boolean).length;
-      const lastWrong = answers.reduce((bits, isRight) => ((bits << 1) | (isRight ? 0 : 1)) & 15, 0);
-      const pattern = itemPattern(
-        { ...newItemTrace, right, wrong: answers.length - right, lastWrong },
+      const wrongBits = answers.reduce((bits, isRight) => ((bits << 1) | (isRight ? 0 : 1)) & 15, 0);
+      const pattern = encodeItemPattern(
+        { ...newItemTrace, right, wrong: answers.length - right, wrongBits },
         isLatest,
       );
       const last = answers.slice(-4);
-      assert.deepEqual(itemPatternCounts(pattern), {
+      assert.deepEqual(decodeItemPattern(pattern), {
         answers: last.length,
         wrong: last.filter((one) => !one).length,
       });

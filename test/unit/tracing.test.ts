@@ -9,24 +9,24 @@ import {
 } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import {
-  difficultyShift,
-  effectiveMastery,
-  halfLifeDays,
-  itemGuessSlip,
-  mostForget,
+  computeDifficultyShift,
+  computeEffectiveMastery,
+  computeHalfLife,
+  computeMaxForget,
   pStar,
+  shiftGuessSlip,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
 import { newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
+import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
 import {
+  computeSkillNorm,
   isRapid,
   newPace,
   newRapid,
-  skillNorm,
   updatePace,
   updateRapid,
-} from '../../src/domain/tracing/pace.js';
-import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
+} from '../../src/domain/tracing/response-times.js';
 import {
   between,
   ordered,
@@ -60,7 +60,7 @@ test('one answer: bounds, and a right answer never lowers mastery, a wrong one n
       scale,
       evidence,
       (skill, before, isCorrect, b, k, rest) => {
-        const shift = difficultyShift(skill, b, k);
+        const shift = computeDifficultyShift(skill, b, k);
         const { pCorrect, posterior, masteryAfter } = traceAnswer(
           skill,
           before,
@@ -101,7 +101,7 @@ test('without the guard a wrong answer raises mastery below P*, and only there; 
 test('with the pForget of mostForget right answers lead to its mastery, with more to less', () => {
   fc.assert(
     fc.property(parameters, between(0.5, 0.99), (skill, mastery) => {
-      const most = mostForget(skill, mastery);
+      const most = computeMaxForget(skill, mastery);
       const after = (before: number, pForget: number): number =>
         traceAnswer({ ...skill, pForget }, before, true, 0, false).masteryAfter;
       let reached = skill.pInit;
@@ -135,7 +135,7 @@ test('mastery after an answer grows with mastery before it', () => {
       fc.boolean(),
       difficulty,
       (skill, [low, high], isCorrect, b) => {
-        const shift = difficultyShift(skill, b, 0.5);
+        const shift = computeDifficultyShift(skill, b, 0.5);
         const after = (before: number) => traceAnswer(skill, before, isCorrect, shift).masteryAfter;
         assert.ok(after(low) <= after(high) + rounding);
       },
@@ -152,7 +152,7 @@ test('the harder the question, the more mastery after any answer, and the lower 
       fc.tuple(difficulty, difficulty).map(ordered),
       scale,
       (skill, before, isCorrect, [easy, hard], k) => {
-        const on = (b: number) => traceAnswer(skill, before, isCorrect, difficultyShift(skill, b, k));
+        const on = (b: number) => traceAnswer(skill, before, isCorrect, computeDifficultyShift(skill, b, k));
         assert.ok(on(easy).masteryAfter <= on(hard).masteryAfter + rounding);
         assert.ok(on(easy).pCorrect >= on(hard).pCorrect - rounding);
       },
@@ -164,9 +164,9 @@ test('the harder the question, the more mastery after any answer, and the lower 
 test('on any question 1 - slip > guess, inside the bounds in force where the skill is', () => {
   fc.assert(
     fc.property(parameters, difficulty, scale, (skill, b, k) => {
-      const shift = difficultyShift(skill, b, k);
+      const shift = computeDifficultyShift(skill, b, k);
       assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
-      const { pGuess, pSlip } = itemGuessSlip(skill, shift);
+      const { pGuess, pSlip } = shiftGuessSlip(skill, shift);
       assert.ok(1 - pSlip > pGuess);
       for (const [value, own, { low, high }] of [
         [pGuess, skill.pGuess, fitBounds.itemGuess],
@@ -181,10 +181,10 @@ test('on any question 1 - slip > guess, inside the bounds in force where the ski
 test('no difficulty, or one that does not count, is plain BKT bit for bit', () => {
   fc.assert(
     fc.property(parameters, mastery, fc.boolean(), difficulty, (skill, before, isCorrect, b) => {
-      const { pGuess, pSlip } = itemGuessSlip(skill, 0);
+      const { pGuess, pSlip } = shiftGuessSlip(skill, 0);
       assert.deepEqual([pGuess, pSlip], [skill.pGuess, skill.pSlip]);
       const plain = traceAnswer(skill, before, isCorrect);
-      for (const shift of [difficultyShift(skill, 0, 0.5), difficultyShift(skill, b, 0)]) {
+      for (const shift of [computeDifficultyShift(skill, 0, 0.5), computeDifficultyShift(skill, b, 0)]) {
         assert.ok(Object.is(shift, 0));
         assert.deepEqual(traceAnswer(skill, before, isCorrect, shift), plain);
       }
@@ -201,11 +201,12 @@ test('forgetting: a day of grace exactly, then down with time, never below the p
       fc.tuple(between(0, 4000), between(0, 4000)).map(ordered),
       (pInit, stored, correctDays, [sooner, later]) => {
         const skill = { mastery: stored, correctDays, lastAttemptAt: 5e11, attempts: 3 };
-        const at = (days: number) => effectiveMastery(pInit, skill, 5e11 + days * dayMs);
+        const at = (days: number) => computeEffectiveMastery(pInit, skill, 5e11 + days * dayMs);
         for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), stored);
         assert.ok(at(later) <= at(sooner));
         assert.ok(at(later) >= Math.min(stored, pInit) && at(later) <= stored);
-        if (stored > pInit + 0.01) assert.ok(effectiveMastery(pInit, skill, 5e11 + dayMs + 1) < stored);
+        if (stored > pInit + 0.01)
+          assert.ok(computeEffectiveMastery(pInit, skill, 5e11 + dayMs + 1) < stored);
       },
     ),
   );
@@ -213,11 +214,11 @@ test('forgetting: a day of grace exactly, then down with time, never below the p
 
 test('a skill without attempts stands at the prior in force', () => {
   const skill = { mastery: 0.3, correctDays: 0, lastAttemptAt: 0, attempts: 0 };
-  assert.equal(effectiveMastery(0.42, skill, 1e12), 0.42);
+  assert.equal(computeEffectiveMastery(0.42, skill, 1e12), 0.42);
 });
 
 test('the half-life grows with days of right answers, from 30 to 365 days', () => {
-  const days = Array.from({ length: 3000 }, (_, correctDays) => halfLifeDays(correctDays));
+  const days = Array.from({ length: 3000 }, (_, correctDays) => computeHalfLife(correctDays));
   assert.deepEqual([days[0], days[1], days[3], days.at(-1)], [30, 30, 60, 365]);
   assert.ok(days.every((value, i) => i === 0 || value >= (days[i - 1] ?? 0)));
 });
@@ -246,8 +247,8 @@ function trace(
   { isCorrect, idleDays, b, time, confidence }: TracedAnswer,
 ): typeof start {
   const now = state.lastAttemptAt + idleDays * dayMs;
-  const before = effectiveMastery(defaultParameters.pInit, state, now);
-  const shift = difficultyShift(defaultParameters, b, 0.5);
+  const before = computeEffectiveMastery(defaultParameters.pInit, state, now);
+  const shift = computeDifficultyShift(defaultParameters, b, 0.5);
   const { masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, shift);
   return {
     mastery: masteryAfter,
@@ -256,7 +257,7 @@ function trace(
     lastAttemptAt: Math.max(state.lastAttemptAt, now),
     plateau: updatePlateau(state.plateau, masteryAfter, idleDays),
     rapid: updateRapid(state.rapid, time, 3),
-    pace: updatePace(state.pace, isCorrect, time, skillNorm(null), isRapid(time, 3)),
+    pace: updatePace(state.pace, isCorrect, time, computeSkillNorm(null), isRapid(time, 3)),
     calibration: updateCalibration(state.calibration, confidence, isCorrect),
   };
 }

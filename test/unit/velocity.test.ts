@@ -3,21 +3,26 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { catalogueOf, emptyCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
+import { buildCatalogue, emptyCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import {
-  closingSeries,
-  daysToRead,
-  firstDayOf,
-  momentumNow,
-  progressOver,
+  buildClosingSeries,
+  computeCurrentMomentum,
+  computeFirstDay,
+  computeProgress,
+  computeReadDays,
+  computeTheilSen,
   type SkillDay,
-  theilSen,
 } from '../../src/domain/learner/velocity.js';
 import { newActivity } from '../../src/domain/tracing/activity.js';
-import { effectiveMastery } from '../../src/domain/tracing/bkt.js';
-import { closeDay, type MomentumState, momentumOf, newMomentum } from '../../src/domain/tracing/momentum.js';
-import { newSkill, type SkillState } from '../../src/domain/tracing/states.js';
+import { computeEffectiveMastery } from '../../src/domain/tracing/bkt.js';
+import { newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
+import {
+  closeDay,
+  computeMomentum,
+  type MomentumState,
+  newMomentum,
+} from '../../src/domain/tracing/momentum.js';
 import { between, rounding, upTo } from '../support/arbitraries.js';
 
 const today = 20_000;
@@ -39,7 +44,7 @@ const skillDay = (day: number, mastery: number, change: Partial<SkillDay> = {}):
 });
 
 function seriesOf(rows: readonly SkillDay[], model: TenantModel = unfittedModel, from = today - 27) {
-  const steps = closingSeries(rows, model, from, now);
+  const steps = buildClosingSeries(rows, model, from, now);
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;
@@ -52,18 +57,18 @@ const points = fc
 
 test('a slope needs five points', () => {
   const line = [0, 1, 2, 3, 4].map((time) => ({ time, value: time / 4 }));
-  assert.equal(theilSen(line.slice(1)), null);
-  assert.deepEqual(theilSen(line), { slope: 0.25, low: 0.25, high: 0.25 });
+  assert.equal(computeTheilSen(line.slice(1)), null);
+  assert.deepEqual(computeTheilSen(line), { slope: 0.25, low: 0.25, high: 0.25 });
 });
 
 test('the slope of a line is its own, whatever one odd day says', () => {
   fc.assert(
     fc.property(points, between(-1, 1), between(0, 1), (list, slope, offset) => {
       const line = list.map(({ time }) => ({ time, value: offset + slope * time }));
-      const found = theilSen(line);
+      const found = computeTheilSen(line);
       for (const value of Object.values(found ?? {})) near(value, slope, 1e-9);
       const odd = line.map((point, i) => (i === 0 ? { ...point, value: 1e6 } : point));
-      if (line.length > 5) near(theilSen(odd)?.slope, slope, 1e-9);
+      if (line.length > 5) near(computeTheilSen(odd)?.slope, slope, 1e-9);
     }),
   );
 });
@@ -75,26 +80,29 @@ test('low <= slope <= high; neither order nor a shift in time or value matters; 
       fc.integer({ min: -1000, max: 1000 }),
       fc.integer({ min: -8, max: 8 }),
       (list, days, up) => {
-        const found = theilSen(list);
+        const found = computeTheilSen(list);
         assert.ok(found && found.low <= found.slope && found.slope <= found.high);
-        near(theilSen(list.toReversed())?.slope, found.slope);
-        const shifted = theilSen(list.map(({ time, value }) => ({ time: time + days, value: value + up })));
+        near(computeTheilSen(list.toReversed())?.slope, found.slope);
+        const shifted = computeTheilSen(
+          list.map(({ time, value }) => ({ time: time + days, value: value + up })),
+        );
         near(shifted?.slope, found.slope, 1e-9);
         near(shifted?.low, found.low, 1e-9);
         near(shifted?.high, found.high, 1e-9);
-        near(theilSen(list.map(({ time, value }) => ({ time, value: -value })))?.slope, -found.slope);
+        near(computeTheilSen(list.map(({ time, value }) => ({ time, value: -value })))?.slope, -found.slope);
       },
     ),
   );
 });
 
 test('windows: today and the days before it', () => {
-  assert.equal(firstDayOf(7, today), today - 6);
-  assert.deepEqual([7, 28, 29, 365].map(daysToRead), [28, 28, 29, 365]);
+  assert.equal(computeFirstDay(7, today), today - 6);
+  assert.deepEqual([7, 28, 29, 365].map(computeReadDays), [28, 28, 29, 365]);
   const series = seriesOf(
     [today - 28, today - 27, today - 7, today - 6, today].map((day) => skillDay(day, 0.5)),
   );
-  const daysOver = (days: number) => progressOver(series, days, today).series.map(({ day }) => today - day);
+  const daysOver = (days: number) =>
+    computeProgress(series, days, today).series.map(({ day }) => today - day);
   assert.deepEqual(daysOver(28), [27, 7, 6, 0]);
   assert.deepEqual(daysOver(8), [7, 6, 0]);
   assert.deepEqual(daysOver(7), [6, 0]);
@@ -107,7 +115,7 @@ test('counts, practice and accuracy of a window', () => {
     skillDay(today - 1, 0.5, { skillId: 'geometry', attempts: 4, correct: 4 }),
     skillDay(today, 0.5, { attempts: 7, correct: 2 }),
   ];
-  const week = progressOver(seriesOf(rows), 7, today);
+  const week = computeProgress(seriesOf(rows), 7, today);
   assert.equal(week.answersPerDay, 2);
   assert.equal(week.accuracy, 0.5);
   assert.deepEqual(
@@ -117,7 +125,7 @@ test('counts, practice and accuracy of a window', () => {
       [0, 7, 2],
     ],
   );
-  const idle = progressOver(seriesOf(rows.slice(0, 1)), 7, today);
+  const idle = computeProgress(seriesOf(rows.slice(0, 1)), 7, today);
   assert.deepEqual(idle, { series: [], velocity: null, answersPerDay: 0, accuracy: null });
 });
 
@@ -144,7 +152,7 @@ test('what was not practised is carried forward, less what was forgotten', () =>
   const [closing, ...rest] = seriesOf(rows);
   assert.deepEqual(rest, []);
   const old = { mastery: 0.9, attempts: 5, correctDays: 3, lastAttemptAt: (today - 40) * dayMs };
-  const faded = effectiveMastery(defaultParameters.pInit, old, (today - 9) * dayMs);
+  const faded = computeEffectiveMastery(defaultParameters.pInit, old, (today - 9) * dayMs);
   assert.ok(faded < 0.9);
   near(closing?.mastery, (faded + 0.4) / 2);
   const entry: SkillEntry = {
@@ -155,7 +163,7 @@ test('what was not practised is carried forward, less what was forgotten', () =>
     revision: 1,
     updatedAt: 0,
   };
-  const weighted = { ...unfittedModel, catalogue: catalogueOf(1, new Map([['geometry', entry]])) };
+  const weighted = { ...unfittedModel, catalogue: buildCatalogue(1, new Map([['geometry', entry]])) };
   near(seriesOf(rows, weighted)[0]?.mastery, (faded + 3 * 0.4) / 4);
 });
 
@@ -217,11 +225,11 @@ const hash = ({ day, skillId }: SkillDay, seed: number): number =>
 test('steady progress on one skill has its velocity', () => {
   const rows = Array.from({ length: 10 }, (_, i) => skillDay(today - 18 + 2 * i, 0.4 + 0.02 * i));
   // Half days of forgetting do not count: every day closes within the grace of its last answer.
-  const { velocity } = progressOver(seriesOf(rows), 28, today);
+  const { velocity } = computeProgress(seriesOf(rows), 28, today);
   near(velocity?.slope, 0.01);
   near(velocity?.low, 0.01);
   near(velocity?.high, 0.01);
-  assert.equal(progressOver(seriesOf(rows), 7, today).velocity, null, 'four days are too few');
+  assert.equal(computeProgress(seriesOf(rows), 7, today).velocity, null, 'four days are too few');
 });
 
 const skill = (change: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...change });
@@ -239,12 +247,12 @@ test('momentum now: the last day with answers is closed, then the idle days up t
     correctDays: 1,
     lastAttemptAt: (today - 5) * dayMs + dayMs / 2,
   });
-  const at = (time: number) => effectiveMastery(defaultParameters.pInit, state, time);
+  const at = (time: number) => computeEffectiveMastery(defaultParameters.pInit, state, time);
   let closed = closeDay(risen, today - 5, 0.9);
   for (const ago of [4, 3, 2, 1]) closed = closeDay(closed, today - ago, at((today - ago + 1) * dayMs));
   closed = closeDay(closed, today, at(now));
-  const found = momentumNow(activeOn(today - 5, risen), skillsOf(state), unfittedModel, now);
-  near(found?.value, momentumOf(closed)?.value ?? Number.NaN);
+  const found = computeCurrentMomentum(activeOn(today - 5, risen), skillsOf(state), unfittedModel, now);
+  near(found?.value, computeMomentum(closed)?.value ?? Number.NaN);
   assert.equal(found?.label, 'building');
 });
 
@@ -253,27 +261,36 @@ test('momentum now: a learner who practised today, on a first day, with too few 
   const fresh = skill({ mastery: 0.9, attempts: 5, lastAttemptAt: now - 1000 });
   const learner = activeOn(today, risen);
   near(
-    momentumNow(learner, skillsOf(fresh), model, now)?.value,
-    momentumOf(closeDay(risen, today, 0.9))?.value ?? 0,
+    computeCurrentMomentum(learner, skillsOf(fresh), model, now)?.value,
+    computeMomentum(closeDay(risen, today, 0.9))?.value ?? 0,
   );
-  assert.deepEqual(momentumNow(activeOn(today), skillsOf(fresh), model, now), { value: 0, label: 'steady' });
-  assert.equal(momentumNow(learner, skillsOf({ ...fresh, attempts: 4 }), model, now), null);
+  assert.deepEqual(computeCurrentMomentum(activeOn(today), skillsOf(fresh), model, now), {
+    value: 0,
+    label: 'steady',
+  });
+  assert.equal(computeCurrentMomentum(learner, skillsOf({ ...fresh, attempts: 4 }), model, now), null);
   const idle = skill({ mastery: 0.9, attempts: 50, correctDays: 3, lastAttemptAt: (today - 40) * dayMs });
   const before = { day: today - 41, short: 0.85, long: 0.8 };
-  const lately = momentumNow(activeOn(today - 40, before), skillsOf(idle), model, now);
+  const lately = computeCurrentMomentum(activeOn(today - 40, before), skillsOf(idle), model, now);
   assert.equal(lately?.label, 'fading');
   const oneWeek = { day: today - 41, short: 0.6, long: 0.4 };
   const fading = { ...idle, correctDays: 1 };
-  assert.equal(momentumNow(activeOn(today - 40, oneWeek), skillsOf(fading), model, now)?.label, 'fading');
+  assert.equal(
+    computeCurrentMomentum(activeOn(today - 40, oneWeek), skillsOf(fading), model, now)?.label,
+    'fading',
+  );
   const kept = skill({ mastery: 0.3, attempts: 50, lastAttemptAt: (today - 20) * dayMs });
   const rising = { day: today - 21, short: 0.2, long: 0.02 };
-  assert.equal(momentumNow(activeOn(today - 20, rising), skillsOf(kept), model, now)?.label, 'steady');
+  assert.equal(
+    computeCurrentMomentum(activeOn(today - 20, rising), skillsOf(kept), model, now)?.label,
+    'steady',
+  );
 });
 
 test('momentum now: an answer of a clock that is ahead of midnight', () => {
   const state = skill({ mastery: 0.9, attempts: 5, lastAttemptAt: now });
-  const found = momentumNow(activeOn(today + 1, risen), skillsOf(state), unfittedModel, now);
-  near(found?.value, momentumOf(closeDay(risen, today + 1, 0.9))?.value ?? 0);
+  const found = computeCurrentMomentum(activeOn(today + 1, risen), skillsOf(state), unfittedModel, now);
+  near(found?.value, computeMomentum(closeDay(risen, today + 1, 0.9))?.value ?? 0);
 });
 
 test('steps of any size in a constant series leave no momentum', () => {
@@ -285,7 +302,7 @@ test('steps of any size in a constant series leave no momentum', () => {
         day += gap;
         state = closeDay(state, day, value);
       }
-      near(momentumOf(state)?.value, 0);
+      near(computeMomentum(state)?.value, 0);
     }),
   );
 });

@@ -1,5 +1,5 @@
 import type { AnswersReply, FitTask, ItemsReply, PublishReply } from '../../src/contracts/fit-tasks.js';
-import { shared } from '../../src/domain/base/answer-log.js';
+import { sharedArrays } from '../../src/domain/base/answer-log.js';
 import { hashItem, readItemFigures } from '../../src/store/models/item-store.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
@@ -21,7 +21,7 @@ async function readAnswers(url: string, tenant: string, maxAnswers: number): Pro
   try {
     const { itemIds, ...columns } = await readAnswerColumns(client, tenant, maxAnswers);
     const hashes = Buffer.concat(itemIds.map(hashItem));
-    const itemHashes = shared.bytes(hashes.length);
+    const itemHashes = sharedArrays.bytes(hashes.length);
     itemHashes.set(hashes);
     return { ...columns, itemHashes };
   } finally {

@@ -10,18 +10,18 @@ import type {
   WhatIfTask,
   WorkerSettings,
 } from '../../src/contracts/tasks.js';
-import { noAdviceReason, studyAdvice } from '../../src/domain/advice/study-advice.js';
+import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
-import { goalModel } from '../../src/domain/base/score-constants.js';
-import { viewSkills, viewUnseen } from '../../src/domain/learner/skill-view.js';
-import { intervalReach } from '../../src/domain/prediction/accuracy-model.js';
+import { goalConstants } from '../../src/domain/base/score-constants.js';
+import { buildSkillViews, buildUnseenView } from '../../src/domain/learner/skill-view.js';
+import { computeIntervalReach } from '../../src/domain/prediction/accuracy-model.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
-import { daysUntil, type GoalStanding } from '../../src/domain/score/goal.js';
+import { countDaysUntil, type GoalStatus } from '../../src/domain/score/goal.js';
 import {
+  defaultForecastDays,
   forecastLearner,
   forecastPlan,
   type LearnerForecast,
-  standardDays,
 } from '../../src/domain/score/learner-forecast.js';
 import { ApiError } from '../../src/errors.js';
 import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
@@ -46,7 +46,7 @@ export interface ForecastParts {
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
-type Tenant = Pick<ForecastSubject, 'model' | 'knownSkills'>;
+type Tenant = Pick<ForecastSubject, 'model' | 'registeredSkills'>;
 
 interface Asked extends Placed {
   readonly order: ForecastOrder;
@@ -88,8 +88,8 @@ const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] 
   );
 
 export async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
-  const [model, knownSkills] = await Promise.all([models.get(name), countKnownSkills(client, name)]);
-  return { model, knownSkills };
+  const [model, registeredSkills] = await Promise.all([models.get(name), countKnownSkills(client, name)]);
+  return { model, registeredSkills };
 }
 
 const failureOf = (error: unknown): ForecastFailure =>
@@ -117,7 +117,7 @@ function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTena
   if (goal === null || found.learner.baselineTotal === null) return null;
   const { current, goal: outlook } = forecastLearner(subjectOf(found, ofTenant, now), { ...order, goal });
   const { predictedTotal, probability, onTrack } = outlook;
-  const standing: GoalStanding = {
+  const standing: GoalStatus = {
     ...goal,
     currentTotal: current.total,
     predictedTotal,
@@ -134,15 +134,15 @@ export const subjectOf = (
 ): ForecastSubject => ({
   ...tenant,
   learner,
-  views: viewSkills(skills, tenant.model, now),
+  views: buildSkillViews(skills, tenant.model, now),
   now,
 });
 
 function resultJson(subject: ForecastSubject, forecast: LearnerForecast, options: ForecastOptions): string {
   const { measures, neededRate } = forecast;
   const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
-  const advice = studyAdvice(context);
-  const reason = advice.length === 0 ? noAdviceReason(context) : null;
+  const advice = buildStudyAdvice(context);
+  const reason = advice.length === 0 ? adviceUnavailableReason(context) : null;
   return predictionJson(forecast, advice, reason, options);
 }
 
@@ -165,7 +165,7 @@ function servedRow(
     tenantModelVersion: subject.model.version,
     accuracy: {
       ...{ expected: accuracy.expected, sd: accuracy.sd },
-      reach: reachLevels.map((reached) => intervalReach(subject.model.accuracy, accuracy, reached)),
+      reach: reachLevels.map((reached) => computeIntervalReach(subject.model.accuracy, accuracy, reached)),
     },
   });
 }
@@ -203,12 +203,13 @@ function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIf
   const { level, answersPerDay, skillIds, targetScore, userId } = task;
   const subject = subjectOf(found, tenant, now);
   const views = new Map(subject.views.map((view) => [view.skillId, view]));
-  const viewOf = (skillId: string) => views.get(skillId) ?? viewUnseen(skillId, tenant.model, now);
+  const viewOf = (skillId: string) => views.get(skillId) ?? buildUnseenView(skillId, tenant.model, now);
   const plan = { answersPerDay, skills: skillIds?.map(viewOf) ?? null };
   const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
-  const asked = { days: task.days ?? standardDays, level };
+  const asked = { days: task.days ?? defaultForecastDays, level };
   const inDays =
-    task.days ?? Math.min(daysUntil(goal?.targetDate ?? null, now) ?? standardDays, goalModel.horizonDays);
+    task.days ??
+    Math.min(countDaysUntil(goal?.targetDate ?? null, now) ?? defaultForecastDays, goalConstants.horizonDays);
   const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
   return whatIfJson(userId, planned, plan, asked);
 }

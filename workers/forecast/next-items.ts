@@ -1,14 +1,14 @@
 import type { AskedItem, NextItemsReply, NextItemsTask } from '../../src/contracts/tasks.js';
 import {
-  type JudgedCandidate,
-  judgeQuestions,
+  type AssessedCandidate,
+  assessQuestions,
+  explainCandidate,
   orderCandidates,
-  reasonOf,
 } from '../../src/domain/advice/next-items.js';
 import { round4 } from '../../src/domain/base/common.js';
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
-import { type Standing, standingOf } from '../../src/domain/score/assessment.js';
-import { newLearner } from '../../src/domain/tracing/states.js';
+import { assessLearner, type LearnerAssessment } from '../../src/domain/score/assessment.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { distinct } from '../../src/lists.js';
 import { placeOf } from '../../src/store/learners/learner-commands.js';
 import { readWithItems } from '../../src/store/learners/learner-reads.js';
@@ -32,20 +32,20 @@ export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Pro
   const records = await readItems(client, name, tenant.model.version, [...hashes.values()]);
   const models = new Map([...hashes.keys()].map((itemId, i) => [itemId, records[i] ?? null]));
   const { items, ...learner } = found ?? nobody;
-  const standing = standingOf(subjectOf(learner, tenant, parts.now()));
+  const standing = assessLearner(subjectOf(learner, tenant, parts.now()));
   const questions = asked.map(({ itemId, skillId, questionDifficulty }) => ({
     ...{ skillId, itemId, questionDifficulty },
     item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
-    met: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
+    itemRecord: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
   }));
-  const ordered = orderCandidates(judgeQuestions(standing, questions), task.target, task.limit);
+  const ordered = orderCandidates(assessQuestions(standing, questions), task.target, task.limit);
   return { data: nextItemsJson(ordered, asked, standing, task) };
 }
 
 const nextItemsJson = (
-  ordered: readonly JudgedCandidate[],
+  ordered: readonly AssessedCandidate[],
   asked: readonly AskedItem[],
-  standing: Standing,
+  standing: LearnerAssessment,
   { userId, target }: NextItemsTask,
 ): string =>
   JSON.stringify({
@@ -53,7 +53,7 @@ const nextItemsJson = (
     target,
     items: ordered.map((candidate) => {
       const { index, skillId, pCorrect, mastery, gain } = candidate;
-      const reason = reasonOf(candidate, target, standing);
+      const reason = explainCandidate(candidate, target, standing);
       return {
         index,
         item_id: asked[index]?.itemId,

@@ -2,9 +2,9 @@
 import { sharedStart } from '../../src/concurrency.js';
 import type { TrackEvent } from '../../src/contracts/tasks.js';
 import { isWanted, type WebhookEvent, webhookEvent } from '../../src/contracts/webhook-events.js';
-import { changesOf } from '../../src/domain/answer/apply-answer.js';
+import { detectSkillChanges } from '../../src/domain/answer/apply-answer.js';
 import { round4 } from '../../src/domain/base/common.js';
-import type { SkillState } from '../../src/domain/tracing/states.js';
+import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { ApiError } from '../../src/errors.js';
 import { checkAfterMs, wantsGoals } from '../../src/store/learners/goal-checks.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
@@ -18,7 +18,7 @@ export const eventsOf = (
   after: SkillState,
   wanted: string,
 ): WebhookEvent[] =>
-  changesOf(before, after).flatMap((type) =>
+  detectSkillChanges(before, after).flatMap((type) =>
     isWanted(wanted, type) ? [skillEvent(type, event, after)] : [],
   );
 

@@ -2,30 +2,34 @@ import { randomInt } from 'node:crypto';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { EventOutcome, TrackEvent } from '../../src/contracts/tasks.js';
 import type { WebhookEvent } from '../../src/contracts/webhook-events.js';
-import { adviseOn } from '../../src/domain/advice/answer-advice.js';
+import { selectAnswerAdvice } from '../../src/domain/advice/answer-advice.js';
+import { type AnswerConditions, computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { type Conditions, conditionsFor } from '../../src/domain/answer/conditions.js';
-import { dayMs, dayOf, logit, sigmoid } from '../../src/domain/base/common.js';
-import { type ItemModel, skillModelOf, type TenantModel } from '../../src/domain/catalogue/tenant-model.js';
+import { dayMs, logit, sigmoid, toDay } from '../../src/domain/base/common.js';
 import {
-  meanMastery,
+  type ItemModel,
+  resolveSkillModel,
+  type TenantModel,
+} from '../../src/domain/catalogue/tenant-model.js';
+import {
+  addPractisedSkill,
+  buildSkillViews,
+  collectPractisedSkills,
+  computeMeanMastery,
   type PractisedSkill,
-  practise,
-  practisedSkills,
-  viewSkills,
 } from '../../src/domain/learner/skill-view.js';
-import { lacksBaseline } from '../../src/domain/score/goal.js';
-import { currentTotal } from '../../src/domain/score/scores.js';
-import { askedOf } from '../../src/domain/tracing/course.js';
+import { isBaselineDue } from '../../src/domain/score/goal.js';
+import { computeCurrentTotal } from '../../src/domain/score/scores.js';
+import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
 import {
   type AnswerStates,
-  closesDay,
   isFirstOfDay,
   type LearnerState,
   newLearner,
   newSkill,
   type SkillState,
-} from '../../src/domain/tracing/states.js';
+  startsNewDay,
+} from '../../src/domain/tracing/learner-states.js';
 import {
   decodeFirstAnswer,
   encodeFirstAnswer,
@@ -60,9 +64,9 @@ export interface PlanContext {
 /** Whether these answers may set the baseline or start a day: both need all skills. */
 export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
-  if (lacksBaseline({ baselineTotal, attempts: attempts + events.length })) return true;
-  // Not `closesDay`: a batch may start the learner's first counted day and close it.
-  return learner !== null && events.some(({ event }) => dayOf(event.occurredAt) > learner.activity.day);
+  if (isBaselineDue({ baselineTotal, attempts: attempts + events.length })) return true;
+  // Not `startsNewDay`: a batch may start the learner's first counted day and close it.
+  return learner !== null && events.some(({ event }) => toDay(event.occurredAt) > learner.activity.day);
 }
 
 /** A random version never matches a state from before an erasure. */
@@ -135,20 +139,20 @@ class Draft {
     const { model, findItem, wanted } = this.context;
     const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
-      asked: askedOf(event.skillId, event.itemId),
+      keys: hashQuestionKeys(event.skillId, event.itemId),
       learner: this.learner,
-      skill: this.skills[skill] ?? newSkill(skillModelOf(model, skillId).parameters),
+      skill: this.skills[skill] ?? newSkill(resolveSkillModel(model, skillId).parameters),
       item: item < 0 ? null : (this.items[item] ?? undefined),
     };
     const closed = this.closedMastery(event);
     const itemModel = itemId === null ? null : findItem(itemId);
-    const conditions = conditionsFor(model, skillId, itemModel, before, event, closed);
+    const conditions = computeConditions(model, skillId, itemModel, before, event, closed);
     const effect = applyAnswer(before, event, conditions);
-    const advice = adviseOn(before.skill, effect, event, conditions);
+    const advice = selectAnswerAdvice(before.skill, effect, event, conditions);
     if (!this.skills[skill]) this.newSkills.push({ tenant, userId, skillId });
     this.skills[skill] = effect.skill;
     if (wanted !== '') this.events.push(...eventsOf(event, before.skill, effect.skill, wanted));
-    if (this.practised) practise(this.practised, skillId, effect.skill, model);
+    if (this.practised) addPractisedSkill(this.practised, skillId, effect.skill, model);
     if (item >= 0 && effect.item) this.items[item] = effect.item;
     this.learner = this.withBaseline(effect.learner, event);
     this.importLine = event.importLine ?? 0;
@@ -160,7 +164,7 @@ class Draft {
       learnerVersion: this.learner.version + 1,
     };
     this.rows.push(encodeAttemptRow(event, rowFigures(effect, conditions, advice, place), conditions));
-    this.arrivalDays.push(dayOf(event.receivedAt));
+    this.arrivalDays.push(toDay(event.receivedAt));
     if (itemId !== null && isFirstOfDay(before, event))
       this.itemAnswers.push(itemAnswer(itemId, event.isCorrect, conditions));
     const figures = figuresOf(effect, advice);
@@ -171,10 +175,10 @@ class Draft {
 
   /** For the learner's last day; null if the answer starts no new day. */
   private closedMastery(event: TrackEvent): number | null {
-    if (!closesDay(this.learner, event)) return null;
+    if (!startsNewDay(this.learner, event)) return null;
     const close = (this.learner.activity.day + 1) * dayMs;
-    this.practised ??= practisedSkills(this.skillsNow(), this.context.model);
-    return meanMastery(this.practised, close);
+    this.practised ??= collectPractisedSkills(this.skillsNow(), this.context.model);
+    return computeMeanMastery(this.practised, close);
   }
 
   private skillsNow(): ReadonlyMap<string, SkillState> {
@@ -184,11 +188,11 @@ class Draft {
   }
 
   private withBaseline(learner: LearnerState, { occurredAt }: TrackEvent): LearnerState {
-    if (!lacksBaseline(learner)) return learner;
+    if (!isBaselineDue(learner)) return learner;
     const { model, all } = this.context;
-    const views = viewSkills(this.skillsNow(), model, occurredAt);
-    const subject = { learner, views, model, knownSkills: all?.knownSkills ?? 0, now: occurredAt };
-    return { ...learner, baselineTotal: currentTotal(subject) };
+    const views = buildSkillViews(this.skillsNow(), model, occurredAt);
+    const subject = { learner, views, model, registeredSkills: all?.knownSkills ?? 0, now: occurredAt };
+    return { ...learner, baselineTotal: computeCurrentTotal(subject) };
   }
 
   commit(): LearnerCommit {
@@ -223,7 +227,7 @@ function repeat(event: TrackEvent, record: Buffer): EventOutcome {
 }
 
 /** `expected`: probability of a right answer without the item's difficulty. */
-const itemAnswer = (itemId: string, isCorrect: boolean, conditions: Conditions): ItemDelta => ({
+const itemAnswer = (itemId: string, isCorrect: boolean, conditions: AnswerConditions): ItemDelta => ({
   itemId,
   answers: 1,
   right: isCorrect ? 1 : 0,

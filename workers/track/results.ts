@@ -6,13 +6,13 @@ import {
   type TrackOutcome,
   type TrackReply,
 } from '../../src/contracts/tasks.js';
-import { type Advice, adviceText } from '../../src/domain/advice/answer-advice.js';
+import { type Advice, formatAdvice } from '../../src/domain/advice/answer-advice.js';
+import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
-import type { Conditions } from '../../src/domain/answer/conditions.js';
 import { round4 } from '../../src/domain/base/common.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
-import { efficiencyIndex } from '../../src/domain/tracing/pace.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
+import { computeEfficiencyIndex } from '../../src/domain/tracing/response-times.js';
 import type { ApiError } from '../../src/errors.js';
 import type { ResultFigures } from '../../src/store/learners/event-ids.js';
 
@@ -38,14 +38,14 @@ export function resultOf(answer: ResultFigures, skillId: string): string {
 
 function recommendationOf(advice: Advice | null, skillId: string): string {
   if (advice === null) return '"recommendation":null';
-  const text = JSON.stringify(adviceText(advice, skillId));
+  const text = JSON.stringify(formatAdvice(advice, skillId));
   return `"recommendation":${text},"recommendation_code":"${advice.code}"`;
 }
 
 /** Field by field: a spread took 7 µs more. */
 export const rowFigures = (
   { skill, masteryBefore, isRapid }: AnswerEffect,
-  { norm }: Conditions,
+  { norm }: AnswerConditions,
   advice: Advice | null,
   place: Pick<AttemptFigures, 'learnerSeq' | 'baselineTotal' | 'eventFingerprint' | 'learnerVersion'>,
 ): AttemptFigures => ({
@@ -54,7 +54,7 @@ export const rowFigures = (
   masteryAfter: skill.mastery,
   plateauDetected: isPlateau(skill.plateau),
   isRapid,
-  efficiencyIndex: efficiencyIndex(skill.pace, skill.rapid, norm),
+  efficiencyIndex: computeEfficiencyIndex(skill.pace, skill.rapid, norm),
   recommendationCode: advice?.code ?? '',
   modelVersion,
   baselineTotal: place.baselineTotal,

@@ -1,8 +1,8 @@
 import Type, { type TSchema } from 'typebox';
-import { nextItemsModel } from '../../domain/advice/advice-constants.js';
+import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
 import { reasonCodes } from '../../domain/advice/next-items.js';
-import { goalModel } from '../../domain/base/score-constants.js';
-import { activityModel } from '../../domain/tracing/tracing-constants.js';
+import { goalConstants } from '../../domain/base/score-constants.js';
+import { activityConstants } from '../../domain/tracing/tracing-constants.js';
 import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
@@ -25,7 +25,7 @@ export const GoalTracking = Type.Object({
   target_score: TargetScore,
   target_date: nullable(Day),
   is_set: Type.Boolean({ description: 'Set or requested; false: the default goal' }),
-  days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalModel.horizonDays })),
+  days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalConstants.horizonDays })),
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),
   goal_probability: Share,
@@ -47,8 +47,8 @@ const scores = {
 };
 
 export const Scores = Type.Object(scores);
-const Horizon = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays });
-const ActiveDays = Type.Number({ minimum: 0, maximum: activityModel.days });
+const Horizon = Type.Integer({ minimum: 1, maximum: goalConstants.horizonDays });
+const ActiveDays = Type.Number({ minimum: 0, maximum: activityConstants.days });
 export const Practice = Type.Object({ answers_per_day: Amount, active_days_14: ActiveDays });
 
 export const Prediction = Type.Object(
@@ -84,7 +84,7 @@ export const WhatIf = Type.Object(
 
 export const NextItems = Type.Object({
   user_id: Id,
-  target: Type.Number({ minimum: nextItemsModel.target.low, maximum: nextItemsModel.target.high }),
+  target: Type.Number({ minimum: nextItemsConstants.target.low, maximum: nextItemsConstants.target.high }),
   items: Type.Array(
     Type.Object({
       index: Type.Integer({ minimum: 0, description: 'Of the item in the request' }),
@@ -98,6 +98,6 @@ export const NextItems = Type.Object({
       reason_code: Type.Enum(reasonCodes),
       reason: Type.String({ maxLength: 200 }),
     }),
-    { maxItems: nextItemsModel.maxItems, description: 'Best first' },
+    { maxItems: nextItemsConstants.maxItems, description: 'Best first' },
   ),
 });

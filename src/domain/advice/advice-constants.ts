@@ -1,5 +1,5 @@
 /** A skill of at least `strongMastery` needs a review after losing `fadedShare` of its mastery. */
-export const adviceModel = {
+export const adviceConstants = {
   /** These have 88 % of the weight in the plateau test. */
   plateauAttempts: 20,
   strongMastery: 0.8,
@@ -7,7 +7,7 @@ export const adviceModel = {
   maxLength: 200,
 } as const;
 
-export const gainModel = {
+export const gainConstants = {
   secondsPerAnswer: 75,
   reviewAnswers: 3,
   /** Near 0 and 1, small changes would be worth too many points. */
@@ -15,7 +15,7 @@ export const gainModel = {
 } as const;
 
 /** Our choice. */
-export const studyModel = {
+export const studyConstants = {
   maxEntries: 5,
   /** Minimum values. Slowness is in standard deviations of ln seconds. */
   slow: { timed: 10, mastery: 0.7, accuracy: 0.6, slowness: 1 },
@@ -27,7 +27,7 @@ export const studyModel = {
 } as const;
 
 /** Our choice, except the target. */
-export const nextItemsModel = {
+export const nextItemsConstants = {
   /** Klinkenberg, Straatemeier & van der Maas 2011. */
   target: { low: 0.5, high: 0.95, start: 0.75 },
   maxItems: 1000,

@@ -1,14 +1,14 @@
-import { conditionsFor } from '../answer/conditions.js';
-import { clamp, logit, wholeDays } from '../base/common.js';
+import { computeConditions } from '../answer/answer-conditions.js';
+import { clamp, countDays, logit } from '../base/common.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
-import { isMastered } from '../learner/expected.js';
-import { viewUnseen } from '../learner/skill-view.js';
-import type { Standing } from '../score/assessment.js';
-import { askedOf } from '../tracing/course.js';
-import { type AnswerStates, type LearnerState, recallItem } from '../tracing/states.js';
-import { nextItemsModel } from './advice-constants.js';
-import { type Judged, judge, nameOf } from './study-advice.js';
-import { texts as allTexts, withNames } from './texts.js';
+import { isMastered } from '../learner/expected-accuracy.js';
+import { buildUnseenView } from '../learner/skill-view.js';
+import type { LearnerAssessment } from '../score/assessment.js';
+import { hashQuestionKeys } from '../tracing/course.js';
+import { type AnswerStates, findLiveTrace, type LearnerState } from '../tracing/learner-states.js';
+import { nextItemsConstants } from './advice-constants.js';
+import { adviceTexts as allTexts, withNames } from './advice-texts.js';
+import { assessSkill, findSkillName, type SkillAssessment } from './study-advice.js';
 
 export interface Candidate {
   readonly index: number;
@@ -29,54 +29,54 @@ export function orderCandidates<Of extends Candidate>(
   target: number,
   limit: number,
 ): Of[] {
-  const ranked = candidates.map((candidate) => rank(candidate, target)).sort(byRank);
+  const ranked = candidates.map((candidate) => rankCandidate(candidate, target)).sort(compareRanks);
   const parts = [false, true].map((isRecent) =>
     ranked.flatMap(({ candidate }) => (candidate.rightLastHour === isRecent ? [candidate] : [])),
   );
-  return spread(parts, limit);
+  return spreadSkills(parts, limit);
 }
 
 /** Logarithms: products of small numbers would tie at 0. */
-function rank<Of extends Candidate>(candidate: Of, target: number) {
-  const distance = Math.abs(distanceOf(candidate, target));
+function rankCandidate<Of extends Candidate>(candidate: Of, target: number) {
+  const distance = Math.abs(computeDistance(candidate, target));
   return { candidate, distance, worth: Math.log(candidate.gain) - distance ** 2 / 2 };
 }
 
-type Ranked = ReturnType<typeof rank<Candidate>>;
+type RankedCandidate = ReturnType<typeof rankCandidate<Candidate>>;
 
 /** Compares the values, because Infinity - Infinity is NaN. */
-function byRank(a: Ranked, b: Ranked): number {
+function compareRanks(a: RankedCandidate, b: RankedCandidate): number {
   if (a.worth !== b.worth) return a.worth > b.worth ? -1 : 1;
   return a.distance - b.distance || a.candidate.index - b.candidate.index;
 }
 
-const { surest } = nextItemsModel;
+const { surest: maxProbability } = nextItemsConstants;
 
 /** Logits; positive if easier. */
-const distanceOf = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
-  logit(clamp(pCorrect, 1 - surest, surest)) - logit(target);
+const computeDistance = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>
+  logit(clamp(pCorrect, 1 - maxProbability, maxProbability)) - logit(target);
 
 /** Allows at most three items of a skill in a row. */
-function spread<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
+function spreadSkills<Of extends Candidate>(parts: readonly (readonly Of[])[], limit: number): Of[] {
   const order: Of[] = [];
   for (const part of parts) {
-    const held: Of[] = [];
+    const deferred: Of[] = [];
     for (const candidate of part) {
-      if (isRowFull(order, candidate)) {
-        held.push(candidate);
+      if (isRunFull(order, candidate)) {
+        deferred.push(candidate);
         continue;
       }
       order.push(candidate);
-      while (held[0] && !isRowFull(order, held[0])) order.push(held.shift() as Of);
+      while (deferred[0] && !isRunFull(order, deferred[0])) order.push(deferred.shift() as Of);
     }
-    order.push(...held);
+    order.push(...deferred);
   }
   return order.slice(0, limit);
 }
 
-const { maxInRow } = nextItemsModel;
+const { maxInRow } = nextItemsConstants;
 
-const isRowFull = (order: readonly Candidate[], { skillId }: Candidate): boolean =>
+const isRunFull = (order: readonly Candidate[], { skillId }: Candidate): boolean =>
   order.length >= maxInRow && order.slice(-maxInRow).every((one) => one.skillId === skillId);
 
 export interface Question {
@@ -86,34 +86,46 @@ export interface Question {
   readonly questionDifficulty: number | null;
   readonly item: ItemModel | null;
   /** The learner's record; null without an item id, undefined if not stored. */
-  readonly met: AnswerStates['item'];
+  readonly itemRecord: AnswerStates['item'];
 }
 
-export interface JudgedCandidate extends Candidate, Pick<Judged, 'view' | 'code'> {}
+export interface AssessedCandidate extends Candidate, Pick<SkillAssessment, 'view' | 'code'> {}
 
-export function judgeQuestions(standing: Standing, questions: readonly Question[]): JudgedCandidate[] {
-  const { learner, views, model, now } = standing;
+export function assessQuestions(
+  assessment: LearnerAssessment,
+  questions: readonly Question[],
+): AssessedCandidate[] {
+  const { learner, views, model, now } = assessment;
   const viewOf = new Map(views.map((view) => [view.skillId, view]));
-  const judged = new Map<string, Judged>();
-  const judgedOf = (skillId: string): Judged => {
+  const assessedSkills = new Map<string, SkillAssessment>();
+  const assessOnce = (skillId: string): SkillAssessment => {
     const known =
-      judged.get(skillId) ?? judge(viewOf.get(skillId) ?? viewUnseen(skillId, model, now), standing);
-    judged.set(skillId, known);
+      assessedSkills.get(skillId) ??
+      assessSkill(viewOf.get(skillId) ?? buildUnseenView(skillId, model, now), assessment);
+    assessedSkills.set(skillId, known);
     return known;
   };
   return questions.map((question, index) => {
-    const { skillId, questionDifficulty, item, met } = question;
-    const { view, code, gain } = judgedOf(skillId);
-    const states = { asked: askedOf(skillId, question.itemId), learner, skill: view.state, item: met };
-    const { pCorrect } = conditionsFor(model, skillId, item, states, { occurredAt: now, questionDifficulty });
-    const rightLastHour = wasRightLately(learner, met, now);
+    const { skillId, questionDifficulty, item, itemRecord } = question;
+    const { view, code, gain } = assessOnce(skillId);
+    const states = {
+      keys: hashQuestionKeys(skillId, question.itemId),
+      learner,
+      skill: view.state,
+      item: itemRecord,
+    };
+    const { pCorrect } = computeConditions(model, skillId, item, states, {
+      occurredAt: now,
+      questionDifficulty,
+    });
+    const rightLastHour = wasRecentlyCorrect(learner, itemRecord, now);
     return { index, skillId, pCorrect, mastery: view.mastery, gain, rightLastHour, view, code };
   });
 }
 
-function wasRightLately({ items }: LearnerState, met: AnswerStates['item'], now: number): boolean {
-  const trace = met === null ? null : recallItem(items, met);
-  return trace !== null && trace.wrongRun === 0 && now - trace.at * 1000 < nextItemsModel.recentMs;
+function wasRecentlyCorrect({ items }: LearnerState, itemRecord: AnswerStates['item'], now: number): boolean {
+  const trace = itemRecord === null ? null : findLiveTrace(items, itemRecord);
+  return trace !== null && trace.wrongRun === 0 && now - trace.at * 1000 < nextItemsConstants.recentMs;
 }
 
 const texts = allTexts.en.nextItem;
@@ -121,27 +133,35 @@ const texts = allTexts.en.nextItem;
 type ReasonCode = keyof typeof texts;
 export const reasonCodes = Object.keys(texts) as ReasonCode[];
 
-export function reasonOf(candidate: JudgedCandidate, target: number, standing: Standing) {
+export function explainCandidate(
+  candidate: AssessedCandidate,
+  target: number,
+  assessment: LearnerAssessment,
+) {
   const { view, pCorrect, skillId } = candidate;
-  const code = reasonCodeOf(candidate, target, standing);
+  const code = selectReasonCode(candidate, target, assessment);
   const figures = {
-    chance: percentOf(pCorrect),
-    target: percentOf(target),
-    days: wholeDays(view.state.lastAttemptAt, standing.now),
+    chance: toPercent(pCorrect),
+    target: toPercent(target),
+    days: countDays(view.state.lastAttemptAt, assessment.now),
   };
-  const text = withNames((skill) => texts[code](skill, figures), nameOf(standing, skillId));
+  const text = withNames((skill) => texts[code](skill, figures), findSkillName(assessment, skillId));
   return { code, text };
 }
 
-function reasonCodeOf(candidate: JudgedCandidate, target: number, standing: Standing): ReasonCode {
+function selectReasonCode(
+  candidate: AssessedCandidate,
+  target: number,
+  assessment: LearnerAssessment,
+): ReasonCode {
   const { rightLastHour, view, code } = candidate;
   if (rightLastHour) return 'ANSWERED_RECENTLY';
   if (code === 'REVIEW_DUE') return 'REVIEW_DUE';
-  if (isMastered(view, standing)) return 'MASTERED';
+  if (isMastered(view, assessment)) return 'MASTERED';
   if (view.state.attempts === 0) return 'NEW_SKILL';
-  const distance = distanceOf(candidate, target);
-  if (Math.abs(distance) <= nextItemsModel.levelWidth) return 'RIGHT_LEVEL';
+  const distance = computeDistance(candidate, target);
+  if (Math.abs(distance) <= nextItemsConstants.levelWidth) return 'RIGHT_LEVEL';
   return distance < 0 ? 'HARDER_THAN_TARGET' : 'EASIER_THAN_TARGET';
 }
 
-const percentOf = (share: number): number => clamp(Math.round(100 * share), 1, 99);
+const toPercent = (share: number): number => clamp(Math.round(100 * share), 1, 99);

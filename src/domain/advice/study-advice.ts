@@ -1,25 +1,26 @@
-import { onceFor, type Section, sections, wholeDays } from '../base/common.js';
-import { goalModel } from '../base/score-constants.js';
-import { shareOf } from '../catalogue/catalogue.js';
-import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
-import { isMastered, type SkillContext } from '../learner/expected.js';
-import { type SkillView, viewUnseen } from '../learner/skill-view.js';
-import { changePoints } from '../prediction/term-texts.js';
-import { type Standing, trustOf } from '../score/assessment.js';
-import { daysUntil, isOver } from '../score/goal.js';
+import { countDays, memoizeByObject, type Section, sections } from '../base/common.js';
+import { goalConstants } from '../base/score-constants.js';
+import { computeSectionShare } from '../catalogue/catalogue.js';
+import { resolveSkillModel, type TenantModel } from '../catalogue/tenant-model.js';
+import { isMastered, type SkillContext } from '../learner/expected-accuracy.js';
+import { buildUnseenView, type SkillView } from '../learner/skill-view.js';
+import { computeChangePoints } from '../prediction/term-texts.js';
+import { findTrust, type LearnerAssessment } from '../score/assessment.js';
+import { countDaysUntil, isDatePast } from '../score/goal.js';
 import type { GoalOutlook } from '../score/learner-forecast.js';
-import { calibration } from '../tracing/calibration.js';
-import { rapidFlag, rapidThreshold } from '../tracing/pace.js';
+import { computeCalibration } from '../tracing/calibration.js';
+import type { SkillState } from '../tracing/learner-states.js';
 import { isPlateau } from '../tracing/plateau.js';
-import type { SkillState } from '../tracing/states.js';
-import { activityModel } from '../tracing/tracing-constants.js';
+import { computeRapidThreshold, isRapidFlagged } from '../tracing/response-times.js';
+import { activityConstants } from '../tracing/tracing-constants.js';
 import { isFalling } from '../tracing/trend.js';
-import { studyModel } from './advice-constants.js';
-import { biasPoints, hasFaded, rapidFigure, recentAttempts } from './answer-advice.js';
-import { firstHour, practiceGain, reviewGain } from './gain.js';
-import { type GoalFigures, type Locale, type StudyTexts, texts, withNames } from './texts.js';
+import { studyConstants } from './advice-constants.js';
+import { adviceTexts, type GoalFigures, type Locale, type StudyTexts, withNames } from './advice-texts.js';
+import { computeBiasPoints, countRecentAttempts, hasFaded, roundRapidThreshold } from './answer-advice.js';
+import { computeFirstHour, computePracticeGain, computeReviewGain } from './practice-gain.js';
 
-export interface StudyContext extends Pick<Standing, 'learner' | 'views' | 'model' | 'now' | 'measures'> {
+export interface StudyContext
+  extends Pick<LearnerAssessment, 'learner' | 'views' | 'model' | 'now' | 'measures'> {
   /** Default goals cause no advice. */
   readonly goal: GoalFigures & Pick<GoalOutlook, 'isSet' | 'onTrack'>;
   readonly locale: Locale;
@@ -31,10 +32,10 @@ export interface StudyAdvice {
   readonly text: string;
 }
 
-type StateCode = Exclude<keyof StudyTexts, 'EXPLORE' | 'DECLINE' | 'NO_SECTION' | 'GOAL_GAP'>;
+type SkillStateCode = Exclude<keyof StudyTexts, 'EXPLORE' | 'DECLINE' | 'NO_SECTION' | 'GOAL_GAP'>;
 
 interface SkillAdvice {
-  readonly code: StateCode | 'EXPLORE';
+  readonly code: SkillStateCode | 'EXPLORE';
   readonly skillId: string;
   /** Points per hour. */
   readonly gain: number;
@@ -42,125 +43,134 @@ interface SkillAdvice {
 }
 
 /** At most five: decline, missing section, goal, then skills by gain (science notes 7). */
-export function studyAdvice(context: StudyContext): StudyAdvice[] {
+export function buildStudyAdvice(context: StudyContext): StudyAdvice[] {
   // A learner has each skill id once, so the comparison never returns 0.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
-  const judged = views.map((view) => judge(view, context));
-  const bestUnseen = unseenBy(context);
-  const first = [...decline(context), ...missingSection(context), ...goalGap(context)];
+  const assessed = views.map((view) => assessSkill(view, context));
+  const bestUnseen = createUnseenFinder(context);
+  const first = [...adviseOnDecline(context), ...adviseOnSection(context), ...adviseOnGoal(context)];
   const skills = [
-    ...adviseSkills(context, judged),
-    ...sections.flatMap((section) => explore(context, section, bestUnseen)),
-    ...ready(context, judged, bestUnseen),
+    ...adviseSkills(context, assessed),
+    ...sections.flatMap((section) => adviseExploration(context, section, bestUnseen)),
+    ...adviseNextSkill(context, assessed, bestUnseen),
   ]
     .sort((a, b) => b.gain - a.gain || compareIds(a.skillId, b.skillId))
-    .slice(0, studyModel.maxEntries - first.length);
+    .slice(0, studyConstants.maxEntries - first.length);
   return [...first, ...skills.map(({ code, skillId, text }) => ({ code, skillId, text: text() }))];
 }
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-const idleDaysOf = (views: readonly SkillView[], now: number): number =>
-  wholeDays(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)), now);
+const countIdleDays = (views: readonly SkillView[], now: number): number =>
+  countDays(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)), now);
 
-export function noAdviceReason(context: StudyContext): string {
+export function adviceUnavailableReason(context: StudyContext): string {
   const { views, now, locale } = context;
-  const { none } = texts[locale];
-  const idleDays = idleDaysOf(views, now);
-  const least = studyModel.weak.attempts;
-  if (idleDays >= activityModel.days) return none.IDLE(idleDays);
+  const { none } = adviceTexts[locale];
+  const idleDays = countIdleDays(views, now);
+  const least = studyConstants.weak.attempts;
+  if (idleDays >= activityConstants.days) return none.IDLE(idleDays);
   if (views.every(({ state }) => state.attempts < least)) return none.FEW(least);
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-function decline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
-  const isIdle = idleDaysOf(views, now) >= activityModel.days;
+function adviseOnDecline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
+  const isIdle = countIdleDays(views, now) >= activityConstants.days;
   if (!isFalling(trend) || isIdle) return [];
-  return [{ code: 'DECLINE', skillId: null, text: texts[locale].study.DECLINE(changePoints(trend)) }];
+  return [
+    { code: 'DECLINE', skillId: null, text: adviceTexts[locale].study.DECLINE(computeChangePoints(trend)) },
+  ];
 }
 
-function missingSection({ measures, locale }: StudyContext): StudyAdvice[] {
+function adviseOnSection({ measures, locale }: StudyContext): StudyAdvice[] {
   const missing = sections.find((section) => measures[section].answers === 0);
   const measured = sections.find((section) => measures[section].answers > 0);
   if (missing === undefined || measured === undefined) return [];
-  return [{ code: 'NO_SECTION', skillId: null, text: texts[locale].study.NO_SECTION(missing, measured) }];
+  return [
+    { code: 'NO_SECTION', skillId: null, text: adviceTexts[locale].study.NO_SECTION(missing, measured) },
+  ];
 }
 
 /** Without the date if it is beyond a year, because the forecast ends there. */
-function goalGap({ goal, now, locale }: StudyContext): StudyAdvice[] {
+function adviseOnGoal({ goal, now, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, targetDate } = goal;
-  if (!isSet || onTrack || isOver(targetDate, now)) return [];
-  const isFar = (daysUntil(targetDate, now) ?? 0) > goalModel.horizonDays;
-  const text = texts[locale].study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
+  if (!isSet || onTrack || isDatePast(targetDate, now)) return [];
+  const isFar = (countDaysUntil(targetDate, now) ?? 0) > goalConstants.horizonDays;
+  const text = adviceTexts[locale].study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
   return [{ code: 'GOAL_GAP', skillId: null, text }];
 }
 
-export type Judged = ReturnType<typeof judge>;
+export type SkillAssessment = ReturnType<typeof assessSkill>;
 
-export function judge(view: SkillView, context: SkillContext & Pick<StudyContext, 'measures'>) {
+export function assessSkill(view: SkillView, context: SkillContext & Pick<StudyContext, 'measures'>) {
   const { measures } = context;
-  const code = codeOf(view, context);
-  const gain = code === 'REVIEW_DUE' ? reviewGain(view, measures) : practiceGain(view, measures);
+  const code = selectAdviceCode(view, context);
+  const gain =
+    code === 'REVIEW_DUE' ? computeReviewGain(view, measures) : computePracticeGain(view, measures);
   return { view, code, gain };
 }
 
-function codeOf(view: SkillView, context: SkillContext): StateCode | null {
+function selectAdviceCode(view: SkillView, context: SkillContext): SkillStateCode | null {
   const { state, mastery } = view;
   if (isPlateau(state.plateau)) return 'PLATEAU';
-  const flag = calibration(state.calibration)?.flag ?? null;
+  const flag = computeCalibration(state.calibration)?.flag ?? null;
   if (flag === 'over') return 'OVERCONFIDENT';
-  if (rapidFlag(state.rapid)) return 'RAPID';
+  if (isRapidFlagged(state.rapid)) return 'RAPID';
   if (hasFaded(state.mastery, mastery)) return 'REVIEW_DUE';
   if (isSlow(state, mastery)) return 'SLOW';
-  if (mastery < studyModel.weak.mastery && state.attempts >= studyModel.weak.attempts) return 'WEAK_SKILL';
+  if (mastery < studyConstants.weak.mastery && state.attempts >= studyConstants.weak.attempts)
+    return 'WEAK_SKILL';
   if (flag === 'under') return 'UNDERCONFIDENT';
   return isMastered(view, context) ? 'READY' : null;
 }
 
 function isSlow({ pace }: SkillState, mastery: number): boolean {
-  const { slow } = studyModel;
+  const { slow } = studyConstants;
   const isAccurate = mastery >= slow.mastery && pace.accuracy >= slow.accuracy;
   return isAccurate && pace.timed >= slow.timed && pace.slowness >= slow.slowness;
 }
 
-const highest = (judged: readonly Judged[]): Judged | null =>
-  judged.reduce<Judged | null>((top, one) => (top === null || one.gain > top.gain ? one : top), null);
+const findHighestGain = (assessed: readonly SkillAssessment[]): SkillAssessment | null =>
+  assessed.reduce<SkillAssessment | null>(
+    (top, one) => (top === null || one.gain > top.gain ? one : top),
+    null,
+  );
 
-function adviseSkills(context: StudyContext, judged: readonly Judged[]): SkillAdvice[] {
+function adviseSkills(context: StudyContext, assessed: readonly SkillAssessment[]): SkillAdvice[] {
   // A review needs few answers, so it does not compete with practice.
-  const top = highest(judged.filter(({ code }) => code !== 'REVIEW_DUE'));
-  return judged.flatMap((one) => {
+  const top = findHighestGain(assessed.filter(({ code }) => code !== 'REVIEW_DUE'));
+  return assessed.flatMap((one) => {
     const { code, gain, view } = one;
     if (code === null || code === 'READY') return [];
     const { skillId } = view;
-    const text = (skill: string): string => stateText(code, skill, one, one === top, context);
-    return [{ code, skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
+    const text = (skill: string): string => formatSkillAdvice(code, skill, one, one === top, context);
+    return [{ code, skillId, gain, text: () => withNames(text, findSkillName(context, skillId)) }];
   });
 }
 
-export const nameOf = ({ model }: Pick<StudyContext, 'model'>, skillId: string): string =>
+export const findSkillName = ({ model }: Pick<StudyContext, 'model'>, skillId: string): string =>
   model.catalogue.entries.get(skillId)?.name ?? skillId;
 
-function stateText(
-  code: Exclude<StateCode, 'READY'>,
+function formatSkillAdvice(
+  code: Exclude<SkillStateCode, 'READY'>,
   skill: string,
-  { view: { state, model, placement }, gain }: Judged,
+  { view: { state, model, placement }, gain }: SkillAssessment,
   isTop: boolean,
   context: StudyContext,
 ): string {
-  const { study } = texts[context.locale];
+  const { study } = adviceTexts[context.locale];
   switch (code) {
     case 'PLATEAU':
-      return study.PLATEAU(skill, recentAttempts(state.plateau));
+      return study.PLATEAU(skill, countRecentAttempts(state.plateau));
     case 'OVERCONFIDENT':
-      return study.OVERCONFIDENT(skill, biasPoints(state.calibration));
+      return study.OVERCONFIDENT(skill, computeBiasPoints(state.calibration));
     case 'RAPID':
-      return study.RAPID(skill, rapidFigure(rapidThreshold(model.times)));
+      return study.RAPID(skill, roundRapidThreshold(computeRapidThreshold(model.times)));
     case 'REVIEW_DUE':
-      return study.REVIEW_DUE(skill, wholeDays(state.lastAttemptAt, context.now));
+      return study.REVIEW_DUE(skill, countDays(state.lastAttemptAt, context.now));
     case 'WEAK_SKILL': {
       const { section } = placement;
-      return study.WEAK_SKILL(skill, { section, isTop, points: pointsOf(gain, section, context) });
+      return study.WEAK_SKILL(skill, { section, isTop, points: roundPoints(gain, section, context) });
     }
     default:
       return study[code](skill);
@@ -168,72 +178,82 @@ function stateText(
 }
 
 /** Points per hour; null if zero, or if the section has too few answers. */
-function pointsOf(gain: number, of: Section | null, { measures }: StudyContext): number | null {
+function roundPoints(gain: number, skillSection: Section | null, { measures }: StudyContext): number | null {
   const isKnown = sections.every(
     (section) =>
-      shareOf({ section: of }, section) === 0 || measures[section].answers >= studyModel.pointsFrom,
+      computeSectionShare({ section: skillSection }, section) === 0 ||
+      measures[section].answers >= studyConstants.pointsFrom,
   );
   const points = Math.round(gain);
   return isKnown && points > 0 ? points : null;
 }
 
-type BestUnseen = (section: Section | null) => Judged | null;
+type UnseenFinder = (section: Section | null) => SkillAssessment | null;
 
-function unseenBy(context: StudyContext): BestUnseen {
+function createUnseenFinder(context: StudyContext): UnseenFinder {
   const { views, model, now } = context;
   let seen: ReadonlySet<string> | null = null;
   return (section) => {
     const known = seen ?? new Set(views.map((view) => view.skillId));
     seen = known;
-    const best = rankingOf(model)[section ?? 'none'].find((skillId) => !known.has(skillId));
-    return best === undefined ? null : judge(viewUnseen(best, model, now), context);
+    const best = rankCatalogueSkills(model)[section ?? 'none'].find((skillId) => !known.has(skillId));
+    return best === undefined ? null : assessSkill(buildUnseenView(best, model, now), context);
   };
 }
 
 /** Cached, because the catalogue may be large. */
-const rankingOf = onceFor((model: TenantModel): Record<Section | 'none', string[]> => {
+const rankCatalogueSkills = memoizeByObject((model: TenantModel): Record<Section | 'none', string[]> => {
   const ranked = Array.from(model.catalogue.entries, ([skillId, { section, weight }]) => {
-    const skill = skillModelOf(model, skillId);
-    return { skillId, section, value: weight * trustOf({ model: skill }) * firstHour(skill.parameters) };
+    const skill = resolveSkillModel(model, skillId);
+    return {
+      skillId,
+      section,
+      value: weight * findTrust({ model: skill }) * computeFirstHour(skill.parameters),
+    };
   }).sort((a, b) => b.value - a.value || compareIds(a.skillId, b.skillId));
   const idsOf = (of: Section | null) =>
     ranked.flatMap(({ skillId, section }) => (section === of ? [skillId] : []));
   return { math: idsOf('math'), rw: idsOf('rw'), none: idsOf(null) };
 });
 
-function explore(context: StudyContext, section: Section, bestUnseen: BestUnseen): SkillAdvice[] {
-  const { seenWeight, knownWeight } = context.measures[section];
-  const unseen = seenWeight / knownWeight >= studyModel.coverage ? null : bestUnseen(section);
+function adviseExploration(context: StudyContext, section: Section, bestUnseen: UnseenFinder): SkillAdvice[] {
+  const { seenWeight, registeredWeight } = context.measures[section];
+  const unseen = seenWeight / registeredWeight >= studyConstants.coverage ? null : bestUnseen(section);
   if (unseen === null) return [];
   const { view, gain } = unseen;
   const { skillId } = view;
-  const text = (skill: string): string => texts[context.locale].study.EXPLORE(skill, section);
-  return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, nameOf(context, skillId)) }];
+  const text = (skill: string): string => adviceTexts[context.locale].study.EXPLORE(skill, section);
+  return [{ code: 'EXPLORE', skillId, gain, text: () => withNames(text, findSkillName(context, skillId)) }];
 }
 
 /** Recommends the next skill after the most recently practised mastered skill. */
-function ready(context: StudyContext, judged: readonly Judged[], bestUnseen: BestUnseen): SkillAdvice[] {
-  for (const { view, gain } of lastMastered(judged)) {
+function adviseNextSkill(
+  context: StudyContext,
+  assessed: readonly SkillAssessment[],
+  bestUnseen: UnseenFinder,
+): SkillAdvice[] {
+  for (const { view, gain } of selectLastMastered(assessed)) {
     const { section } = view.placement;
-    const isOpen = ({ view }: Judged) => view.placement.section === section && !isMastered(view, context);
-    const others = judged.filter(isOpen);
+    const isOpen = ({ view }: SkillAssessment) =>
+      view.placement.section === section && !isMastered(view, context);
+    const others = assessed.filter(isOpen);
     const unseen = bestUnseen(section);
-    const next = highest(unseen === null ? others : [unseen, ...others])?.view.skillId;
+    const next = findHighestGain(unseen === null ? others : [unseen, ...others])?.view.skillId;
     if (next === undefined) continue;
     const { skillId } = view;
-    const { READY } = texts[context.locale].study;
-    const text = () => withNames(READY, nameOf(context, skillId), nameOf(context, next));
+    const { READY } = adviceTexts[context.locale].study;
+    const text = () => withNames(READY, findSkillName(context, skillId), findSkillName(context, next));
     return [{ code: 'READY', skillId, gain, text }];
   }
   return [];
 }
 
-function lastMastered(judged: readonly Judged[]): Judged[] {
-  const mastered = judged.filter(({ code }) => code === 'READY').sort(byLastAttempt);
+function selectLastMastered(assessed: readonly SkillAssessment[]): SkillAssessment[] {
+  const mastered = assessed.filter(({ code }) => code === 'READY').sort(compareLastAttempt);
   const ofSection = (section: Section | null) =>
     mastered.find(({ view }) => view.placement.section === section) ?? [];
-  return [...sections, null].flatMap(ofSection).sort(byLastAttempt);
+  return [...sections, null].flatMap(ofSection).sort(compareLastAttempt);
 }
 
-const byLastAttempt = (a: Judged, b: Judged): number =>
+const compareLastAttempt = (a: SkillAssessment, b: SkillAssessment): number =>
   b.view.state.lastAttemptAt - a.view.state.lastAttemptAt;

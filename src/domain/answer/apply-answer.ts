@@ -1,26 +1,26 @@
-import { type Answer, dayMs, dayOf, sigmoid } from '../base/common.js';
-import { shareOf } from '../catalogue/catalogue.js';
-import { abilityEvidence, updateAbilities } from '../tracing/ability.js';
+import { type Answer, dayMs, sigmoid, toDay } from '../base/common.js';
+import { computeSectionShare } from '../catalogue/catalogue.js';
+import { computeAbilityEvidence, updateAbilities } from '../tracing/ability.js';
 import { countActivity } from '../tracing/activity.js';
-import { effectiveMastery, traceAnswer } from '../tracing/bkt.js';
+import { computeEffectiveMastery, traceAnswer } from '../tracing/bkt.js';
 import { updateCalibration } from '../tracing/calibration.js';
-import { closeDay } from '../tracing/momentum.js';
-import { isRapid, updatePace, updateRapid } from '../tracing/pace.js';
-import { isPlateau, updatePlateau } from '../tracing/plateau.js';
 import {
   type AnswerStates,
+  advanceWindow,
   hasSteadyMastery,
   type ItemWindow,
-  isAccurate,
-  isReached,
+  isAccuracySufficient,
+  isMasteryReached,
   type LearnerState,
-  openWindow,
   type SkillState,
-  tracesOf,
-} from '../tracing/states.js';
+  selectTraces,
+} from '../tracing/learner-states.js';
+import { closeDay } from '../tracing/momentum.js';
+import { isPlateau, updatePlateau } from '../tracing/plateau.js';
+import { isRapid, updatePace, updateRapid } from '../tracing/response-times.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
-import { isFalling, updateTrend, usualChance } from '../tracing/trend.js';
-import { averageLogOdds, type Conditions } from './conditions.js';
+import { computeUsualChance, isFalling, updateTrend } from '../tracing/trend.js';
+import { type AnswerConditions, computeAverageLogOdds } from './answer-conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
   readonly masteryBefore: number;
@@ -31,44 +31,48 @@ export interface AnswerEffect extends AnswerStates {
  * Applies one answer to a learner's states. The result is bit-identical in every run, because a rebuild
  * depends on it. Late answers count on arrival; the skill's clock never goes back.
  */
-export function applyAnswer(states: AnswerStates, answer: Answer, conditions: Conditions): AnswerEffect {
+export function applyAnswer(
+  states: AnswerStates,
+  answer: Answer,
+  conditions: AnswerConditions,
+): AnswerEffect {
   const { learner, skill, item } = states;
   const { parameters, difficultyShift, rapidSeconds } = conditions;
-  const masteryBefore = effectiveMastery(parameters.pInit, skill, answer.occurredAt);
+  const masteryBefore = computeEffectiveMastery(parameters.pInit, skill, answer.occurredAt);
   const { masteryAfter } = traceAnswer(parameters, masteryBefore, answer.isCorrect, difficultyShift);
-  const rapid = isRapid(answer.timeSpentSeconds, rapidSeconds);
-  const place = learner.attempts + 1;
+  const isRapidAnswer = isRapid(answer.timeSpentSeconds, rapidSeconds);
+  const answerNumber = learner.attempts + 1;
   const traces = updateTraces(
-    tracesOf(states),
-    states.asked,
+    selectTraces(states),
+    states.keys,
     answer,
-    place,
+    answerNumber,
     skill.attempts,
     conditions.abilityOffset,
   );
-  const window = item === null ? learner.items : openWindow(learner.items, item);
+  const window = item === null ? learner.items : advanceWindow(learner.items, item);
   return {
-    asked: states.asked,
-    learner: countAnswer(states, answer, conditions, traces.learner, window),
-    skill: traceSkill(skill, answer, masteryAfter, conditions, rapid, traces.skill),
+    keys: states.keys,
+    learner: updateLearner(states, answer, conditions, traces.learner, window),
+    skill: updateSkill(skill, answer, masteryAfter, conditions, isRapidAnswer, traces.skill),
     item: traces.item && { generation: window.generation, trace: traces.item },
     masteryBefore,
-    isRapid: rapid,
+    isRapid: isRapidAnswer,
   };
 }
 
 /** Lists every field, because object spread is about ten times slower. */
-function traceSkill(
+function updateSkill(
   skill: SkillState,
   answer: Answer,
   masteryAfter: number,
-  conditions: Conditions,
-  rapid: boolean,
+  conditions: AnswerConditions,
+  isRapidAnswer: boolean,
   trace: SkillTrace,
 ): SkillState {
   const { isCorrect, timeSpentSeconds } = answer;
-  const day = dayOf(answer.occurredAt);
-  const newDay = isCorrect && day > skill.lastCorrectDay;
+  const day = toDay(answer.occurredAt);
+  const isNewDay = isCorrect && day > skill.lastCorrectDay;
   const idleDays = skill.attempts === 0 ? 0 : (answer.occurredAt - skill.lastAttemptAt) / dayMs;
   const attempts = skill.attempts + 1;
   const plateau = updatePlateau(skill.plateau, masteryAfter, idleDays);
@@ -77,39 +81,39 @@ function traceSkill(
     attempts,
     correct: skill.correct + (isCorrect ? 1 : 0),
     lastAttemptAt: Math.max(skill.lastAttemptAt, answer.occurredAt),
-    correctDays: skill.correctDays + (newDay ? 1 : 0),
-    lastCorrectDay: newDay ? day : skill.lastCorrectDay,
+    correctDays: skill.correctDays + (isNewDay ? 1 : 0),
+    lastCorrectDay: isNewDay ? day : skill.lastCorrectDay,
     plateau,
-    pace: updatePace(skill.pace, isCorrect, timeSpentSeconds, conditions.norm, rapid),
+    pace: updatePace(skill.pace, isCorrect, timeSpentSeconds, conditions.norm, isRapidAnswer),
     rapid: updateRapid(skill.rapid, timeSpentSeconds, conditions.rapidSeconds),
     calibration: updateCalibration(skill.calibration, answer.confidenceScore, isCorrect),
     trace,
-    reached: isReached(masteryAfter, skill.reached),
+    reached: isMasteryReached(masteryAfter, skill.reached),
     ready:
       hasSteadyMastery({ attempts, plateau }, masteryAfter) &&
       (skill.ready || (isCorrect && wasAccurate(conditions))),
   };
 }
 
-const wasAccurate = (conditions: Conditions): boolean =>
-  isAccurate(sigmoid(averageLogOdds(conditions)), conditions.parameters);
+const wasAccurate = (conditions: AnswerConditions): boolean =>
+  isAccuracySufficient(sigmoid(computeAverageLogOdds(conditions)), conditions.parameters);
 
-function countAnswer(
+function updateLearner(
   { learner, skill }: AnswerStates,
   answer: Answer,
-  conditions: Conditions,
+  conditions: AnswerConditions,
   trace: LearnerTrace,
   items: ItemWindow,
 ): LearnerState {
-  const share = { math: shareOf(conditions, 'math'), rw: shareOf(conditions, 'rw') };
-  const evidence = abilityEvidence(answer, conditions.parameters, skill.attempts);
+  const share = { math: computeSectionShare(conditions, 'math'), rw: computeSectionShare(conditions, 'rw') };
+  const evidence = computeAbilityEvidence(answer, conditions.parameters, skill.attempts);
   return {
     version: learner.version,
     attempts: learner.attempts + 1,
     abilityVersion: learner.abilityVersion,
     abilities: updateAbilities(learner.abilities, evidence, share, isFalling(learner.trend)),
     baselineTotal: learner.baselineTotal,
-    activity: countActivity(learner.activity, dayOf(answer.occurredAt), share),
+    activity: countActivity(learner.activity, toDay(answer.occurredAt), share),
     momentum:
       conditions.closedMastery === null
         ? learner.momentum
@@ -118,7 +122,7 @@ function countAnswer(
     trend: updateTrend(
       learner.trend,
       answer.isCorrect,
-      usualChance(skill, conditions.itemDifficulty - conditions.difficultyShift),
+      computeUsualChance(skill, conditions.itemDifficulty - conditions.difficultyShift),
       conditions.pCorrect,
     ),
     items,
@@ -127,7 +131,7 @@ function countAnswer(
 
 type SkillChange = 'mastery.reached' | 'plateau.detected' | 'plateau.ended';
 
-export function changesOf(before: SkillState, after: SkillState): SkillChange[] {
+export function detectSkillChanges(before: SkillState, after: SkillState): SkillChange[] {
   const changes: SkillChange[] = [];
   if (after.reached && !before.reached) changes.push('mastery.reached');
   const isFlat = isPlateau(after.plateau);

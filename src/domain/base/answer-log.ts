@@ -16,7 +16,7 @@ export interface AnswerLog {
   readonly items: number;
 }
 
-export const shared = {
+export const sharedArrays = {
   bytes: (n: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(n)),
   ints: (n: number): Int32Array => new Int32Array(new SharedArrayBuffer(4 * n)),
   counts: (n: number): Uint32Array => new Uint32Array(new SharedArrayBuffer(4 * n)),
@@ -24,87 +24,88 @@ export const shared = {
   doubles: (n: number): Float64Array => new Float64Array(new SharedArrayBuffer(8 * n)),
 };
 
-export function sharedFloats(values: ArrayLike<number>): Float32Array {
-  const column = shared.floats(values.length);
+export function toSharedFloats(values: ArrayLike<number>): Float32Array {
+  const column = sharedArrays.floats(values.length);
   column.set(values);
   return column;
 }
 
 /** One byte per learner, 1 if selected. */
-export type Learners = Uint8Array;
+export type LearnerSelection = Uint8Array;
 
-export const everyone = ({ starts }: AnswerLog): Learners => shared.bytes(starts.length - 1).fill(1);
+export const selectAllLearners = ({ starts }: AnswerLog): LearnerSelection =>
+  sharedArrays.bytes(starts.length - 1).fill(1);
 
-export const learnersWhere = (log: AnswerLog, takes: (learner: number) => boolean): Learners =>
-  everyone(log).map((_, learner) => (takes(learner) ? 1 : 0));
+export const selectLearners = (log: AnswerLog, isSelected: (learner: number) => boolean): LearnerSelection =>
+  selectAllLearners(log).map((_, learner) => (isSelected(learner) ? 1 : 0));
 
-export interface LearnerPlaces {
+export interface LearnerRange {
   readonly learner: number;
   readonly start: number;
   readonly end: number;
 }
 
-export function* placesByLearner(
+export function* iterateLearnerRanges(
   { starts }: AnswerLog,
-  learners: Learners,
+  learners: LearnerSelection,
   from = 0,
   to = learners.length,
-): Generator<LearnerPlaces, void> {
+): Generator<LearnerRange, void> {
   for (let learner = from; learner < to; learner++) {
     if (learners[learner] === 1)
       yield { learner, start: starts[learner] as number, end: starts[learner + 1] as number };
   }
 }
 
-export function placesOf(log: AnswerLog, learners: Learners): Uint32Array {
-  const own = [...placesByLearner(log, learners)];
-  const places = shared.counts(own.reduce((sum, { start, end }) => sum + end - start, 0));
+export function collectAnswerIndices(log: AnswerLog, learners: LearnerSelection): Uint32Array {
+  const ranges = [...iterateLearnerRanges(log, learners)];
+  const indices = sharedArrays.counts(ranges.reduce((sum, { start, end }) => sum + end - start, 0));
   let next = 0;
-  for (const { start, end } of own) for (let place = start; place < end; place++) places[next++] = place;
-  return places;
+  for (const { start, end } of ranges) for (let index = start; index < end; index++) indices[next++] = index;
+  return indices;
 }
 
 /** Copies the ranges. Skill and item numbers do not change. */
-export function logOfPlaces(log: AnswerLog, kept: readonly Omit<LearnerPlaces, 'learner'>[]): AnswerLog {
-  const starts = shared.counts(kept.length + 1);
-  for (const [i, { start, end }] of kept.entries()) starts[i + 1] = (starts[i] as number) + end - start;
-  const taken = <Column extends Uint8Array | Uint32Array | Float32Array | Float64Array>(
+export function copyRanges(log: AnswerLog, ranges: readonly Omit<LearnerRange, 'learner'>[]): AnswerLog {
+  const starts = sharedArrays.counts(ranges.length + 1);
+  for (const [i, { start, end }] of ranges.entries()) starts[i + 1] = (starts[i] as number) + end - start;
+  const copyColumn = <Column extends Uint8Array | Uint32Array | Float32Array | Float64Array>(
     target: Column,
     source: Column,
   ): Column => {
-    for (const [i, { start, end }] of kept.entries())
+    for (const [i, { start, end }] of ranges.entries())
       target.set(source.subarray(start, end), starts[i] as number);
     return target;
   };
-  const answers = starts[kept.length] as number;
+  const answers = starts[ranges.length] as number;
   return {
     starts,
-    skill: taken(shared.counts(answers), log.skill),
-    item: taken(shared.counts(answers), log.item),
-    correct: taken(shared.bytes(answers), log.correct),
-    at: taken(shared.doubles(answers), log.at),
-    seconds: taken(shared.floats(answers), log.seconds),
-    difficulty: taken(shared.floats(answers), log.difficulty),
+    skill: copyColumn(sharedArrays.counts(answers), log.skill),
+    item: copyColumn(sharedArrays.counts(answers), log.item),
+    correct: copyColumn(sharedArrays.bytes(answers), log.correct),
+    at: copyColumn(sharedArrays.doubles(answers), log.at),
+    seconds: copyColumn(sharedArrays.floats(answers), log.seconds),
+    difficulty: copyColumn(sharedArrays.floats(answers), log.difficulty),
     skills: log.skills,
     items: log.items,
   };
 }
 
 /** Stable counting sort. Member m has the indices `order[starts[m]]` to `order[starts[m + 1] - 1]`. */
-export function sortedBy(members: Uint32Array, size: number, places: Uint32Array) {
-  const starts = shared.counts(size + 1);
-  for (const place of places) {
-    const after = (members[place] as number) + 1;
+export function groupByMember(members: Uint32Array, size: number, indices: Uint32Array) {
+  const starts = sharedArrays.counts(size + 1);
+  for (const index of indices) {
+    const after = (members[index] as number) + 1;
     starts[after] = (starts[after] as number) + 1;
   }
   for (let member = 1; member <= size; member++)
     starts[member] = (starts[member] as number) + (starts[member - 1] as number);
   const next = starts.slice();
-  const order = shared.counts(places.length);
-  for (const place of places) {
-    const member = members[place] as number;
+  const order = sharedArrays.counts(indices.length);
+  for (const index of indices) {
+    const member = members[index] as number;
     const at = next[member] as number;
-    order[at] = place;
+    order[at] = index;
     next[member] = at + 1;
   }
   return { order, starts };

@@ -24,10 +24,10 @@ export const defaultParameters: BktParameters = {
 export const masteryBounds: Range = { low: 0.001, high: 0.999 };
 
 /** .95: Corbett & Anderson 1995. The rest is our choice. */
-export const masteredAt = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
+export const masteryThresholds = { mastery: 0.95, smoothed: 0.8, attempts: 5, accuracy: 0.75 } as const;
 
 /** Our choice. The gap to .95 prevents repeated events. */
-export const lostBelow = 0.8;
+export const masteryLossThreshold = 0.8;
 
 /**
  * Baker, Corbett & Aleven 2008: at least 85 % correct with mastery, 25 % without. `itemGuess` and `itemSlip`
@@ -48,18 +48,18 @@ export const guessSlipMargin = 0.05;
 
 /** Wider than `fitBounds`: operators may know a skill without answers. */
 export const manualBounds: Range = { low: 0.001, high: 0.999 };
-export const manualForget: Range = { low: 0, high: 0.1 };
+export const manualForgetBounds: Range = { low: 0, high: 0.1 };
 
 /** Limit of P* (`pStar`) / pInit: below it, a wrong first answer lowers mastery. */
-export const wrongAnswerShare = 0.9;
+export const maxPStarShare = 0.9;
 
-export const difficultyModel = { scale: 0.5, limit: 3 } as const;
+export const difficultyConstants = { scale: 0.5, limit: 3 } as const;
 
 /**
  * After the grace period, mastery above pInit halves in `baseDays` (an assumption). Every `doublingDays` days
  * with correct answers double this time (spacing).
  */
-export const forgettingModel = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
+export const forgettingConstants = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
 
 /** Our choice: likelihood ratios of confidence 1 to 5 for correct answers. */
 export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];

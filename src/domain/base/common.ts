@@ -3,9 +3,9 @@ export type Section = (typeof sections)[number];
 
 export type PerSection<T> = Readonly<Record<Section, T>>;
 
-export const perSection = <T>(of: (section: Section) => T): PerSection<T> => ({
-  math: of('math'),
-  rw: of('rw'),
+export const mapSections = <T>(compute: (section: Section) => T): PerSection<T> => ({
+  math: compute('math'),
+  rw: compute('rw'),
 });
 
 export interface Answer {
@@ -30,10 +30,10 @@ export const round4 = (x: number): number => Math.round(x * 1e4) / 1e4;
 export const round6 = (x: number): number => Math.round(x * 1e6) / 1e6;
 export const round1 = (x: number): number => Math.round(x * 10) / 10;
 
-export const roundKnown = (value: number | null, round = round4): number | null =>
+export const roundOrNull = (value: number | null, round = round4): number | null =>
   value === null ? null : round(value);
 
-export const rounded = <Fields extends object>(fields: Fields): Fields =>
+export const roundFields = <Fields extends object>(fields: Fields): Fields =>
   Object.fromEntries(
     Object.entries(fields).map(([name, value]) => [name, typeof value === 'number' ? round4(value) : value]),
   ) as Fields;
@@ -41,25 +41,25 @@ export const rounded = <Fields extends object>(fields: Fields): Fields =>
 export const dayMs = 86_400_000;
 
 /** For example 202601. */
-export function monthOf(ms: number): number {
+export function toMonth(ms: number): number {
   const at = new Date(ms);
   return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
 }
 
-export const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+export const formatDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** UTC days since 1970. */
-export const dayOf = (ms: number): number => Math.floor(ms / dayMs);
+export const toDay = (ms: number): number => Math.floor(ms / dayMs);
 
-export const wholeDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
+export const countDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
 
-export function onceFor<Key extends object, Value extends object>(make: (key: Key) => Value) {
-  const known = new WeakMap<Key, Value>();
+export function memoizeByObject<Key extends object, Value extends object>(compute: (key: Key) => Value) {
+  const cache = new WeakMap<Key, Value>();
   return (key: Key): Value => {
-    const found = known.get(key);
+    const found = cache.get(key);
     if (found !== undefined) return found;
-    const made = make(key);
-    known.set(key, made);
-    return made;
+    const computed = compute(key);
+    cache.set(key, computed);
+    return computed;
   };
 }

@@ -1,7 +1,7 @@
 import type { BktParameters } from './bkt-parameters.js';
 
 /** Correct answers alone must lead a fitted skill to this mastery. */
-export const reachableMastery = 0.96;
+export const minReachableMastery = 0.96;
 
 /**
  * Weight in learners (pInit) or expected visits; simulated. With a lower pLearn, two correct answers after
@@ -18,7 +18,7 @@ export const fitPriorMeans: BktParameters = {
   pForget: 0.015,
 };
 
-export const fitModel = {
+export const fitConstants = {
   /** A fit reads the first answers per learner and skill. A longer pause splits the sequence. */
   maxAttempts: 60,
   splitDays: 30,

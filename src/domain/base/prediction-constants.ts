@@ -1,5 +1,5 @@
 /** Tuned by validation on real logs. */
-export const predictionModel = {
+export const predictionConstants = {
   /** Ability filter: prior variance, growth per answer, variance of skill residuals. */
   abilityVariance: 1,
   abilityNoise: 0.001,
@@ -58,7 +58,7 @@ export const predictionModel = {
 } as const;
 
 /** Tried on answer logs. */
-export const courseModel = {
+export const courseConstants = {
   skills: 7,
   formRate: 0.3,
   firstTries: { step: 0.8, fall: 0.1, formRate: 0.1 },

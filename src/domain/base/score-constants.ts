@@ -1,5 +1,5 @@
 /** Means and sd come from SAT norms, the rest is simulated. */
-export const scoreModel = {
+export const scoreConstants = {
   // Without real test scores, the link from ability to score is an assumption.
   mean: { math: 510, rw: 520 },
   sd: 110,
@@ -30,10 +30,10 @@ export const scoreModel = {
 } as const;
 
 /** A skill outside the catalogue needs so many learners; rare skills would lower the coverage. */
-export const learnersOfKnownSkill = 5;
+export const minRegisteredLearners = 5;
 
 /** Our choice, between published score gains and their part due to practice. */
-export const projectionModel = {
+export const projectionConstants = {
   /** Share of pLearn that shows on a test; factor for slow learning. */
   learningShare: 0.15,
   slowedShare: 0.25,
@@ -45,7 +45,7 @@ export const projectionModel = {
   maxChange: 1.5,
 } as const;
 
-export const goalModel = {
+export const goalConstants = {
   baselineAnswers: 20,
   defaultBaseline: 1030,
   horizonDays: 365,

@@ -4,10 +4,10 @@
 export const keySeed = 0x9747b28c;
 
 /** 1 to 2^32 - 1. Collisions only blur a prediction. */
-export const keyOf = (id: string): number => hashLane(id, keySeed) || 1;
+export const hashKey = (id: string): number => hashWithSeed(id, keySeed) || 1;
 
 /** Similar to MurmurHash3. Hashes are stored: never change it. */
-export function hashLane(text: string, seed: number): number {
+export function hashWithSeed(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i++) {
     let unit = Math.imul(text.charCodeAt(i), 0xcc9e2d51);

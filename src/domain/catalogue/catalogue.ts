@@ -1,7 +1,12 @@
-import { type BktParameters, guessSlipMargin, masteredAt, wrongAnswerShare } from '../base/bkt-parameters.js';
-import { type PerSection, perSection, type Section, sections } from '../base/common.js';
-import { scoreModel } from '../base/score-constants.js';
-import { mostForget, pStar } from '../tracing/bkt.js';
+import {
+  type BktParameters,
+  guessSlipMargin,
+  masteryThresholds,
+  maxPStarShare,
+} from '../base/bkt-parameters.js';
+import { mapSections, type PerSection, type Section, sections } from '../base/common.js';
+import { scoreConstants } from '../base/score-constants.js';
+import { computeMaxForget, pStar } from '../tracing/bkt.js';
 
 export interface SkillEntry {
   readonly name: string | null;
@@ -17,7 +22,7 @@ export interface SkillEntry {
 
 export type Placement = Pick<SkillEntry, 'section' | 'weight'>;
 
-const unplaced: Placement = { section: null, weight: 1 };
+const defaultPlacement: Placement = { section: null, weight: 1 };
 
 export interface SectionTotals {
   readonly skills: number;
@@ -30,11 +35,11 @@ export interface Catalogue {
   readonly totals: PerSection<SectionTotals & { readonly placed: number }>;
 }
 
-export function catalogueOf(revision: number, entries: ReadonlyMap<string, SkillEntry>): Catalogue {
-  const totals = perSection((section) => {
+export function buildCatalogue(revision: number, entries: ReadonlyMap<string, SkillEntry>): Catalogue {
+  const totals = mapSections((section) => {
     const totals = { skills: 0, weight: 0, placed: 0 };
     for (const entry of entries.values()) {
-      const share = shareOf(entry, section);
+      const share = computeSectionShare(entry, section);
       totals.placed += share === 1 ? 1 : 0;
       totals.skills += share;
       totals.weight += share * entry.weight;
@@ -44,50 +49,58 @@ export function catalogueOf(revision: number, entries: ReadonlyMap<string, Skill
   return { revision, entries, totals };
 }
 
-export const emptyCatalogue: Catalogue = catalogueOf(0, new Map());
+export const emptyCatalogue: Catalogue = buildCatalogue(0, new Map());
 
-export const placementOf = ({ entries }: Catalogue, skillId: string): Placement =>
-  entries.get(skillId) ?? unplaced;
+export const findPlacement = ({ entries }: Catalogue, skillId: string): Placement =>
+  entries.get(skillId) ?? defaultPlacement;
 
 /** Share of the skill's answers that belongs to the section: 1, 0.5 or 0. */
-export function shareOf({ section }: Pick<Placement, 'section'>, of: Section): number {
+export function computeSectionShare({ section }: Pick<Placement, 'section'>, target: Section): number {
   if (section === null) return 1 / sections.length;
-  return section === of ? 1 : 0;
+  return section === target ? 1 : 0;
 }
 
 /** A section without assigned skills has at least the weight `leastSkills`. */
-export function knownTotals({ entries, totals }: Catalogue, known: number, section: Section): SectionTotals {
-  const others = Math.max(0, known - entries.size) * shareOf(unplaced, section);
+export function computeSectionTotals(
+  { entries, totals }: Catalogue,
+  registeredSkills: number,
+  section: Section,
+): SectionTotals {
+  const others =
+    Math.max(0, registeredSkills - entries.size) * computeSectionShare(defaultPlacement, section);
   const { skills, weight, placed } = totals[section];
-  const least = placed === 0 ? scoreModel.leastSkills : 0;
-  return { skills: skills + others, weight: Math.max(weight + others * unplaced.weight, least) };
+  const least = placed === 0 ? scoreConstants.leastSkills : 0;
+  return { skills: skills + others, weight: Math.max(weight + others * defaultPlacement.weight, least) };
 }
 
 export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>;
 
-export const unsetSkill: SkillSetting = { name: null, ...unplaced, parameters: null };
+export const defaultSkillSetting: SkillSetting = { name: null, ...defaultPlacement, parameters: null };
 
 const tolerance = 1e-9;
 
 /** Correct answers must lead to mastery, and a wrong first answer must lower it. @returns null if valid */
-export function misfitOf(
+export function findParameterProblem(
   parameters: BktParameters,
 ): { readonly parameter: keyof BktParameters; readonly message: string } | null {
   const { pInit, pGuess, pSlip, pForget } = parameters;
   const most = 1 - guessSlipMargin;
   if (pGuess + pSlip > most + tolerance) {
-    return { parameter: 'pSlip', message: `must be at most ${decimal(most - pGuess)}, ${most} less p_guess` };
+    return {
+      parameter: 'pSlip',
+      message: `must be at most ${floorToDecimals(most - pGuess)}, ${most} less p_guess`,
+    };
   }
-  const limit = wrongAnswerShare * pInit;
+  const limit = maxPStarShare * pInit;
   if (pStar(parameters) >= limit) {
     const below = (limit * (1 - pSlip - pGuess)) / (1 - pGuess);
-    const formula = `${wrongAnswerShare} * p_init * (1 - p_slip - p_guess) / (1 - p_guess)`;
-    return { parameter: 'pLearn', message: `must be below ${decimal(below)}, ${formula}` };
+    const formula = `${maxPStarShare} * p_init * (1 - p_slip - p_guess) / (1 - p_guess)`;
+    return { parameter: 'pLearn', message: `must be below ${floorToDecimals(below)}, ${formula}` };
   }
-  const forget = mostForget(parameters, masteredAt.mastery);
+  const forget = computeMaxForget(parameters, masteryThresholds.mastery);
   if (pForget <= forget) return null;
-  const reason = `with more, right answers do not lead to a mastery of ${masteredAt.mastery}`;
-  return { parameter: 'pForget', message: `must be at most ${decimal(forget)}: ${reason}` };
+  const reason = `with more, right answers do not lead to a mastery of ${masteryThresholds.mastery}`;
+  return { parameter: 'pForget', message: `must be at most ${floorToDecimals(forget)}: ${reason}` };
 }
 
-const decimal = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;
+const floorToDecimals = (value: number): number => Math.max(0, Math.floor(value * 1e4 + tolerance)) / 1e4;

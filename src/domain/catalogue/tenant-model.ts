@@ -1,15 +1,15 @@
-import { type BktParameters, defaultParameters, difficultyModel } from '../base/bkt-parameters.js';
-import { onceFor } from '../base/common.js';
-import { type AccuracyModel, startAccuracy } from '../prediction/accuracy-model.js';
+import { type BktParameters, defaultParameters, difficultyConstants } from '../base/bkt-parameters.js';
+import { memoizeByObject } from '../base/common.js';
+import { type AccuracyModel, initialAccuracyModel } from '../prediction/accuracy-model.js';
 import {
-  firstLogOdds,
+  buildUnseenTerms,
+  computeFirstLogOdds,
   type ItemCounts,
+  initialPredictionModel,
   type PredictionModel,
-  startModel,
-  unseenTerms,
-} from '../prediction/model.js';
-import { type Related, unrelated } from '../prediction/related.js';
-import { noTimes, type SkillTimes } from '../tracing/pace.js';
+} from '../prediction/prediction-model.js';
+import { emptyRelatedTerms, type RelatedTerms } from '../prediction/related-terms.js';
+import { emptyTimes, type SkillTimes } from '../tracing/response-times.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
 /** prior: mean of the fitted skills; manual: from the catalogue. */
@@ -36,14 +36,14 @@ export interface SkillModel extends SkillParameters {
   readonly difficultyMean: number;
   readonly times: SkillTimes;
   readonly terms: readonly number[];
-  readonly related: Related;
+  readonly related: RelatedTerms;
   /** Logits relative to the mean skill, for the ability filter. */
   readonly abilityOffset: number;
 }
 
 export interface ItemModel extends ItemCounts {
   readonly terms: readonly number[];
-  readonly before: Related;
+  readonly before: RelatedTerms;
   /** Logits relative to the item's skill, for the ability filter. */
   readonly abilityOffset: number;
 }
@@ -68,33 +68,35 @@ export const unfittedModel: TenantModel = {
   version: 0,
   fittedAt: null,
   prior: null,
-  difficultyScale: difficultyModel.scale,
+  difficultyScale: difficultyConstants.scale,
   skills: new Map(),
-  prediction: startModel,
-  abilityOffset: firstLogOdds(defaultParameters),
-  accuracy: startAccuracy,
+  prediction: initialPredictionModel,
+  abilityOffset: computeFirstLogOdds(defaultParameters),
+  accuracy: initialAccuracyModel,
   catalogue: emptyCatalogue,
 };
 
 /** Takes parameters from the catalogue, else the skill's fit, else the prior, else the defaults. */
-export function skillModelOf(model: TenantModel, skillId: string): SkillModel {
-  const skill = model.skills.get(skillId) ?? unknownSkill(model);
+export function resolveSkillModel(model: TenantModel, skillId: string): SkillModel {
+  const skill = model.skills.get(skillId) ?? buildUnknownSkill(model);
   const set = model.catalogue.entries.get(skillId);
   if (set === undefined || set.parameters === null) return skill;
   return { ...skill, parameters: set.parameters, source: 'manual', version: set.revision, fittedAt: null };
 }
 
-const unknownSkill = onceFor(({ prior, version, fittedAt, prediction }: TenantModel): SkillModel => {
-  const own: SkillParameters =
-    prior === null ? defaultSkillParameters : { parameters: prior, source: 'prior', version, fittedAt };
-  return {
-    ...own,
-    learners: 0,
-    answers: 0,
-    difficultyMean: 0,
-    times: noTimes,
-    terms: unseenTerms(prediction),
-    related: unrelated,
-    abilityOffset: 0,
-  };
-});
+const buildUnknownSkill = memoizeByObject(
+  ({ prior, version, fittedAt, prediction }: TenantModel): SkillModel => {
+    const skillParameters: SkillParameters =
+      prior === null ? defaultSkillParameters : { parameters: prior, source: 'prior', version, fittedAt };
+    return {
+      ...skillParameters,
+      learners: 0,
+      answers: 0,
+      difficultyMean: 0,
+      times: emptyTimes,
+      terms: buildUnseenTerms(prediction),
+      related: emptyRelatedTerms,
+      abilityOffset: 0,
+    };
+  },
+);

@@ -1,8 +1,8 @@
-import { type Placement, placementOf } from '../catalogue/catalogue.js';
-import { type SkillModel, skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
-import { effectiveMastery, faded, retentionOf } from '../tracing/bkt.js';
-import { newSkill, type SkillState } from '../tracing/states.js';
-import { momentumModel } from '../tracing/tracing-constants.js';
+import { findPlacement, type Placement } from '../catalogue/catalogue.js';
+import { resolveSkillModel, type SkillModel, type TenantModel } from '../catalogue/tenant-model.js';
+import { applyForgetting, computeEffectiveMastery, computeRetention } from '../tracing/bkt.js';
+import { newSkill, type SkillState } from '../tracing/learner-states.js';
+import { momentumConstants } from '../tracing/tracing-constants.js';
 
 export interface SkillView {
   readonly skillId: string;
@@ -18,30 +18,30 @@ export interface SkillView {
 export type SkillStates = Iterable<readonly [skillId: string, state: SkillState]>;
 
 /** @param at Unix milliseconds */
-export const viewSkills = (skills: SkillStates, model: TenantModel, at: number): SkillView[] =>
-  Array.from(skills, ([skillId, state]) => viewSkill(skillId, state, model, at));
+export const buildSkillViews = (skills: SkillStates, model: TenantModel, at: number): SkillView[] =>
+  Array.from(skills, ([skillId, state]) => buildSkillView(skillId, state, model, at));
 
-export function viewSkill(
+export function buildSkillView(
   skillId: string,
   state: SkillState,
   tenantModel: TenantModel,
   at: number,
 ): SkillView {
-  const model = skillModelOf(tenantModel, skillId);
+  const model = resolveSkillModel(tenantModel, skillId);
   const { pInit } = model.parameters;
-  const retention = retentionOf(state, at);
+  const retention = computeRetention(state, at);
   return {
     skillId,
     state,
     model,
-    placement: placementOf(tenantModel.catalogue, skillId),
-    mastery: state.attempts === 0 ? pInit : faded(state.mastery, pInit, retention),
+    placement: findPlacement(tenantModel.catalogue, skillId),
+    mastery: state.attempts === 0 ? pInit : applyForgetting(state.mastery, pInit, retention),
     retention,
   };
 }
 
-export const viewUnseen = (skillId: string, model: TenantModel, at: number): SkillView =>
-  viewSkill(skillId, newSkill(skillModelOf(model, skillId).parameters), model, at);
+export const buildUnseenView = (skillId: string, model: TenantModel, at: number): SkillView =>
+  buildSkillView(skillId, newSkill(resolveSkillModel(model, skillId).parameters), model, at);
 
 /** Smaller than a view, because a learner may have thousands of skills. */
 export interface PractisedSkill {
@@ -50,31 +50,31 @@ export interface PractisedSkill {
   readonly pInit: number;
 }
 
-export function practise(
+export function addPractisedSkill(
   skills: Map<string, PractisedSkill>,
   skillId: string,
   state: PractisedSkill['state'],
   model: TenantModel,
 ): void {
   const before = skills.get(skillId);
-  const placement = before?.placement ?? placementOf(model.catalogue, skillId);
-  const pInit = before?.pInit ?? skillModelOf(model, skillId).parameters.pInit;
+  const placement = before?.placement ?? findPlacement(model.catalogue, skillId);
+  const pInit = before?.pInit ?? resolveSkillModel(model, skillId).parameters.pInit;
   skills.set(skillId, { state, placement, pInit });
 }
 
-export function practisedSkills(skills: SkillStates, model: TenantModel): Map<string, PractisedSkill> {
+export function collectPractisedSkills(skills: SkillStates, model: TenantModel): Map<string, PractisedSkill> {
   const practised = new Map<string, PractisedSkill>();
-  for (const [skillId, state] of skills) practise(practised, skillId, state, model);
+  for (const [skillId, state] of skills) addPractisedSkill(practised, skillId, state, model);
   return practised;
 }
 
 /** Weighted mean after forgetting; null if no skill has enough attempts. */
-export function meanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
+export function computeMeanMastery(skills: ReadonlyMap<string, PractisedSkill>, at: number): number | null {
   let [weights, sum] = [0, 0];
   for (const { state, placement, pInit } of skills.values()) {
-    if (state.attempts < momentumModel.minAttempts) continue;
+    if (state.attempts < momentumConstants.minAttempts) continue;
     weights += placement.weight;
-    sum += placement.weight * effectiveMastery(pInit, state, at);
+    sum += placement.weight * computeEffectiveMastery(pInit, state, at);
   }
   return weights === 0 ? null : sum / weights;
 }

@@ -1,11 +1,16 @@
-import { dayMs, dayOf } from '../base/common.js';
-import { normalQuantile } from '../base/normal.js';
+import { dayMs, toDay } from '../base/common.js';
+import { normalQuantile } from '../base/normal-distribution.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { closeDay, type Momentum, momentumOf } from '../tracing/momentum.js';
-import type { LearnerState, SkillState } from '../tracing/states.js';
-import { activityModel, momentumModel } from '../tracing/tracing-constants.js';
-import { velocityModel } from './learner-constants.js';
-import { meanMastery, type PractisedSkill, practise, practisedSkills } from './skill-view.js';
+import type { LearnerState, SkillState } from '../tracing/learner-states.js';
+import { closeDay, computeMomentum, type Momentum } from '../tracing/momentum.js';
+import { activityConstants, momentumConstants } from '../tracing/tracing-constants.js';
+import { velocityConstants } from './learner-constants.js';
+import {
+  addPractisedSkill,
+  collectPractisedSkills,
+  computeMeanMastery,
+  type PractisedSkill,
+} from './skill-view.js';
 
 type Point = { readonly time: number; readonly value: number };
 
@@ -13,13 +18,13 @@ type Point = { readonly time: number; readonly value: number };
  * Theil-Sen slope (Sen, JASA 63, 1968; science notes 4). Computes n^2 / 2 slopes. @returns null below 5
  * points
  */
-export function theilSen(points: readonly Point[]) {
+export function computeTheilSen(points: readonly Point[]) {
   const n = points.length;
-  if (n < velocityModel.minDays) return null;
+  if (n < velocityConstants.minDays) return null;
   const slopes = pairwiseSlopes(points).sort();
   const last = slopes.length - 1;
   const at = (rank: number): number => slopes[Math.min(last, Math.max(0, rank))] as number;
-  const width = upper * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
+  const width = intervalZ * Math.sqrt((n * (n - 1) * (2 * n + 5)) / 18);
   return {
     slope: (at(Math.floor(last / 2)) + at(Math.ceil(last / 2))) / 2,
     low: at(Math.floor((slopes.length - width) / 2)),
@@ -27,9 +32,9 @@ export function theilSen(points: readonly Point[]) {
   };
 }
 
-export type Slope = NonNullable<ReturnType<typeof theilSen>>;
+export type Slope = NonNullable<ReturnType<typeof computeTheilSen>>;
 
-const upper = normalQuantile((1 + velocityModel.level) / 2);
+const intervalZ = normalQuantile((1 + velocityConstants.level) / 2);
 
 function pairwiseSlopes(points: readonly Point[]): Float64Array {
   const slopes = new Float64Array((points.length * (points.length - 1)) / 2);
@@ -51,91 +56,98 @@ export interface SkillDay {
   readonly lastAttemptAt: number;
 }
 
-export interface Closing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
+export interface DayClosing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
   /** Null if no skill has enough answers. */
   readonly mastery: number | null;
 }
 
-export const firstDayOf = (days: number, today: number): number => today - days + 1;
+export const computeFirstDay = (days: number, today: number): number => today - days + 1;
 
 /** Yields after each day. */
-export function* closingSeries(
+export function* buildClosingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
   from: number,
   now: number,
-): Generator<undefined, Closing[]> {
+): Generator<undefined, DayClosing[]> {
   const skills = new Map<string, PractisedSkill>();
-  const series: Closing[] = [];
-  for (const [day, ofDay] of byDay(rows)) {
-    for (const row of ofDay) addRow(skills, row, model);
+  const series: DayClosing[] = [];
+  for (const [day, dayRows] of groupByDay(rows)) {
+    for (const row of dayRows) addSkillDay(skills, row, model);
     if (day < from) continue;
-    const mastery = meanMastery(skills, Math.min((day + 1) * dayMs, now));
-    series.push({ day, attempts: sum(ofDay, 'attempts'), correct: sum(ofDay, 'correct'), mastery });
+    const mastery = computeMeanMastery(skills, Math.min((day + 1) * dayMs, now));
+    series.push({
+      day,
+      attempts: sumField(dayRows, 'attempts'),
+      correct: sumField(dayRows, 'correct'),
+      mastery,
+    });
     yield;
   }
   return series;
 }
 
-function byDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
+function groupByDay(rows: readonly SkillDay[]): [number, SkillDay[]][] {
   const days = new Map<number, SkillDay[]>();
   for (const row of rows) {
-    const ofDay = days.get(row.day);
-    if (ofDay === undefined) days.set(row.day, [row]);
-    else ofDay.push(row);
+    const dayRows = days.get(row.day);
+    if (dayRows === undefined) days.set(row.day, [row]);
+    else dayRows.push(row);
   }
   return [...days].sort(([a], [b]) => a - b);
 }
 
-function addRow(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
+function addSkillDay(skills: Map<string, PractisedSkill>, row: SkillDay, model: TenantModel): void {
   const before = skills.get(row.skillId)?.state;
   const attempts = (before?.attempts ?? 0) + row.attempts;
   const correctDays = (before?.correctDays ?? 0) + row.correctDays;
-  practise(skills, row.skillId, { ...row, attempts, correctDays }, model);
+  addPractisedSkill(skills, row.skillId, { ...row, attempts, correctDays }, model);
 }
 
-const sum = (days: readonly Pick<SkillDay, 'attempts' | 'correct'>[], of: 'attempts' | 'correct'): number =>
-  days.reduce((total, day) => total + day[of], 0);
+const sumField = (
+  days: readonly Pick<SkillDay, 'attempts' | 'correct'>[],
+  field: 'attempts' | 'correct',
+): number => days.reduce((total, day) => total + day[field], 0);
 
 /** @param closings active days, oldest first */
-export function progressOver(closings: readonly Closing[], days: number, today: number) {
-  const series = closings.filter(({ day }) => day >= firstDayOf(days, today));
-  const attempts = sum(series, 'attempts');
+export function computeProgress(closings: readonly DayClosing[], days: number, today: number) {
+  const series = closings.filter(({ day }) => day >= computeFirstDay(days, today));
+  const attempts = sumField(series, 'attempts');
   const points = series.flatMap(({ day, mastery }) =>
     mastery === null ? [] : { time: day, value: mastery },
   );
   return {
     series,
-    velocity: theilSen(points),
+    velocity: computeTheilSen(points),
     answersPerDay: attempts / days,
-    accuracy: attempts === 0 ? null : sum(series, 'correct') / attempts,
+    accuracy: attempts === 0 ? null : sumField(series, 'correct') / attempts,
   };
 }
 
-export const daysToRead = (days: number): number => Math.max(days, velocityModel.longDays);
+export const computeReadDays = (days: number): number => Math.max(days, velocityConstants.longDays);
 
 /** Closes the last active day and the idle days since. @returns null if no skill has enough answers */
-export function momentumNow(
+export function computeCurrentMomentum(
   { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
   skills: ReadonlyMap<string, SkillState>,
   model: TenantModel,
   now: number,
 ): Momentum | null {
-  const practised = practisedSkills(skills, model);
-  const today = dayOf(now);
+  const practised = collectPractisedSkills(skills, model);
+  const today = toDay(now);
   let state = momentum;
-  for (const day of daysToClose(activity.day, today)) {
-    const mastery = meanMastery(practised, Math.min((day + 1) * dayMs, now));
+  for (const day of listClosingDays(activity.day, today)) {
+    const mastery = computeMeanMastery(practised, Math.min((day + 1) * dayMs, now));
     if (mastery === null) return null;
     state = closeDay(state, day, mastery);
   }
-  const found = momentumOf(state);
-  const isIdle = today - activity.day >= activityModel.days;
+  const found = computeMomentum(state);
+  const isIdle = today - activity.day >= activityConstants.days;
   return found?.label === 'building' && isIdle ? { ...found, label: 'steady' } : found;
 }
 
-function daysToClose(last: number, today: number): number[] {
-  const step = Math.max(1, Math.ceil((today - last) / momentumModel.idleClosings));
+function listClosingDays(last: number, today: number): number[] {
+  const step = Math.max(1, Math.ceil((today - last) / momentumConstants.idleClosings));
   const days = [last];
   for (let day = last + step; day < today; day += step) days.push(day);
   return today > last ? [...days, today] : days;

@@ -5,12 +5,12 @@
 
 import { accuracyConstants as constants } from '../base/accuracy-constants.js';
 import { clamp, logit, sigmoid } from '../base/common.js';
-import { normalCdf, normalQuantile } from '../base/normal.js';
-import { predictionModel } from '../base/prediction-constants.js';
+import { normalCdf, normalQuantile } from '../base/normal-distribution.js';
+import { predictionConstants } from '../base/prediction-constants.js';
 import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
 
-export interface Correction {
+export interface IntervalCorrection {
   readonly factor: number;
   /** Widths at `widthLevels`, in standard deviations. */
   readonly below: readonly number[];
@@ -18,10 +18,10 @@ export interface Correction {
 }
 
 /** Bilinear in ln(1 + answers) and ln(1 + horizon), constant outside. */
-export interface Surface {
+export interface CorrectionSurface {
   readonly histories: readonly number[];
   readonly horizons: readonly number[];
-  readonly cells: readonly Correction[];
+  readonly cells: readonly IntervalCorrection[];
 }
 
 /** `answers` if the log has no times. */
@@ -29,14 +29,14 @@ export type HorizonUnit = 'days' | 'answers';
 
 export const widthLevels = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99] as const;
 
-export const startCorrection: Correction = {
+export const initialCorrection: IntervalCorrection = {
   factor: 1,
   below: [0.535, 0.715, 0.94, 1.25, 1.7, 2.1, 3],
   above: [0.715, 0.86, 1.025, 1.235, 1.545, 1.85, 2.65],
 };
 
 /** Used before a tenant's first fit. Stored as JSON. */
-export const startAccuracy = {
+export const initialAccuracyModel = {
   unit: 'days' as HorizonUnit,
   learners: 0,
   cases: 0,
@@ -49,10 +49,10 @@ export const startAccuracy = {
   fading: [0.9, 0, 1.8, 1.3],
   /** Weights of `computeVarianceParts`, not negative. */
   variance: [0.03, 0.01, 0.003, 0.003, 0, 0, 0.42],
-  surface: { histories: [0], horizons: [0], cells: [startCorrection] } as Surface,
+  surface: { histories: [0], horizons: [0], cells: [initialCorrection] } as CorrectionSurface,
 };
 
-export type AccuracyModel = Readonly<typeof startAccuracy>;
+export type AccuracyModel = Readonly<typeof initialAccuracyModel>;
 
 type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
 
@@ -64,7 +64,7 @@ export interface AccuracySubject {
 export const figureCount = 4;
 
 /** Relative to the population. No correct answer lowers a figure. */
-export function figuresOf(
+export function computeFigures(
   { ability, recent, slow, right, wrong }: AccuracyTrace,
   mean: number,
 ): readonly number[] {
@@ -74,34 +74,34 @@ export function figuresOf(
   return [
     logit(clamp(share, shareBounds.low, shareBounds.high)) - logit(mean),
     ability,
-    slow - (mean - 0.5) * (1 - (1 - predictionModel.slowRate) ** answers),
-    recent - (mean - 0.5) * (1 - (1 - predictionModel.recentRate) ** answers),
+    slow - (mean - 0.5) * (1 - (1 - predictionConstants.slowRate) ** answers),
+    recent - (mean - 0.5) * (1 - (1 - predictionConstants.recentRate) ** answers),
   ];
 }
 
 /** Weight of temporary effects; decreases with the horizon. */
-export const memoryOf = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
+export const computeMemory = (horizon: number): number => 1 / (1 + Math.log1p(horizon));
 
 export const variancePartCount = 7;
 
 /** Unknown ability, daily variation and lasting changes, each for novices and others; then failure risk. */
-export function varianceParts(expected: number, history: number, horizon: number): readonly number[] {
-  const memory = memoryOf(horizon);
-  const novice = noviceShare(history);
+export function computeVarianceParts(expected: number, history: number, horizon: number): readonly number[] {
+  const memory = computeMemory(horizon);
+  const novice = computeNoviceShare(history);
   const parts = [1, memory, Math.sqrt(horizon / constants.wanderHorizon)];
   return [...parts.flatMap((part) => [part * novice, part * (1 - novice)]), memory * (1 - expected) ** 2];
 }
 
-const noviceShare = (history: number): number =>
+const computeNoviceShare = (history: number): number =>
   Math.sqrt(constants.variancePrior / (history + constants.variancePrior));
 
 /** Variance on the scale asin(sqrt(share)). */
-export function sumOfParts(variance: readonly number[], parts: readonly number[]): number {
+export function sumVarianceParts(variance: readonly number[], parts: readonly number[]): number {
   const sum = parts.reduce((total, part, i) => total + part * (variance[i] as number), 0);
   return Math.max(sum, constants.fit.leastVariance);
 }
 
-export const chanceVariance = (answers: number): number => 1 / (4 * answers);
+export const computeChanceVariance = (answers: number): number => 1 / (4 * answers);
 
 export const historyBands = constants.bands.map((from, band) => {
   const next = constants.bands[band + 1];
@@ -111,61 +111,68 @@ export const historyBands = constants.bands.map((from, band) => {
 export const isInBand = ({ from, to }: (typeof historyBands)[number], history: number): boolean =>
   history >= from && history < to;
 
-export const stabilised = (share: number): number => Math.asin(Math.sqrt(share));
+export const stabiliseShare = (share: number): number => Math.asin(Math.sqrt(share));
 
 /** The sd excludes sampling variance. */
 export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject, horizon: number) {
-  const expected = expectedShare(model, subject, horizon);
+  const expected = computeExpectedShare(model, subject, horizon);
   const history = subject.trace.right + subject.trace.wrong;
-  const latent = sumOfParts(model.variance, varianceParts(expected, history, horizon));
-  const factor = correctionAt(model.surface, { history, horizon }, (cell) => cell.factor);
+  const latent = sumVarianceParts(model.variance, computeVarianceParts(expected, history, horizon));
+  const factor = interpolateCorrection(model.surface, { history, horizon }, (cell) => cell.factor);
   return { expected, sd: Math.sqrt(latent * factor), history, horizon };
 }
 
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
-type Place = Pick<AccuracyForecast, 'history' | 'horizon'>;
+type SurfacePoint = Pick<AccuracyForecast, 'history' | 'horizon'>;
 
-export const cellsAround = ({ histories, horizons }: Omit<Surface, 'cells'>, place: Place) =>
-  between(histories, Math.log1p(place.history)).flatMap(([i, own]) =>
-    between(horizons, Math.log1p(place.horizon)).map(([j, part]) => ({
+export const findNeighbourCells = (
+  { histories, horizons }: Omit<CorrectionSurface, 'cells'>,
+  point: SurfacePoint,
+) =>
+  findNeighbours(histories, Math.log1p(point.history)).flatMap(([i, historyWeight]) =>
+    findNeighbours(horizons, Math.log1p(point.horizon)).map(([j, horizonWeight]) => ({
       cell: i * horizons.length + j,
-      weight: own * part,
+      weight: historyWeight * horizonWeight,
     })),
   );
 
 type Neighbour = readonly [place: number, weight: number];
 
-function between(places: readonly number[], at: number): Neighbour[] {
-  const next = places.findIndex((place) => place > at);
-  if (next <= 0) return [[next < 0 ? places.length - 1 : 0, 1]];
-  const [low, high] = [places[next - 1] as number, places[next] as number];
-  const part = (at - low) / (high - low);
+function findNeighbours(positions: readonly number[], target: number): Neighbour[] {
+  const next = positions.findIndex((position) => position > target);
+  if (next <= 0) return [[next < 0 ? positions.length - 1 : 0, 1]];
+  const [low, high] = [positions[next - 1] as number, positions[next] as number];
+  const part = (target - low) / (high - low);
   return [
     [next - 1, 1 - part],
     [next, part],
   ];
 }
 
-const correctionAt = (surface: Surface, place: Place, figureOf: (cell: Correction) => number): number =>
-  cellsAround(surface, place).reduce(
-    (sum, { cell, weight }) => sum + weight * figureOf(surface.cells[cell] as Correction),
+const interpolateCorrection = (
+  surface: CorrectionSurface,
+  point: SurfacePoint,
+  figureOf: (cell: IntervalCorrection) => number,
+): number =>
+  findNeighbourCells(surface, point).reduce(
+    (sum, { cell, weight }) => sum + weight * figureOf(surface.cells[cell] as IntervalCorrection),
     0,
   );
 
-export function expectedShare(
+export function computeExpectedShare(
   model: AccuracyModel,
   { trace, trend }: AccuracySubject,
   horizon: number,
 ): number {
-  const memory = memoryOf(horizon);
+  const memory = computeMemory(horizon);
   let logOdds = model.bias + model.trend * Math.log1p(horizon);
-  for (const [i, figure] of figuresOf(trace, model.mean).entries())
+  for (const [i, figure] of computeFigures(trace, model.mean).entries())
     logOdds += ((model.lasting[i] as number) + memory * (model.fading[i] as number)) * figure;
-  return sigmoid(nearRecent(logOdds, trend));
+  return sigmoid(clampToRecent(logOdds, trend));
 }
 
 /** Limits the distance to the recent share, for learners who change. */
-function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
+function clampToRecent(logOdds: number, { share, answers: counted }: AccuracySubject['trend']): number {
   const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
   if (answers === 0) return logOdds;
@@ -174,48 +181,49 @@ function nearRecent(logOdds: number, { share, answers: counted }: AccuracySubjec
   return clamp(logOdds, recent - reach, recent + reach);
 }
 
-export function accuracyInterval(
+export function computeAccuracyInterval(
   model: AccuracyModel,
   forecast: AccuracyForecast,
   answers: number,
   level: number,
 ) {
   const { expected, sd } = forecast;
-  const centre = stabilised(expected);
-  const spread = totalSd(sd, answers);
-  const { below, above } = intervalReach(model, forecast, level);
+  const centre = stabiliseShare(expected);
+  const spread = computeTotalSd(sd, answers);
+  const { below, above } = computeIntervalReach(model, forecast, level);
   return {
-    low: Math.min(expected, shareAt(centre - spread * below)),
-    high: Math.max(expected, shareAt(centre + spread * above)),
+    low: Math.min(expected, toShare(centre - spread * below)),
+    high: Math.max(expected, toShare(centre + spread * above)),
   };
 }
 
 /** In standard deviations that include the sampling variance. */
-export function intervalReach(model: AccuracyModel, place: Place, level: number) {
-  const { below, above } = widthsAt(model.surface, place);
-  return { below: widthAt(below, level), above: widthAt(above, level) };
+export function computeIntervalReach(model: AccuracyModel, point: SurfacePoint, level: number) {
+  const { below, above } = interpolateWidths(model.surface, point);
+  return { below: interpolateWidth(below, level), above: interpolateWidth(above, level) };
 }
 
-const widthsAt = (surface: Surface, place: Place) => {
+const interpolateWidths = (surface: CorrectionSurface, point: SurfacePoint) => {
   const widths = (side: 'below' | 'above'): number[] =>
-    widthLevels.map((_, i) => correctionAt(surface, place, (cell) => cell[side][i] as number));
+    widthLevels.map((_, i) => interpolateCorrection(surface, point, (cell) => cell[side][i] as number));
   return { below: widths('below'), above: widths('above') };
 };
 
-const totalSd = (sd: number, answers: number): number => Math.sqrt(sd ** 2 + chanceVariance(answers));
+const computeTotalSd = (sd: number, answers: number): number =>
+  Math.sqrt(sd ** 2 + computeChanceVariance(answers));
 
-const shareAt = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)) ** 2;
+const toShare = (angle: number): number => Math.sin(clamp(angle, 0, Math.PI / 2)) ** 2;
 
-const placeOfLevel = (level: number): number => normalQuantile(0.5 + level / 2);
+const levelToQuantile = (level: number): number => normalQuantile(0.5 + level / 2);
 
 /** Widths are nearly linear in these quantiles. */
-const widthPlaces = [0, ...widthLevels.map(placeOfLevel)];
+const levelQuantiles = [0, ...widthLevels.map(levelToQuantile)];
 
-const widthAt = (widths: readonly number[], level: number): number =>
-  valueAt(widthPlaces, [0, ...widths], placeOfLevel(level));
+const interpolateWidth = (widths: readonly number[], level: number): number =>
+  interpolateValue(levelQuantiles, [0, ...widths], levelToQuantile(level));
 
 /** Probability of a share below `share`. */
-export function accuracyCdf(
+export function computeAccuracyCdf(
   model: AccuracyModel,
   forecast: AccuracyForecast,
   answers: number,
@@ -223,15 +231,15 @@ export function accuracyCdf(
 ): number {
   const { expected, sd } = forecast;
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
-  const distance = (stabilised(share) - stabilised(expected)) / totalSd(sd, answers);
-  const widths = [0, ...widthsAt(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
+  const distance = (stabiliseShare(share) - stabiliseShare(expected)) / computeTotalSd(sd, answers);
+  const widths = [0, ...interpolateWidths(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
   const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
-  const place = valueAt(extended(widths), extended(widthPlaces), Math.abs(distance));
+  const place = interpolateValue(extended(widths), extended(levelQuantiles), Math.abs(distance));
   return normalCdf(distance < 0 ? -place : place);
 }
 
-function valueAt(places: readonly number[], values: readonly number[], at: number): number {
-  const [[low], above] = between(places, at) as [Neighbour, Neighbour?];
+function interpolateValue(positions: readonly number[], values: readonly number[], target: number): number {
+  const [[low], above] = findNeighbours(positions, target) as [Neighbour, Neighbour?];
   const value = values[low] as number;
   return above === undefined ? value : value + above[1] * ((values[above[0]] as number) - value);
 }

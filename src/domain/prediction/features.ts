@@ -1,7 +1,13 @@
 import { clamp, logit } from '../base/common.js';
-import { courseModel } from '../base/prediction-constants.js';
-import { type Asked, type Course, courseOf, itemBeforeSkill } from '../tracing/course.js';
-import { elsewhereAt, type ItemTrace, itemPattern, type Traces, wholeSeconds } from '../tracing/traces.js';
+import { courseConstants } from '../base/prediction-constants.js';
+import { type Course, findCourseSkill, findPreviousItem, type QuestionKeys } from '../tracing/course.js';
+import {
+  countOtherAnswers,
+  encodeItemPattern,
+  type ItemTrace,
+  type Traces,
+  toUnixSeconds,
+} from '../tracing/traces.js';
 
 interface Feature {
   readonly name: string;
@@ -55,22 +61,23 @@ export const features = [
 
 export type FeatureName = (typeof features)[number]['name'];
 
-const columnsWhere = (has: (feature: Feature) => boolean): readonly number[] =>
+const selectColumns = (has: (feature: Feature) => boolean): readonly number[] =>
   features.flatMap((feature, column) => (has(feature) ? [column] : []));
 
-export const skillColumns = columnsWhere(({ bySkill }) => bySkill === true);
-export const itemColumns = columnsWhere(({ byItem }) => byItem === true);
+export const skillColumns = selectColumns(({ bySkill }) => bySkill === true);
+export const itemColumns = selectColumns(({ byItem }) => byItem === true);
 
-export const columnOf = (wanted: FeatureName): number => features.findIndex(({ name }) => name === wanted);
+export const findColumn = (featureName: FeatureName): number =>
+  features.findIndex(({ name }) => name === featureName);
 
 export interface FeatureInput {
   readonly traces: Traces;
-  readonly asked: Asked;
+  readonly keys: QuestionKeys;
   readonly bktProbability: number;
   readonly skillAttempts: number;
   readonly skillRight: number;
-  readonly place: number;
-  readonly at: number;
+  readonly answerNumber: number;
+  readonly occurredAt: number;
   /** Logits, centred per skill; null if not supplied. */
   readonly difficulty: number | null;
   readonly bias: number;
@@ -78,7 +85,7 @@ export interface FeatureInput {
 
 export type FeatureRow = Float32Array | Float64Array;
 
-export const skillsBefore = courseModel.skills - 1;
+export const previousSkillCount = courseConstants.skills - 1;
 
 /**
  * Columns after the features: wrong run, streak, item pattern, keys (course, previous item, previous skills),
@@ -88,10 +95,10 @@ export const runColumn = features.length;
 export const streakColumn = runColumn + 1;
 export const patternColumn = runColumn + 2;
 export const courseColumn = runColumn + 3;
-export const itemBeforeColumn = runColumn + 4;
-export const beforeColumn = runColumn + 5;
-export const formColumn = beforeColumn + skillsBefore;
-export const biasColumn = formColumn + skillsBefore;
+export const previousItemColumn = runColumn + 4;
+export const previousSkillColumn = runColumn + 5;
+export const formColumn = previousSkillColumn + previousSkillCount;
+export const biasColumn = formColumn + previousSkillCount;
 export const rowWidth = biasColumn + 1;
 
 const probabilityFloor = 1e-4;
@@ -99,32 +106,33 @@ const minuteMs = 60_000;
 
 /** Uses only data from before the answer. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
-  const { asked, bktProbability, skillAttempts, skillRight, place, at, difficulty, bias } = input;
+  const { keys, bktProbability, skillAttempts, skillRight, answerNumber, occurredAt, difficulty, bias } =
+    input;
   const { learner, skill, item } = input.traces;
-  const seconds = wholeSeconds(at);
-  const everRight = skill.lastRightPlace > 0;
-  const lastRight = everRight && skill.lastRightPlace === skill.lastPlace;
-  const answersSince = Math.max(0, place - 1 - skill.lastRightPlace);
-  const timeSince = lagOf((seconds - skill.lastRightAt) / 60);
+  const seconds = toUnixSeconds(occurredAt);
+  const everRight = skill.lastRightNumber > 0;
+  const lastRight = everRight && skill.lastRightNumber === skill.lastAnswerNumber;
+  const answersSince = Math.max(0, answerNumber - 1 - skill.lastRightNumber);
+  const timeSince = logLag((seconds - skill.lastRightAt) / 60);
   let column = from;
   row[column++] = logit(clamp(bktProbability, probabilityFloor, 1 - probabilityFloor));
   row[column++] = learner.ability;
   row[column++] = skill.residual;
   row[column++] = learner.recent;
   row[column++] = learner.slow;
-  row[column++] = logOfCount(learner.wrongRun);
-  row[column++] = logOfCount(learner.right);
-  row[column++] = logOfCount(learner.wrong);
-  row[column++] = learner.right === 0 ? 0 : lagOf((at - learner.lastRightAt) / minuteMs);
+  row[column++] = logCount(learner.wrongRun);
+  row[column++] = logCount(learner.right);
+  row[column++] = logCount(learner.wrong);
+  row[column++] = learner.right === 0 ? 0 : logLag((occurredAt - learner.lastRightAt) / minuteMs);
   row[column++] = everRight ? 1 : 0;
-  row[column++] = logOfCount(skillRight);
-  row[column++] = everRight ? logOfCount(answersSince) : 0;
+  row[column++] = logCount(skillRight);
+  row[column++] = everRight ? logCount(answersSince) : 0;
   row[column++] = everRight ? timeSince : 0;
   row[column++] = lastRight ? 1 / (1 + answersSince) : 0;
   row[column++] = lastRight ? 1 / (1 + timeSince) : 0;
-  const elsewhere = elsewhereAt(place, skillAttempts);
-  writeItem(row, column, item, elsewhere, seconds);
-  column += itemFeatures;
+  const elsewhere = countOtherAnswers(answerNumber, skillAttempts);
+  writeItemFeatures(row, column, item, elsewhere, seconds);
+  column += itemFeatureCount;
   row[column++] = difficulty === null ? 0 : -difficulty;
   const { course } = learner;
   const run = item?.wrongRun ?? 0;
@@ -135,27 +143,27 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   row[column++] = run > 0 ? course.retryForm : 0;
   row[column++] = run;
   row[column++] = skill.streak;
-  row[column++] = item === null ? 0 : itemPattern(item, elsewhere === item.elsewhere);
-  row[column++] = courseOf(course, asked.skill);
-  row[column] = item === null ? 0 : itemBeforeSkill(course, asked.skill);
-  writeBefore(row, from + beforeColumn, course, asked.skill);
+  row[column++] = item === null ? 0 : encodeItemPattern(item, elsewhere === item.otherSkillAnswers);
+  row[column++] = findCourseSkill(course, keys.skill);
+  row[column] = item === null ? 0 : findPreviousItem(course, keys.skill);
+  writePreviousSkills(row, from + previousSkillColumn, course, keys.skill);
   row[from + biasColumn] = bias;
 }
 
-function writeBefore(row: FeatureRow, from: number, { skills, forms }: Course, skill: number): void {
+function writePreviousSkills(row: FeatureRow, from: number, { skills, forms }: Course, skill: number): void {
   let column = from;
-  const end = from + skillsBefore;
+  const end = from + previousSkillCount;
   for (let i = 0; i < skills.length && column < end; i++) {
     if (skills[i] === skill) continue;
-    row[column + skillsBefore] = forms[i] as number;
+    row[column + previousSkillCount] = forms[i] as number;
     row[column++] = skills[i] as number;
   }
   row.fill(0, column, end);
 }
 
-const itemFeatures = 9;
+const itemFeatureCount = 9;
 
-function writeItem(
+function writeItemFeatures(
   row: FeatureRow,
   from: number,
   item: ItemTrace | null,
@@ -163,15 +171,15 @@ function writeItem(
   seconds: number,
 ): void {
   if (item === null || item.right + item.wrong === 0) {
-    row.fill(0, from, from + itemFeatures);
+    row.fill(0, from, from + itemFeatureCount);
     return;
   }
   const lastRight = item.wrongRun === 0;
-  const lag = logOfCount(Math.max(0, elsewhere - item.elsewhere));
-  const time = lagOf((seconds - item.at) / 60);
+  const lag = logCount(Math.max(0, elsewhere - item.otherSkillAnswers));
+  const time = logLag((seconds - item.at) / 60);
   let column = from;
-  row[column++] = logOfCount(item.right);
-  row[column++] = logOfCount(item.wrong);
+  row[column++] = logCount(item.right);
+  row[column++] = logCount(item.wrong);
   row[column++] = lastRight ? 1 : -1;
   row[column++] = 1;
   row[column++] = lag;
@@ -181,10 +189,10 @@ function writeItem(
   row[column] = !lastRight && lag === 0 ? 1 : 0;
 }
 
-const lagOf = (x: number): number => Math.log1p(Math.max(0, x));
+const logLag = (x: number): number => Math.log1p(Math.max(0, x));
 
-const logsOfCounts = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
+const logTable = Float64Array.from({ length: 1024 }, (_, count) => Math.log1p(count));
 
 /** A table, because logarithms are slow here. */
-const logOfCount = (count: number): number =>
-  count < logsOfCounts.length ? (logsOfCounts[count] as number) : Math.log1p(count);
+const logCount = (count: number): number =>
+  count < logTable.length ? (logTable[count] as number) : Math.log1p(count);

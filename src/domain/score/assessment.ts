@@ -1,44 +1,44 @@
 /** A learner's section abilities (science notes 6.2). */
 
-import { clamp, logit, type PerSection, perSection, type Section, sigmoid } from '../base/common.js';
-import { scoreModel } from '../base/score-constants.js';
-import { knownTotals, type SectionTotals, shareOf } from '../catalogue/catalogue.js';
+import { clamp, logit, mapSections, type PerSection, type Section, sigmoid } from '../base/common.js';
+import { scoreConstants } from '../base/score-constants.js';
+import { computeSectionShare, computeSectionTotals, type SectionTotals } from '../catalogue/catalogue.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
-import { faded } from '../tracing/bkt.js';
-import type { LearnerState } from '../tracing/states.js';
+import { applyForgetting } from '../tracing/bkt.js';
+import type { LearnerState } from '../tracing/learner-states.js';
 
 export interface ForecastSubject {
   readonly learner: LearnerState;
   readonly views: readonly SkillView[];
   readonly model: TenantModel;
   /** Skills in the catalogue, or answered by enough learners. */
-  readonly knownSkills: number;
+  readonly registeredSkills: number;
   /** Unix milliseconds. */
   readonly now: number;
 }
 
-export interface Standing extends ForecastSubject {
+export interface LearnerAssessment extends ForecastSubject {
   readonly measures: PerSection<SectionMeasure>;
   readonly estimate: AbilityEstimate;
 }
 
-export function standingOf(subject: ForecastSubject): Standing {
-  const { learner, views, model, knownSkills } = subject;
-  const sums = perSection((section) => sumsOf(views, section));
-  const measures = perSection((section) => {
-    const totals = knownTotals(model.catalogue, knownSkills, section);
+export function assessLearner(subject: ForecastSubject): LearnerAssessment {
+  const { learner, views, model, registeredSkills } = subject;
+  const sums = mapSections((section) => sumSkills(views, section));
+  const measures = mapSections((section) => {
+    const totals = computeSectionTotals(model.catalogue, registeredSkills, section);
     const other = sums[section === 'math' ? 'rw' : 'math'];
     return measureSection(views, section, learner.abilities[section], sums[section], other, totals);
   });
-  return { ...subject, measures, estimate: estimateOf(measures) };
+  return { ...subject, measures, estimate: estimateAbilities(measures) };
 }
 
-export type AbilityEstimate = ReturnType<typeof estimateOf>;
+export type AbilityEstimate = ReturnType<typeof estimateAbilities>;
 
 /** Combines both sections under the prior [[1, rho], [rho, 1]]. */
-function estimateOf({ math, rw }: PerSection<SectionMeasure>) {
-  const rho = scoreModel.correlation;
+function estimateAbilities({ math, rw }: PerSection<SectionMeasure>) {
+  const rho = scoreConstants.correlation;
   const prior = 1 / (1 - rho * rho);
   const a = prior + 1 / math.noise;
   const d = prior + 1 / rw.noise;
@@ -56,8 +56,8 @@ export interface SectionMeasure {
   readonly answers: number;
   /** Weight of skills with answers, and of all registered skills. */
   readonly seenWeight: number;
-  readonly knownWeight: number;
-  readonly knownSkills: number;
+  readonly registeredWeight: number;
+  readonly registeredSkills: number;
   /** Predicted from the other section if this one has no data. */
   readonly mastery: number;
   readonly ability: number;
@@ -72,48 +72,53 @@ function measureSection(
   views: readonly SkillView[],
   section: Section,
   theta: number,
-  sums: Sums,
-  other: Sums,
+  sums: SkillSums,
+  other: SkillSums,
   totals: SectionTotals,
 ): SectionMeasure {
   const knownWeight = Math.max(totals.weight, sums.weight);
   const knownSkills = Math.max(totals.skills, sums.skills);
-  const known = { answers: sums.answers, seenWeight: sums.weight, knownWeight, knownSkills };
-  const predicted = (theta * transferOf(theta, sums, other, totals.weight)) / scoreModel.masteryLink;
-  const mastery = sigmoid(predicted) + correctionOf(views, section, predicted) / knownWeight;
-  const ability = abilityOf(mastery);
+  const known = {
+    answers: sums.answers,
+    seenWeight: sums.weight,
+    registeredWeight: knownWeight,
+    registeredSkills: knownSkills,
+  };
+  const predicted = (theta * computeTransfer(theta, sums, other, totals.weight)) / scoreConstants.masteryLink;
+  const mastery = sigmoid(predicted) + computeCorrection(views, section, predicted) / knownWeight;
+  const ability = masteryToAbility(mastery);
   if (sums.answers === 0) return { ...known, mastery, ability, noise: Number.POSITIVE_INFINITY, distrust: 0 };
-  const unfitted = (scoreModel.distrust * sums.untrusted) / sums.weight;
+  const unfitted = (scoreConstants.distrust * sums.untrusted) / sums.weight;
   return {
     ...known,
     mastery,
     ability,
-    noise: noiseOf(sums, knownWeight),
-    distrust: unfitted + disagreement(ability, scoreModel.masteryLink * predicted),
+    noise: computeNoise(sums, knownWeight),
+    distrust: unfitted + computeDisagreement(ability, scoreConstants.masteryLink * predicted),
   };
 }
 
 /** BKT assumes two states, the filter assumes degrees. Which is right is unknown. */
-function disagreement(byMastery: number, byAbility: number): number {
-  const { beyond, share } = scoreModel.disagreement;
+function computeDisagreement(byMastery: number, byAbility: number): number {
+  const { beyond, share } = scoreConstants.disagreement;
   return (share * Math.max(0, Math.abs(byMastery - byAbility) - beyond)) ** 2;
 }
 
-export const abilityOf = (mastery: number): number =>
-  scoreModel.masteryLink * logit(clamp(mastery, 0.01, 0.99));
+export const masteryToAbility = (mastery: number): number =>
+  scoreConstants.masteryLink * logit(clamp(mastery, 0.01, 0.99));
 
-export const masteryOf = (ability: number): number => sigmoid(ability / scoreModel.masteryLink);
+export const abilityToMastery = (ability: number): number => sigmoid(ability / scoreConstants.masteryLink);
 
-export const trustOf = ({ model }: Pick<SkillView, 'model'>): number => scoreModel.trust[model.source];
+export const findTrust = ({ model }: Pick<SkillView, 'model'>): number => scoreConstants.trust[model.source];
 
-type Sums = ReturnType<typeof sumsOf>;
+type SkillSums = ReturnType<typeof sumSkills>;
 
-function sumsOf(views: readonly SkillView[], section: Section) {
+function sumSkills(views: readonly SkillView[], section: Section) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
   const right = { skills: 0, weight: 0 };
   const wrong = { skills: 0, weight: 0 };
   for (const view of views) {
-    const share = shareOf(view.placement, section);
+    const share = computeSectionShare(view.placement, section);
     const { attempts, correct } = view.state;
     if (share === 0 || attempts === 0) continue;
     const weight = share * view.placement.weight;
@@ -121,7 +126,7 @@ function sumsOf(views: readonly SkillView[], section: Section) {
     answers += share * attempts;
     squares += share * attempts * attempts;
     weights += weight;
-    untrusted += weight * (1 - trustOf(view));
+    untrusted += weight * (1 - findTrust(view));
     wrongAnswers += share * (attempts - correct);
     if (correct > 0) {
       right.skills += share;
@@ -139,48 +144,49 @@ function sumsOf(views: readonly SkillView[], section: Section) {
  * Share of the ability on seen skills that applies to the whole section. Wrong answers shrink a high ability;
  * agreement of the sections strengthens a low one. A correct answer never lowers share x ability.
  */
-function transferOf(theta: number, sums: Sums, other: Sums, knownWeight: number): number {
-  const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreModel.transfer;
+function computeTransfer(theta: number, sums: SkillSums, other: SkillSums, knownWeight: number): number {
+  const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreConstants.transfer;
   const kind = theta >= 0 ? 'right' : 'wrong';
-  const { skills: own, weight } = sums[kind];
-  const skills = own + otherSection * other[kind].skills;
+  const { skills: sectionSkills, weight } = sums[kind];
+  const skills = sectionSkills + otherSection * other[kind].skills;
   if (skills === 0) return 0;
-  const untried = Math.max(0, 1 - weight / knownWeight);
+  const untriedShare = Math.max(0, 1 - weight / knownWeight);
   if (theta < 0) {
-    const agreed = agreement * balanceOf(own, other.wrong.skills);
-    return (1 + agreed * untried) / (1 + (low * untried) / skills);
+    const agreed = agreement * computeBalance(sectionSkills, other.wrong.skills);
+    return (1 + agreed * untriedShare) / (1 + (low * untriedShare) / skills);
   }
   const answers = sums.answers + otherSection * other.answers;
   const wrongAnswers = sums.wrongAnswers + otherSection * other.wrongAnswers;
   const wrong = wrongAnswers * Math.min(1 / skills, mostWrong / answers);
-  return 1 / (1 + (high * untried * (1 + perWrong * wrong)) / skills);
+  return 1 / (1 + (high * untriedShare * (1 + perWrong * wrong)) / skills);
 }
 
-const balanceOf = (a: number, b: number): number => (a === 0 || b === 0 ? 0 : (4 * a * b) / (a + b) ** 2);
+const computeBalance = (a: number, b: number): number =>
+  a === 0 || b === 0 ? 0 : (4 * a * b) / (a + b) ** 2;
 
-function correctionOf(views: readonly SkillView[], section: Section, predicted: number): number {
+function computeCorrection(views: readonly SkillView[], section: Section, predicted: number): number {
   const base = sigmoid(predicted);
   let correction = 0;
   for (const view of views) {
-    const share = shareOf(view.placement, section);
+    const share = computeSectionShare(view.placement, section);
     if (share === 0 || view.state.attempts === 0) continue;
-    const weight = share * view.placement.weight * trustOf(view);
-    correction += weight * (believedMastery(view, predicted) - base);
+    const weight = share * view.placement.weight * findTrust(view);
+    correction += weight * (limitMastery(view, predicted) - base);
   }
   return correction;
 }
 
 /** Limits the effect of answers, because default parameters move mastery too fast. */
-function believedMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
+function limitMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
   const { pInit } = model.parameters;
   const { attempts, correct } = state;
-  const bound = (answers: number): number =>
-    faded(sigmoid(predicted + scoreModel.logitPerAnswer * answers), pInit, retention);
-  return clamp(mastery, bound(correct - attempts), bound(correct));
+  const masteryAfter = (answers: number): number =>
+    applyForgetting(sigmoid(predicted + scoreConstants.logitPerAnswer * answers), pInit, retention);
+  return clamp(mastery, masteryAfter(correct - attempts), masteryAfter(correct));
 }
 
-function noiseOf({ answers, squares, weight }: Sums, knownWeight: number): number {
-  const { base, perAnswer, uncovered, drill } = scoreModel.measurement;
+function computeNoise({ answers, squares, weight }: SkillSums, knownWeight: number): number {
+  const { base, perAnswer, uncovered, drill } = scoreConstants.measurement;
   const concentration = squares / (answers * answers);
   const drilled = concentration + (answers * concentration * concentration) / drill;
   return base + perAnswer / answers + uncovered * (1 - weight / knownWeight) * drilled;

@@ -1,6 +1,6 @@
-import { dayOf } from '../base/common.js';
-import { goalModel } from '../base/score-constants.js';
-import type { LearnerState } from '../tracing/states.js';
+import { toDay } from '../base/common.js';
+import { goalConstants } from '../base/score-constants.js';
+import type { LearnerState } from '../tracing/learner-states.js';
 
 export interface GoalSetting {
   /** 400 to 1600, in steps of 10. */
@@ -14,23 +14,23 @@ export interface StoredGoal extends GoalSetting {
   readonly updatedAt: number;
 }
 
-export const lacksBaseline = ({
+export const isBaselineDue = ({
   baselineTotal,
   attempts,
 }: Pick<LearnerState, 'baselineTotal' | 'attempts'>): boolean =>
-  baselineTotal === null && attempts >= goalModel.baselineAnswers;
+  baselineTotal === null && attempts >= goalConstants.baselineAnswers;
 
-export const daysUntil = (targetDate: string | null, now: number): number | null =>
-  targetDate === null ? null : Math.max(0, dayOf(Date.parse(targetDate)) - dayOf(now));
+export const countDaysUntil = (targetDate: string | null, now: number): number | null =>
+  targetDate === null ? null : Math.max(0, toDay(Date.parse(targetDate)) - toDay(now));
 
-export const isOver = (targetDate: string | null, now: number): boolean =>
-  targetDate !== null && dayOf(Date.parse(targetDate)) < dayOf(now);
+export const isDatePast = (targetDate: string | null, now: number): boolean =>
+  targetDate !== null && toDay(Date.parse(targetDate)) < toDay(now);
 
 /** At most a year, also without a date. */
-export const horizonOf = (targetDate: string | null, now: number): number =>
-  Math.min(daysUntil(targetDate, now) ?? goalModel.horizonDays, goalModel.horizonDays);
+export const computeHorizon = (targetDate: string | null, now: number): number =>
+  Math.min(countDaysUntil(targetDate, now) ?? goalConstants.horizonDays, goalConstants.horizonDays);
 
-export interface GoalStanding extends StoredGoal {
+export interface GoalStatus extends StoredGoal {
   readonly currentTotal: number;
   /** At the target date, or in a year without a date. */
   readonly predictedTotal: number;
@@ -48,18 +48,19 @@ export interface GoalAlerts {
 type GoalChange = 'goal.reached' | 'goal.at_risk';
 
 /** Near 1600 no recovery is possible, so `goal.at_risk` is raised once. */
-export function alertsAfter(before: GoalAlerts | null, standing: GoalStanding): GoalAlerts {
-  const { updatedAt, targetScore, currentTotal, predictedTotal, onTrack } = standing;
-  const { reached = false, atRisk = false } = before ?? {};
+export function updateAlerts(previous: GoalAlerts | null, status: GoalStatus): GoalAlerts {
+  const { updatedAt, targetScore, currentTotal, predictedTotal, onTrack } = status;
+  const { reached = false, atRisk = false } = previous ?? {};
   return {
     updatedAt,
-    reached: currentTotal >= targetScore || (reached && currentTotal > targetScore - goalModel.alertMargin),
-    atRisk: !onTrack || (atRisk && predictedTotal < targetScore + goalModel.alertMargin),
+    reached:
+      currentTotal >= targetScore || (reached && currentTotal > targetScore - goalConstants.alertMargin),
+    atRisk: !onTrack || (atRisk && predictedTotal < targetScore + goalConstants.alertMargin),
   };
 }
 
 /** @param before null for a new goal: existing conditions raise no alert */
-export function goalChangesOf(before: GoalAlerts | null, after: GoalAlerts): GoalChange[] {
+export function detectGoalChanges(before: GoalAlerts | null, after: GoalAlerts): GoalChange[] {
   if (before === null) return [];
   const changes: GoalChange[] = [];
   if (after.reached && !before.reached) changes.push('goal.reached');

@@ -1,32 +1,33 @@
 /** Scores and intervals (science notes 6.2 and 6.4). */
 import type { Range } from '../base/bkt-parameters.js';
-import { clamp, type PerSection, perSection, type Section } from '../base/common.js';
-import { normalQuantile } from '../base/normal.js';
-import { scoreModel } from '../base/score-constants.js';
-import { type AbilityEstimate, type ForecastSubject, standingOf } from './assessment.js';
+import { clamp, mapSections, type PerSection, type Section } from '../base/common.js';
+import { normalQuantile } from '../base/normal-distribution.js';
+import { scoreConstants } from '../base/score-constants.js';
+import { type AbilityEstimate, assessLearner, type ForecastSubject } from './assessment.js';
 
-const { step } = scoreModel;
+const { step } = scoreConstants;
 const floorToStep = (score: number): number => step * Math.floor(score / step);
 const ceilToStep = (score: number): number => step * Math.ceil(score / step);
 const roundToStep = (score: number): number => step * Math.floor(score / step + 0.5);
 
-const clampSection = (score: number): number => clamp(score, scoreModel.sectionMin, scoreModel.sectionMax);
+const clampSection = (score: number): number =>
+  clamp(score, scoreConstants.sectionMin, scoreConstants.sectionMax);
 
-const centreOf = (section: Section, theta: number): number =>
-  clampSection(scoreModel.mean[section] + scoreModel.sd * theta);
+const computeCentre = (section: Section, theta: number): number =>
+  clampSection(scoreConstants.mean[section] + scoreConstants.sd * theta);
 
 export interface Scores extends PerSection<number> {
   readonly total: number;
 }
 
-export function scoresOf(theta: PerSection<number>): Scores {
-  const math = clampSection(roundToStep(centreOf('math', theta.math)));
-  const rw = clampSection(roundToStep(centreOf('rw', theta.rw)));
+export function computeScores(theta: PerSection<number>): Scores {
+  const math = clampSection(roundToStep(computeCentre('math', theta.math)));
+  const rw = clampSection(roundToStep(computeCentre('rw', theta.rw)));
   return { math, rw, total: math + rw };
 }
 
-export const currentTotal = (subject: ForecastSubject): number =>
-  scoresOf(standingOf(subject).estimate.theta).total;
+export const computeCurrentTotal = (subject: ForecastSubject): number =>
+  computeScores(assessLearner(subject).estimate.theta).total;
 
 export type ScoreForecast = ReturnType<typeof forecastScores>;
 
@@ -38,36 +39,36 @@ export function forecastScores(
   days: number,
   level: number,
 ) {
-  const theta = perSection((section) => estimate.theta[section] + change[section]);
-  const scores = scoresOf(theta);
-  const centre = perSection((section) => centreOf(section, theta[section]));
-  const variance = perSection((section) =>
-    sectionVariance(estimate.variance[section] + estimate.distrust[section], swing[section], days),
+  const theta = mapSections((section) => estimate.theta[section] + change[section]);
+  const scores = computeScores(theta);
+  const centre = mapSections((section) => computeCentre(section, theta[section]));
+  const variance = mapSections((section) =>
+    computeSectionVariance(estimate.variance[section] + estimate.distrust[section], swing[section], days),
   );
-  const drift = scoreModel.driftCorrelation * scoreModel.driftPerDay * days;
+  const drift = scoreConstants.driftCorrelation * scoreConstants.driftPerDay * days;
   const shared = Math.sqrt(estimate.distrust.math * estimate.distrust.rw);
-  const covariance = scoreModel.sd ** 2 * (estimate.covariance + shared + drift);
-  const sd = perSection((section) => Math.sqrt(variance[section]));
+  const covariance = scoreConstants.sd ** 2 * (estimate.covariance + shared + drift);
+  const sd = mapSections((section) => Math.sqrt(variance[section]));
   const totalSd = Math.sqrt(variance.math + variance.rw + 2 * covariance);
   const totalCentre = centre.math + centre.rw;
   const z = normalQuantile(0.5 + level / 2);
-  const { math, rw } = perSection((section) => {
+  const { math, rw } = mapSections((section) => {
     const [low, high] = [centre[section] - z * sd[section], centre[section] + z * sd[section]];
-    return including(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
+    return includePoint(scores[section], clampSection(floorToStep(low)), clampSection(ceilToStep(high)));
   });
   // The total's interval is within the sum of the sections' intervals.
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
-  const intervals = { math, rw, total: including(scores.total, low, high) };
+  const intervals = { math, rw, total: includePoint(scores.total, low, high) };
   return { scores, intervals, totalCentre, totalSd, sd };
 }
 
-function sectionVariance(abilityVariance: number, swing: number, days: number): number {
-  const ahead = abilityVariance + (0.5 * swing) ** 2 + scoreModel.driftPerDay * days;
-  return scoreModel.sd ** 2 * ahead + scoreModel.testError ** 2;
+function computeSectionVariance(abilityVariance: number, swing: number, days: number): number {
+  const ahead = abilityVariance + (0.5 * swing) ** 2 + scoreConstants.driftPerDay * days;
+  return scoreConstants.sd ** 2 * ahead + scoreConstants.testError ** 2;
 }
 
-const including = (point: number, low: number, high: number): Range => ({
+const includePoint = (point: number, low: number, high: number): Range => ({
   low: Math.min(low, point),
   high: Math.max(high, point),
 });

@@ -1,10 +1,10 @@
 import type { BktParameters } from '../base/bkt-parameters.js';
 import { type Answer, clamp, logit, type PerSection, sigmoid } from '../base/common.js';
-import { scoreModel } from '../base/score-constants.js';
-import { abilityModel } from './tracing-constants.js';
+import { scoreConstants } from '../base/score-constants.js';
+import { abilityConstants } from './tracing-constants.js';
 
-const { variance, bound, repeats, drift, fallingDrift } = abilityModel;
-const priorCovariance = scoreModel.correlation * variance;
+const { variance, bound, repeats, drift, fallingDrift } = abilityConstants;
+const priorCovariance = scoreConstants.correlation * variance;
 
 /** Logits. */
 export const newAbilities = {
@@ -18,7 +18,7 @@ export const newAbilities = {
 export type Abilities = Readonly<typeof newAbilities>;
 
 /** Guess and slip imply a difficulty: ability 0 means mastery .5. */
-export const abilityEvidence = (
+export const computeAbilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
   { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
   attempts: number,
@@ -28,7 +28,7 @@ export const abilityEvidence = (
   weight: 1 / (1 + attempts / repeats),
 });
 
-export type AbilityEvidence = ReturnType<typeof abilityEvidence>;
+export type AbilityEvidence = ReturnType<typeof computeAbilityEvidence>;
 
 /**
  * Bayesian Rasch filter (cf. Pelánek 2016). The covariance stays positive, so a correct answer cannot lower an
@@ -41,16 +41,16 @@ export function updateAbilities(
   isFalling: boolean,
 ): Abilities {
   const { math, rw } = abilities;
-  const rateOf = (share: number): number => (isFalling && share > 0 ? fallingDrift : drift);
-  const [forMath, forRw] = [rateOf(shares.math), rateOf(shares.rw)];
+  const selectDrift = (share: number): number => (isFalling && share > 0 ? fallingDrift : drift);
+  const [forMath, forRw] = [selectDrift(shares.math), selectDrift(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);
   // Positive definite for different rates.
   const covariance =
     Math.sqrt((1 - forMath) * (1 - forRw)) * abilities.covariance +
     Math.sqrt(forMath * forRw) * priorCovariance;
-  const { information: i, surprise: inMath } = stepOf(math, evidence, shares.math);
-  const { information: j, surprise: inRw } = stepOf(rw, evidence, shares.rw);
+  const { information: i, surprise: inMath } = computeStep(math, evidence, shares.math);
+  const { information: j, surprise: inRw } = computeStep(rw, evidence, shares.rw);
   // Inverse of (covariance matrix)^-1 + diag(i, j).
   const determinant = mathVariance * rwVariance - covariance * covariance;
   const scale = 1 / (1 + i * mathVariance + j * rwVariance + i * j * determinant);
@@ -66,7 +66,7 @@ export function updateAbilities(
   };
 }
 
-function stepOf(ability: number, { isCorrect, difficulty, weight }: AbilityEvidence, share: number) {
+function computeStep(ability: number, { isCorrect, difficulty, weight }: AbilityEvidence, share: number) {
   const counts = share * weight;
   const expected = sigmoid(ability - difficulty);
   return {

@@ -1,16 +1,16 @@
-import { type PerSection, perSection, sections } from '../base/common.js';
-import { activityModel } from './tracing-constants.js';
+import { mapSections, type PerSection, sections } from '../base/common.js';
+import { activityConstants } from './tracing-constants.js';
 
-const { days } = activityModel;
+const { days } = activityConstants;
 
-const noHalves: Uint16Array = new Uint16Array(sections.length * days);
-const maxHalves = 65_535;
+const emptyHalfAnswers: Uint16Array = new Uint16Array(sections.length * days);
+const maxHalfAnswers = 65_535;
 
 export const newActivity = {
   /** Last UTC day since 1970; -1 if none. */
   day: -1,
   /** Half answers per day, newest first: 14 days of math, then of rw. */
-  halves: noHalves,
+  halfAnswers: emptyHalfAnswers,
 };
 
 export type Activity = Readonly<typeof newActivity>;
@@ -19,15 +19,15 @@ export type Activity = Readonly<typeof newActivity>;
 export function countActivity(activity: Activity, day: number, share: PerSection<number>): Activity {
   const age = activity.day - day;
   if (age >= days) return activity;
-  const halves = age < 0 ? shifted(activity.halves, -age) : activity.halves.slice();
+  const halfAnswers = age < 0 ? shiftDays(activity.halfAnswers, -age) : activity.halfAnswers.slice();
   for (const [i, section] of sections.entries()) {
-    const place = i * days + Math.max(0, age);
-    halves[place] = Math.min((halves[place] as number) + 2 * share[section], maxHalves);
+    const index = i * days + Math.max(0, age);
+    halfAnswers[index] = Math.min((halfAnswers[index] as number) + 2 * share[section], maxHalfAnswers);
   }
-  return { day: Math.max(activity.day, day), halves };
+  return { day: Math.max(activity.day, day), halfAnswers };
 }
 
-function shifted(halves: Uint16Array, by: number): Uint16Array {
+function shiftDays(halves: Uint16Array, by: number): Uint16Array {
   const moved = new Uint16Array(halves.length);
   if (by >= days) return moved;
   for (let start = 0; start < halves.length; start += days)
@@ -40,13 +40,13 @@ export interface Practice {
   readonly activeDays: number;
 }
 
-export function practiceOf({ day, halves }: Activity, today: number): PerSection<Practice> {
-  const gone = day < 0 ? days : Math.max(0, today - day);
-  return perSection((section) => {
+export function computePractice({ day, halfAnswers }: Activity, today: number): PerSection<Practice> {
+  const passedDays = day < 0 ? days : Math.max(0, today - day);
+  return mapSections((section) => {
     const start = sections.indexOf(section) * days;
     let [sum, activeDays] = [0, 0];
-    for (let i = start; i < start + days - gone; i++) {
-      const count = halves[i] as number;
+    for (let i = start; i < start + days - passedDays; i++) {
+      const count = halfAnswers[i] as number;
       sum += count;
       if (count > 0) activeDays += 1;
     }
@@ -55,18 +55,18 @@ export function practiceOf({ day, halves }: Activity, today: number): PerSection
 }
 
 /** Assumes that recent practice continues. @param attempts total, to detect answers before the window */
-export function assumedPractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
-  const practice = practiceOf(activity, today);
-  const unknown = activityModel.unknownDay * unknownDays(activity, attempts, today);
-  return perSection((section) => {
+export function estimatePractice(activity: Activity, attempts: number, today: number): PerSection<Practice> {
+  const practice = computePractice(activity, today);
+  const unknown = activityConstants.unknownDay * countUnknownDays(activity, attempts, today);
+  return mapSections((section) => {
     const { rate, activeDays } = practice[section];
     return { rate, activeDays: activeDays === 0 ? 0 : activeDays + unknown };
   });
 }
 
-function unknownDays({ day, halves }: Activity, attempts: number, today: number): number {
+function countUnknownDays({ day, halfAnswers }: Activity, attempts: number, today: number): number {
   let [answers, oldest] = [0, 0];
-  for (const [i, count] of halves.entries()) {
+  for (const [i, count] of halfAnswers.entries()) {
     answers += count / 2;
     if (count > 0) oldest = Math.max(oldest, i % days);
   }

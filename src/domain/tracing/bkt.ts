@@ -1,25 +1,25 @@
 import {
   type BktParameters,
   confidenceRatios,
-  difficultyModel,
+  difficultyConstants,
   fitBounds,
-  forgettingModel,
+  forgettingConstants,
   masteryBounds,
 } from '../base/bkt-parameters.js';
 import { clamp, dayMs, logit } from '../base/common.js';
-import type { SkillState } from './states.js';
+import type { SkillState } from './learner-states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
 /** Not used by the service: rapid answers are only flagged, and self-reports are easy to game. */
-interface Evidence {
+interface EvidenceOptions {
   /** 0 to 1. */
   readonly weight?: number;
   /** 1 to 5. Only for correct answers, because a confident wrong one is ambiguous. */
   readonly confidence?: number | null;
 }
 
-const fullEvidence: Evidence = {};
+const fullEvidence: EvidenceOptions = {};
 
 /**
  * Bayesian Knowledge Tracing (Corbett & Anderson 1995). @param shift logits @param guard a wrong answer never
@@ -31,15 +31,15 @@ export function traceAnswer(
   isCorrect: boolean,
   shift = 0,
   guard = true,
-  { weight = 1, confidence = null }: Evidence = fullEvidence,
+  { weight = 1, confidence = null }: EvidenceOptions = fullEvidence,
 ) {
-  const item = itemGuessSlip(parameters, shift);
+  const item = shiftGuessSlip(parameters, shift);
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
-  const factor = bayesFactor(item, isCorrect, confidence);
+  const factor = computeBayesFactor(item, isCorrect, confidence);
   const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
   const posterior = 1 / (1 + 1 / odds); // also valid for odds of 0 and infinity
-  const kept = posterior * (1 - parameters.pForget * weight);
-  const learned = kept + (1 - posterior) * parameters.pLearn * weight;
+  const retained = posterior * (1 - parameters.pForget * weight);
+  const learned = retained + (1 - posterior) * parameters.pLearn * weight;
   const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
@@ -52,14 +52,18 @@ export function traceAnswer(
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
-function bayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, confidence: number | null): number {
+function computeBayesFactor(
+  { pGuess, pSlip }: GuessSlip,
+  isCorrect: boolean,
+  confidence: number | null,
+): number {
   if (!isCorrect) return pSlip / (1 - pGuess);
   const factor = (1 - pSlip) / pGuess;
   return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
 }
 
 /** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 is bit-identical. */
-export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
+export function shiftGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
   if (shift === 0) return parameters;
   const { pGuess, pSlip } = parameters;
   const ratio = Math.exp(-shift);
@@ -73,12 +77,16 @@ export function itemGuessSlip(parameters: BktParameters, shift: number): GuessSl
  * Limits guess and slip jointly; otherwise a correct answer to a harder question could count less. @param
  * difficulty logits, centred per skill
  */
-export function difficultyShift({ pGuess, pSlip }: BktParameters, difficulty: number, scale: number): number {
+export function computeDifficultyShift(
+  { pGuess, pSlip }: BktParameters,
+  difficulty: number,
+  scale: number,
+): number {
   const { itemGuess, itemSlip } = fitBounds;
   const harder = difficulty > 0;
   const guessRoom = logit(pGuess) - logit(harder ? itemGuess.low : itemGuess.high);
   const slipRoom = logit(harder ? itemSlip.high : itemSlip.low) - logit(pSlip);
-  const shift = scale * clamp(difficulty, -difficultyModel.limit, difficultyModel.limit);
+  const shift = scale * clamp(difficulty, -difficultyConstants.limit, difficultyConstants.limit);
   return harder
     ? Math.min(shift, Math.max(0, Math.min(guessRoom, slipRoom)))
     : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0 turns -0 into 0
@@ -89,33 +97,37 @@ export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
   (pLearn * (1 - pGuess)) / (1 - pSlip - pGuess);
 
 /** Largest pForget at which correct answers still lead to `mastery`. */
-export function mostForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
+export function computeMaxForget({ pLearn, pGuess, pSlip }: BktParameters, mastery: number): number {
   const known = mastery * (1 - pSlip);
   const posterior = known / (known + (1 - mastery) * pGuess);
   return (posterior + (1 - posterior) * pLearn - mastery) / posterior;
 }
 
 /** Settles & Meeder 2016. */
-export function halfLifeDays(correctDays: number): number {
-  const { baseDays, doublingDays, maxDays } = forgettingModel;
+export function computeHalfLife(correctDays: number): number {
+  const { baseDays, doublingDays, maxDays } = forgettingConstants;
   return clamp(baseDays * 2 ** ((correctDays - 1) / doublingDays), baseDays, maxDays);
 }
 
-type Remembered = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
+type RetentionInput = Pick<SkillState, 'correctDays' | 'lastAttemptAt' | 'attempts'>;
 
 /** Remaining share of mastery above pInit. @param now Unix milliseconds */
-export function retentionOf({ attempts, correctDays, lastAttemptAt }: Remembered, now: number): number {
-  const idleDays = (now - lastAttemptAt) / dayMs - forgettingModel.graceDays;
-  return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / halfLifeDays(correctDays));
+export function computeRetention(
+  { attempts, correctDays, lastAttemptAt }: RetentionInput,
+  now: number,
+): number {
+  const idleDays = (now - lastAttemptAt) / dayMs - forgettingConstants.graceDays;
+  return attempts === 0 || idleDays <= 0 ? 1 : 2 ** (-idleDays / computeHalfLife(correctDays));
 }
 
 /** Decays towards pInit, never from below. */
-export const faded = (mastery: number, pInit: number, retention: number): number =>
+export const applyForgetting = (mastery: number, pInit: number, retention: number): number =>
   mastery <= pInit || retention === 1 ? mastery : pInit + (mastery - pInit) * retention;
 
 /** Mastery after forgetting; pInit before the first attempt. @param now Unix milliseconds */
-export const effectiveMastery = (
+export const computeEffectiveMastery = (
   pInit: number,
-  skill: Remembered & Pick<SkillState, 'mastery'>,
+  skill: RetentionInput & Pick<SkillState, 'mastery'>,
   now: number,
-): number => (skill.attempts === 0 ? pInit : faded(skill.mastery, pInit, retentionOf(skill, now)));
+): number =>
+  skill.attempts === 0 ? pInit : applyForgetting(skill.mastery, pInit, computeRetention(skill, now));

@@ -1,4 +1,4 @@
-import { calibrationModel } from './tracing-constants.js';
+import { calibrationConstants } from './tracing-constants.js';
 
 /** Integer sums of confidence p and outcome y do not depend on the order. */
 export const newCalibration = {
@@ -29,7 +29,7 @@ export function updateCalibration(
 }
 
 /** Brier score, and mean confidence minus accuracy. */
-export function calibration(state: CalibrationState) {
+export function computeCalibration(state: CalibrationState) {
   const { answers, biasTenths, squaredHundredths } = state;
   if (answers === 0) return null;
   const bias = biasTenths / (10 * answers);
@@ -39,7 +39,7 @@ export function calibration(state: CalibrationState) {
 
 /** One-sample test. Avoids division by a deviation of 0. */
 function isBiased({ answers, biasTenths, squaredHundredths }: CalibrationState, size: number): boolean {
-  const { minAnswers, minBias, z } = calibrationModel;
+  const { minAnswers, minBias, z } = calibrationConstants;
   if (answers < minAnswers || size < minBias) return false;
   const variance = (answers * squaredHundredths - biasTenths ** 2) / (100 * answers * (answers - 1));
   return size >= z * Math.sqrt(variance / answers);

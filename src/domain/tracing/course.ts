@@ -1,16 +1,16 @@
 import { sigmoid } from '../base/common.js';
-import { courseModel as model } from '../base/prediction-constants.js';
-import { keyOf } from '../base/text-hash.js';
+import { courseConstants as model } from '../base/prediction-constants.js';
+import { hashKey } from '../base/text-hash.js';
 
 /** Hashed ids; item 0 means no item. */
-export interface Asked {
+export interface QuestionKeys {
   readonly skill: number;
   readonly item: number;
 }
 
-export const askedOf = (skillId: string, itemId: string | null): Asked => ({
-  skill: keyOf(skillId),
-  item: itemId === null ? 0 : keyOf(itemId),
+export const hashQuestionKeys = (skillId: string, itemId: string | null): QuestionKeys => ({
+  skill: hashKey(skillId),
+  item: itemId === null ? 0 : hashKey(itemId),
 });
 
 /** Single precision, as stored. */
@@ -24,7 +24,7 @@ export const newCourse = {
   secondSkill: 0,
   /** Keys of the last item, and of the last item before the current run on one skill. */
   lastItem: 0,
-  itemBefore: 0,
+  itemBeforeRun: 0,
   /** First tries of items: ability, moving average, count. */
   firstAbility: 0,
   firstForm: 0,
@@ -40,50 +40,56 @@ export type Course = Readonly<typeof newCourse>;
 /** @param wrongRun wrong answers in a row on the item @param abilityOffset log-odds of a new learner */
 export function updateCourse(
   course: Course,
-  { skill, item }: Asked,
+  { skill, item }: QuestionKeys,
   isCorrect: boolean,
-  place: number,
+  answerNumber: number,
   wrongRun: number,
   abilityOffset: number,
 ): Course {
   const { skills, forms, firstSkill, secondSkill } = course;
-  const before = skills.indexOf(skill);
-  const form = before < 0 ? 0 : (forms[before] as number);
+  const skillIndex = skills.indexOf(skill);
+  const form = skillIndex < 0 ? 0 : (forms[skillIndex] as number);
   const outcome = isCorrect ? 0.5 : -0.5;
   const isRetry = item !== 0 && wrongRun > 0;
   const isFirst = item !== 0 && wrongRun === 0;
   return {
-    skills: movedToFront(skills, before, skill),
-    forms: movedToFront(forms, before, formAfter(form, outcome, model.formRate)),
-    firstSkill: place === 1 ? skill : firstSkill,
+    skills: moveToFront(skills, skillIndex, skill),
+    forms: moveToFront(forms, skillIndex, updateForm(form, outcome, model.formRate)),
+    firstSkill: answerNumber === 1 ? skill : firstSkill,
     secondSkill: secondSkill === 0 && firstSkill !== 0 && skill !== firstSkill ? skill : secondSkill,
     lastItem: item,
-    itemBefore: before === 0 ? course.itemBefore : course.lastItem,
+    itemBeforeRun: skillIndex === 0 ? course.itemBeforeRun : course.lastItem,
     firstAbility: isFirst
-      ? abilityAfter(course.firstAbility, isCorrect, abilityOffset, model.firstTries, course.firstTries)
+      ? updateAbility(course.firstAbility, isCorrect, abilityOffset, model.firstTries, course.firstTries)
       : course.firstAbility,
-    firstForm: isFirst ? formAfter(course.firstForm, outcome, model.firstTries.formRate) : course.firstForm,
+    firstForm: isFirst ? updateForm(course.firstForm, outcome, model.firstTries.formRate) : course.firstForm,
     firstTries: course.firstTries + (isFirst ? 1 : 0),
     retryAbility: isRetry
-      ? abilityAfter(course.retryAbility, isCorrect, retryOffset(wrongRun), model.retries, course.retries)
+      ? updateAbility(
+          course.retryAbility,
+          isCorrect,
+          findRetryOffset(wrongRun),
+          model.retries,
+          course.retries,
+        )
       : course.retryAbility,
-    retryForm: isRetry ? formAfter(course.retryForm, outcome, model.retries.formRate) : course.retryForm,
+    retryForm: isRetry ? updateForm(course.retryForm, outcome, model.retries.formRate) : course.retryForm,
     retries: course.retries + (isRetry ? 1 : 0),
   };
 }
 
-function movedToFront(list: readonly number[], place: number, value: number): number[] {
+function moveToFront(list: readonly number[], index: number, value: number): number[] {
   const moved = [value];
   for (let i = 0; i < list.length && moved.length < model.skills; i++)
-    if (i !== place) moved.push(list[i] as number);
+    if (i !== index) moved.push(list[i] as number);
   return moved;
 }
 
-const formAfter = (form: number, outcome: number, rate: number): number =>
+const updateForm = (form: number, outcome: number, rate: number): number =>
   Math.fround(form + rate * (outcome - form));
 
 /** Elo rating (Pelánek 2016). */
-function abilityAfter(
+function updateAbility(
   ability: number,
   isCorrect: boolean,
   offset: number,
@@ -95,13 +101,13 @@ function abilityAfter(
 }
 
 /** Log-odds of a correct retry, from two real logs. */
-const retryOffset = (wrongRun: number): number =>
+const findRetryOffset = (wrongRun: number): number =>
   model.retryOffsets[Math.min(wrongRun, model.retryOffsets.length) - 1] as number;
 
 /** Key of the last item on another skill; 0 if none. */
-export const itemBeforeSkill = ({ skills, lastItem, itemBefore }: Course, skill: number): number =>
-  skills[0] === skill ? itemBefore : lastItem;
+export const findPreviousItem = ({ skills, lastItem, itemBeforeRun }: Course, skill: number): number =>
+  skills[0] === skill ? itemBeforeRun : lastItem;
 
 /** Key of the first skill other than `skill`; 0 if none. */
-export const courseOf = ({ firstSkill, secondSkill }: Course, skill: number): number =>
+export const findCourseSkill = ({ firstSkill, secondSkill }: Course, skill: number): number =>
   firstSkill === skill ? secondSkill : firstSkill;

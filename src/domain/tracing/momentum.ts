@@ -1,4 +1,4 @@
-import { momentumModel } from './tracing-constants.js';
+import { momentumConstants } from './tracing-constants.js';
 
 /** Moving averages of mean mastery at the end of active days. */
 export const newMomentum = {
@@ -19,8 +19,8 @@ export function closeDay(state: MomentumState, day: number, mastery: number): Mo
     from + (1 - 2 ** (-gap / halfLife)) * (mastery - from);
   return {
     day,
-    short: approach(state.short, momentumModel.shortDays),
-    long: approach(state.long, momentumModel.longDays),
+    short: approach(state.short, momentumConstants.shortDays),
+    long: approach(state.long, momentumConstants.longDays),
   };
 }
 
@@ -30,9 +30,9 @@ export interface Momentum {
 }
 
 /** Positive if mastery has been rising; null before the first day. */
-export function momentumOf({ day, short, long }: MomentumState): Momentum | null {
+export function computeMomentum({ day, short, long }: MomentumState): Momentum | null {
   if (day < 0) return null;
   const value = short - long;
-  const { threshold } = momentumModel;
+  const { threshold } = momentumConstants;
   return { value, label: value > threshold ? 'building' : value < -threshold ? 'fading' : 'steady' };
 }

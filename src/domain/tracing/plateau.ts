@@ -1,5 +1,5 @@
-import { masteredAt } from '../base/bkt-parameters.js';
-import { plateauModel } from './tracing-constants.js';
+import { masteryThresholds } from '../base/bkt-parameters.js';
+import { plateauConstants } from './tracing-constants.js';
 
 /** Exponentially weighted regression of mastery on the attempt number. */
 export const newPlateau = {
@@ -16,10 +16,10 @@ export type PlateauState = Readonly<typeof newPlateau>;
 const maxRun = 255;
 
 /** An `errorDivisor` of 0 means too few attempts. */
-const weights = weightTable();
+const weights = buildWeightTable();
 
-function weightTable() {
-  const { decay, maxAttempts } = plateauModel;
+function buildWeightTable() {
+  const { decay, maxAttempts } = plateauConstants;
   const table = [{ sum: 0, time: 0, determinant: 0, errorDivisor: 0 }];
   let [sum, time, square, squaredWeights] = [0, 0, 0, 0];
   for (let n = 1; n <= maxAttempts; n++) {
@@ -35,11 +35,11 @@ function weightTable() {
   return table;
 }
 
-const weightsAt = (attempts: number) =>
-  weights[Math.min(attempts, plateauModel.maxAttempts)] as (typeof weights)[number];
+const findWeights = (attempts: number) =>
+  weights[Math.min(attempts, plateauConstants.maxAttempts)] as (typeof weights)[number];
 
 export function updatePlateau(state: PlateauState, masteryAfter: number, idleDays: number): PlateauState {
-  const { decay, maxAttempts, resetDays } = plateauModel;
+  const { decay, maxAttempts, resetDays } = plateauConstants;
   const from = idleDays > resetDays ? newPlateau : state;
   const next = {
     attempts: Math.min(from.attempts + 1, maxAttempts),
@@ -54,18 +54,18 @@ export function updatePlateau(state: PlateauState, masteryAfter: number, idleDay
 
 /** A test of "no slope" would flag every short noisy run. */
 function isFlat(state: PlateauState, mastery: number): boolean {
-  if (state.attempts < plateauModel.minAttempts || mastery >= masteredAt.mastery) return false;
-  if (state.sum >= masteredAt.smoothed * weightsAt(state.attempts).sum) return false;
-  const trend = plateauSlope(state);
-  return trend !== null && trend.slope + plateauModel.z * trend.standardError < plateauModel.minSlope;
+  if (state.attempts < plateauConstants.minAttempts || mastery >= masteryThresholds.mastery) return false;
+  if (state.sum >= masteryThresholds.smoothed * findWeights(state.attempts).sum) return false;
+  const trend = computePlateauSlope(state);
+  return trend !== null && trend.slope + plateauConstants.z * trend.standardError < plateauConstants.minSlope;
 }
 
-export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauModel.hold;
+export const isPlateau = ({ run }: PlateauState): boolean => run >= plateauConstants.hold;
 
 /** Change per attempt; null below 3 attempts. The error is only a scale. */
-export function plateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
+export function computePlateauSlope(state: PlateauState): { slope: number; standardError: number } | null {
   const { attempts, sum, timeSum, squareSum } = state;
-  const { sum: weight, time, determinant, errorDivisor } = weightsAt(attempts);
+  const { sum: weight, time, determinant, errorDivisor } = findWeights(attempts);
   if (errorDivisor === 0) return null;
   const slope = (weight * timeSum - time * sum) / determinant;
   const intercept = (sum - slope * time) / weight;
@@ -74,5 +74,5 @@ export function plateauSlope(state: PlateauState): { slope: number; standardErro
 }
 
 /** Null before the first attempt. */
-export const smoothedMastery = ({ attempts, sum }: PlateauState): number | null =>
-  attempts === 0 ? null : sum / weightsAt(attempts).sum;
+export const computeSmoothedMastery = ({ attempts, sum }: PlateauState): number | null =>
+  attempts === 0 ? null : sum / findWeights(attempts).sum;

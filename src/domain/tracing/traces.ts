@@ -1,8 +1,8 @@
 /** Inputs of the predicted probability, updated in constant time. */
 
 import { type Answer, clamp, sigmoid } from '../base/common.js';
-import { predictionModel as model } from '../base/prediction-constants.js';
-import { type Asked, newCourse, updateCourse } from './course.js';
+import { predictionConstants as model } from '../base/prediction-constants.js';
+import { newCourse, type QuestionKeys, updateCourse } from './course.js';
 
 export const newLearnerTrace = {
   /** Logits above a new learner. */
@@ -25,8 +25,8 @@ export type LearnerTrace = Readonly<typeof newLearnerTrace>;
 export const newSkillTrace = {
   /** Logits above the ability. */
   residual: 0,
-  lastPlace: 0,
-  lastRightPlace: 0,
+  lastAnswerNumber: 0,
+  lastRightNumber: 0,
   /** Unix seconds. */
   lastRightAt: 0,
   /** Number of correct answers in a row, or minus the wrong ones. */
@@ -40,9 +40,9 @@ export const newItemTrace = {
   wrong: 0,
   wrongRun: 0,
   /** Last four answers, newest in the lowest bit. */
-  lastWrong: 0,
+  wrongBits: 0,
   /** Answers on other skills before the last answer to the item. */
-  elsewhere: 0,
+  otherSkillAnswers: 0,
   /** Time of the last answer, Unix seconds. */
   at: 0,
 };
@@ -61,22 +61,22 @@ export type TracedAnswer = Pick<Answer, 'isCorrect' | 'occurredAt'>;
 const maxItemCount = 255;
 export const maxItemRun = 8;
 export const maxStreak = 5;
-const lastAnswers = 4;
-const allLast = (1 << lastAnswers) - 1;
+const patternAnswers = 4;
+const patternMask = (1 << patternAnswers) - 1;
 
 /** @param abilityOffset log-odds of a new learner */
 export function updateTraces(
   { learner, skill, item }: Traces,
-  asked: Asked,
+  keys: QuestionKeys,
   { isCorrect, occurredAt }: TracedAnswer,
-  place: number,
+  answerNumber: number,
   skillAttempts: number,
   abilityOffset: number,
 ): Traces {
   const { ability, variance, residual } = filterAbility(learner, skill, isCorrect, abilityOffset);
   const outcome = isCorrect ? 0.5 : -0.5;
   const right = isCorrect ? 1 : 0;
-  const seconds = wholeSeconds(occurredAt);
+  const seconds = toUnixSeconds(occurredAt);
   return {
     learner: {
       ability,
@@ -87,12 +87,12 @@ export function updateTraces(
       wrong: learner.wrong + 1 - right,
       wrongRun: isCorrect ? 0 : learner.wrongRun + 1,
       lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
-      course: updateCourse(learner.course, asked, isCorrect, place, item?.wrongRun ?? 0, abilityOffset),
+      course: updateCourse(learner.course, keys, isCorrect, answerNumber, item?.wrongRun ?? 0, abilityOffset),
     },
     skill: {
       residual,
-      lastPlace: place,
-      lastRightPlace: isCorrect ? place : skill.lastRightPlace,
+      lastAnswerNumber: answerNumber,
+      lastRightNumber: isCorrect ? answerNumber : skill.lastRightNumber,
       lastRightAt: isCorrect ? Math.max(skill.lastRightAt, seconds) : skill.lastRightAt,
       streak: isCorrect
         ? Math.min(Math.max(skill.streak, 0) + 1, maxStreak)
@@ -102,16 +102,16 @@ export function updateTraces(
       right: Math.min(maxItemCount, item.right + right),
       wrong: Math.min(maxItemCount, item.wrong + 1 - right),
       wrongRun: isCorrect ? 0 : Math.min(maxItemRun, item.wrongRun + 1),
-      lastWrong: ((item.lastWrong << 1) | (1 - right)) & allLast,
-      elsewhere: elsewhereAt(place, skillAttempts),
+      wrongBits: ((item.wrongBits << 1) | (1 - right)) & patternMask,
+      otherSkillAnswers: countOtherAnswers(answerNumber, skillAttempts),
       at: Math.max(item.at, seconds),
     },
   };
 }
 
 /** Earlier answers on other skills; 0 after data loss. */
-export const elsewhereAt = (place: number, skillAttempts: number): number =>
-  Math.max(0, place - 1 - skillAttempts);
+export const countOtherAnswers = (answerNumber: number, skillAttempts: number): number =>
+  Math.max(0, answerNumber - 1 - skillAttempts);
 
 /** Extended Kalman filter of a Rasch model. A correct answer cannot lower a level. */
 function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
@@ -127,18 +127,18 @@ function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: bool
   };
 }
 
-export const wholeSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
+export const toUnixSeconds = (ms: number): number => Math.max(0, Math.floor(ms / 1000));
 
-export const itemPatterns = 2 * ((2 << lastAnswers) - 2);
+export const itemPatternCount = 2 * ((2 << patternAnswers) - 2);
 
 /** Encodes the last four answers, and whether no other skill followed. */
-export function itemPattern({ right, wrong, lastWrong }: ItemTrace, isLatest: boolean): number {
-  const known = Math.min(right + wrong, lastAnswers);
-  const latest = isLatest ? 1 : 0;
-  return known === 0 ? 0 : 2 * ((1 << known) - 2 + (lastWrong & ((1 << known) - 1))) + latest + 1;
+export function encodeItemPattern({ right, wrong, wrongBits }: ItemTrace, isSkillUnchanged: boolean): number {
+  const seen = Math.min(right + wrong, patternAnswers);
+  const latest = isSkillUnchanged ? 1 : 0;
+  return seen === 0 ? 0 : 2 * ((1 << seen) - 2 + (wrongBits & ((1 << seen) - 1))) + latest + 1;
 }
 
-export function itemPatternCounts(pattern: number): { readonly answers: number; readonly wrong: number } {
+export function decodeItemPattern(pattern: number): { readonly answers: number; readonly wrong: number } {
   // The answers are the bits below a leading 1.
   const bits = ((pattern - 1) >> 1) + 2;
   const answers = 31 - Math.clz32(bits);

@@ -2,9 +2,15 @@
  * Simulated. After `repeats` answers on a skill, the next one counts half. Each answer moves the covariance
  * to the prior by `drift`, or by `fallingDrift` while results fall.
  */
-export const abilityModel = { variance: 1, drift: 0.0005, fallingDrift: 0.01, bound: 4, repeats: 8 } as const;
+export const abilityConstants = {
+  variance: 1,
+  drift: 0.0005,
+  fallingDrift: 0.01,
+  bound: 4,
+  repeats: 8,
+} as const;
 
-export const trendModel = {
+export const trendConstants = {
   /** Averages over about 70 and 100 answers. */
   shareRate: 0.015,
   changeRate: 0.01,
@@ -23,9 +29,9 @@ export const trendModel = {
 } as const;
 
 /** `unknownDay` is the activity of a day before the first answer. */
-export const activityModel = { days: 14, unknownDay: 1 / 7 } as const;
+export const activityConstants = { days: 14, unknownDay: 1 / 7 } as const;
 
-export const momentumModel = {
+export const momentumConstants = {
   shortDays: 3,
   longDays: 14,
   threshold: 0.01,
@@ -34,7 +40,7 @@ export const momentumModel = {
 } as const;
 
 /** Plateau: slope per attempt plus `z` standard errors below `minSlope` (simulated). */
-export const plateauModel = {
+export const plateauConstants = {
   decay: 0.9,
   minSlope: 0.02,
   z: 1.2816,
@@ -46,7 +52,7 @@ export const plateauModel = {
 } as const;
 
 /** Wise & Ma 2012; Kong, Wise & Bhola 2007. */
-export const rapidModel = {
+export const rapidConstants = {
   minAnswers: 30,
   defaultSeconds: 3,
   shareOfMean: 0.1,
@@ -60,7 +66,7 @@ export const rapidModel = {
 } as const;
 
 /** Our choice. warehouse/schema/views.ts repeats these constants. */
-export const paceModel = {
+export const paceConstants = {
   /** The time is 75 s, the target of `nextItemsConstants`. `answers` is the prior's weight. */
   prior: { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75, answers: 20 },
   minVariance: 0.04,
@@ -74,4 +80,4 @@ export const paceModel = {
 } as const;
 
 /** Our choice; z for one-sided 5 %. */
-export const calibrationModel = { minAnswers: 10, minBias: 0.15, z: 1.645 } as const;
+export const calibrationConstants = { minAnswers: 10, minBias: 0.15, z: 1.645 } as const;

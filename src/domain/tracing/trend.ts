@@ -1,5 +1,5 @@
 import { clamp, logit, sigmoid } from '../base/common.js';
-import { trendModel as model } from './tracing-constants.js';
+import { trendConstants as model } from './tracing-constants.js';
 
 /** Single precision, as stored. */
 export const newTrend = {
@@ -21,14 +21,14 @@ export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | nu
   const gain = isChanging(trend) ? model.changingBiasRate : model.biasRate;
   return {
     answers,
-    share: towards(trend.share, right, shareRateAt(answers)),
-    change: usual === null ? trend.change : towards(trend.change, right - usual, model.changeRate),
-    bias: Math.fround(biasAfter(trend.bias, gain * (right - pCorrect))),
+    share: moveTowards(trend.share, right, computeShareRate(answers)),
+    change: usual === null ? trend.change : moveTowards(trend.change, right - usual, model.changeRate),
+    bias: Math.fround(updateBias(trend.bias, gain * (right - pCorrect))),
   };
 }
 
 /** Null with too few earlier answers. @param easiness logits */
-export function usualChance(
+export function computeUsualChance(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,
 ): number | null {
@@ -37,16 +37,16 @@ export function usualChance(
   return easiness === 0 ? share : sigmoid(logit(share) + easiness);
 }
 
-const shareRateAt = (answers: number): number => Math.max(1 / answers, model.shareRate);
+const computeShareRate = (answers: number): number => Math.max(1 / answers, model.shareRate);
 
-export const shareAfter = (answers: Uint8Array): number =>
-  answers.reduce((share, right, i) => towards(share, right, shareRateAt(i + 1)), 0);
+export const computeRecentShare = (answers: Uint8Array): number =>
+  answers.reduce((share, right, i) => moveTowards(share, right, computeShareRate(i + 1)), 0);
 
-const towards = (average: number, value: number, rate: number): number =>
+const moveTowards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));
 
 /** A correct answer never lowers the bias. */
-function biasAfter(bias: number, step: number): number {
+function updateBias(bias: number, step: number): number {
   const moved = bias * model.biasFading + step;
   return step > 0 ? Math.max(bias, moved) : Math.min(bias, moved);
 }
@@ -56,7 +56,7 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
 /** Changes gradually, so that no single answer reverses a forecast. */
-export function learningPart({ answers, share, change }: Trend): number {
+export function computeLearningShare({ answers, share, change }: Trend): number {
   const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
   if (answers < minAnswers) return steady;

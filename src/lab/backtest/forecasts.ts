@@ -1,11 +1,11 @@
 /** Models see only learners of other folds and, with times, answers before the window. */
 import type { AnswerLog } from '../../domain/base/answer-log.js';
-import { type AccuracyCase, accuracyCases } from '../../domain/fit/accuracy/cases.js';
+import { type AccuracyCase, collectAccuracyCases } from '../../domain/fit/accuracy/accuracy-cases.js';
 import {
   type AccuracyForecast,
   type AccuracyModel,
-  accuracyCdf,
-  accuracyInterval,
+  computeAccuracyCdf,
+  computeAccuracyInterval,
   forecastAccuracy,
 } from '../../domain/prediction/accuracy-model.js';
 import { groupedBy } from '../../lists.js';
@@ -36,7 +36,7 @@ export function forecastFold(
     const moment = test.at[placeIn(test)(one) - 1] as number;
     return moment >= from && moment < to;
   };
-  const cases = groupedBy(accuracyCases(test, accuracy.unit).filter(isInWindow), placeIn(test));
+  const cases = groupedBy(collectAccuracyCases(test, accuracy.unit).filter(isInWindow), placeIn(test));
   const scored: ScoredCase[] = [];
   replayServed(served, test, ({ history: { learner }, place }) => {
     for (const one of cases.get(place) ?? []) {
@@ -50,8 +50,8 @@ export function forecastFold(
 
 function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: AccuracyCase) {
   const observed = one.right / one.answers;
-  const intervals = levels.map((level) => accuracyInterval(accuracy, forecast, one.answers, level));
-  const cdf = (share: number): number => accuracyCdf(accuracy, forecast, one.answers, share);
+  const intervals = levels.map((level) => computeAccuracyInterval(accuracy, forecast, one.answers, level));
+  const cdf = (share: number): number => computeAccuracyCdf(accuracy, forecast, one.answers, share);
   const half = 0.5 / one.answers;
   return {
     ...one,

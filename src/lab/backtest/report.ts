@@ -1,4 +1,4 @@
-import { dateText } from '../../domain/base/common.js';
+import { formatDate } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { grouped, jsonLine } from '../report/numbers.js';
 import { textTable } from '../report/page.js';
@@ -80,4 +80,4 @@ ${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals
 export const trainedOn = ({ cutoffs }: Backtest): string =>
   cutoffs.length === 0
     ? 'all answers of other learners: the log has no times, or is too short to learn from its beginning'
-    : `what other learners had answered before ${cutoffs.map(dateText).join(', ')}: the moments from each of these days to the next`;
+    : `what other learners had answered before ${cutoffs.map(formatDate).join(', ')}: the moments from each of these days to the next`;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { shareLogLoss } from '../../domain/base/metrics.js';
+import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
 import { distinct, indices } from '../../lists.js';
 import { seeded } from '../../seeded.js';
@@ -49,7 +49,7 @@ export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[
 const lossOf = {
   brier: (observed: number, expected: number) =>
     observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
-  logLoss: (observed: number, expected: number) => shareLogLoss(expected, observed),
+  logLoss: (observed: number, expected: number) => computeShareLoss(expected, observed),
   mae: (observed: number, expected: number) => Math.abs(observed - expected),
 };
 type LossName = keyof typeof lossOf;

@@ -1,5 +1,10 @@
-import { type AnswerLog, everyone, logOfPlaces, placesByLearner } from '../../domain/base/answer-log.js';
-import { leastPast, unitOf } from '../../domain/fit/accuracy/cases.js';
+import {
+  type AnswerLog,
+  copyRanges,
+  iterateLearnerRanges,
+  selectAllLearners,
+} from '../../domain/base/answer-log.js';
+import { detectHorizonUnit, minPastMs } from '../../domain/fit/accuracy/accuracy-cases.js';
 import { indices } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 
@@ -15,14 +20,14 @@ export const always: Window = { from: Number.NEGATIVE_INFINITY, to: Number.POSIT
 const stretches = 4;
 
 export function windowsOf({ training, test }: Split): readonly Window[] {
-  if (unitOf(training) === 'answers') return [always];
+  if (detectHorizonUnit(training) === 'answers') return [always];
   // Learners without times have 0.
   const times = Float64Array.from([...training.at, ...test.at].filter((time) => time > 0)).sort();
   const cutoffs = indices(stretches - 1).map(
     (i) => times[Math.floor(((i + 1) * times.length) / stretches)] as number,
   );
   const [begin = 0, first = 0] = [times[0], cutoffs[0]];
-  if (first - begin < leastPast) return [always];
+  if (first - begin < minPastMs) return [always];
   return cutoffs
     .map((from, i) => ({ from, to: cutoffs[i + 1] ?? always.to }))
     .filter(({ from, to }) => from < to);
@@ -31,11 +36,11 @@ export function windowsOf({ training, test }: Split): readonly Window[] {
 /** Omits learners without earlier answers. */
 export function answersBefore(log: AnswerLog, { from }: Window): AnswerLog {
   if (from === always.from) return log;
-  const kept = [...placesByLearner(log, everyone(log))]
+  const kept = [...iterateLearnerRanges(log, selectAllLearners(log))]
     .map(({ start, end }) => {
       const later = log.at.subarray(start, end).findIndex((time) => time >= from);
       return { start, end: later < 0 ? end : start + later };
     })
     .filter(({ start, end }) => end > start);
-  return logOfPlaces(log, kept);
+  return copyRanges(log, kept);
 }

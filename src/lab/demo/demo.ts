@@ -1,4 +1,4 @@
-import { dateText, dayMs } from '../../domain/base/common.js';
+import { dayMs, formatDate } from '../../domain/base/common.js';
 import { distinct, groupedBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
 import {
@@ -86,7 +86,7 @@ function weeksOf(
 function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastDay: number) {
   if (goal === null) return [];
   const { score: targetScore, inDays, givenUp } = goal;
-  const targetDate = inDays === null ? null : dateText(lastDay + inDays * dayMs);
+  const targetDate = inDays === null ? null : formatDate(lastDay + inDays * dayMs);
   const set = { userId, setting: { targetScore, targetDate }, at: from + 14 * dayMs };
   return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
@@ -100,7 +100,7 @@ function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws:
   const day = draws.chance(0.7) && past.length > 0 ? draws.pick(past) + 5 * dayMs : lastDay + 60 * dayMs;
   const goal = {
     targetScore,
-    targetDate: draws.chance(0.6) ? dateText(day) : null,
+    targetDate: draws.chance(0.6) ? formatDate(day) : null,
   };
   const later = at + Math.round(draws.between(40, 120) * dayMs);
   const change = draws.between(0, 1);

@@ -1,5 +1,5 @@
 import { clamp, dayMs, sections } from '../../domain/base/common.js';
-import { normalQuantile } from '../../domain/base/normal.js';
+import { normalQuantile } from '../../domain/base/normal-distribution.js';
 import { indices } from '../../lists.js';
 import { seeded } from '../../seeded.js';
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AnswerLog, shared } from '../../domain/base/answer-log.js';
+import { type AnswerLog, sharedArrays } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
 import {
   answerOf,
@@ -137,8 +137,8 @@ function gather(
     for (const [place, row] of rows.entries()) column[place] = source[row] as number;
     return column;
   };
-  const starts = shared.counts(rowsOf.length + 1);
-  const at = shared.doubles(rows.length);
+  const starts = sharedArrays.counts(rowsOf.length + 1);
+  const at = sharedArrays.doubles(rows.length);
   for (const [learner, own] of rowsOf.entries()) {
     const start = starts[learner] as number;
     starts[learner + 1] = start + own.length;
@@ -147,11 +147,11 @@ function gather(
   return {
     starts,
     at,
-    skill: fill(shared.counts(rows.length), columns.skill),
-    item: fill(shared.counts(rows.length), columns.item),
-    correct: fill(shared.bytes(rows.length), columns.correct),
-    seconds: fill(shared.floats(rows.length), columns.seconds),
-    difficulty: fill(shared.floats(rows.length), columns.difficulty),
+    skill: fill(sharedArrays.counts(rows.length), columns.skill),
+    item: fill(sharedArrays.counts(rows.length), columns.item),
+    correct: fill(sharedArrays.bytes(rows.length), columns.correct),
+    seconds: fill(sharedArrays.floats(rows.length), columns.seconds),
+    difficulty: fill(sharedArrays.floats(rows.length), columns.difficulty),
     skills: skills.length,
     items: itemCount(),
   };

@@ -1,7 +1,7 @@
-import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
+import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/bkt-parameters.js';
-import { isMastered } from '../../domain/learner/expected.js';
-import { viewSkill } from '../../domain/learner/skill-view.js';
+import { isMastered } from '../../domain/learner/expected-accuracy.js';
+import { buildSkillView } from '../../domain/learner/skill-view.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';
 import type { Split } from './answers.js';
 import { openProbes } from './probe.js';
@@ -58,7 +58,7 @@ function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number)
 /** Plain BKT: no difficulty, no forgetting, no other skills. */
 function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Float64Array {
   const predictions = new Float64Array(test.correct.length);
-  for (const { start, end } of placesByLearner(test, everyone(test))) {
+  for (const { start, end } of iterateLearnerRanges(test, selectAllLearners(test))) {
     const mastery = parameters.map(({ pInit }) => pInit);
     for (let i = start; i < end; i++) {
       const skill = test.skill[i] as number;
@@ -78,7 +78,7 @@ function serve(served: ServedModel, split: Split) {
   replayServed(served, split.test, (moment, { masteryBefore, skill, learner }) => {
     const { history, answer, conditions } = moment;
     const now = answer.occurredAt;
-    const view = viewSkill(skillIds[moment.skill] as string, skill, model, now);
+    const view = buildSkillView(skillIds[moment.skill] as string, skill, model, now);
     answers.push({
       ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
       ...{ predicted: conditions.pCorrect, before: masteryBefore, after: skill.mastery },

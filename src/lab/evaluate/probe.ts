@@ -3,7 +3,7 @@
  */
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
-import { type AnswerStates, recallItem } from '../../domain/tracing/states.js';
+import { type AnswerStates, findLiveTrace } from '../../domain/tracing/learner-states.js';
 import { distinct } from '../../lists.js';
 import type { Split } from './answers.js';
 import { type Asked, askedAt, type Moment, type ServedModel } from './serve.js';
@@ -122,7 +122,7 @@ function movesOf(
   const now = statesOn(other);
   const after = (states: ReturnType<typeof outcomeOf>): AnswerStates => ({
     ...states,
-    asked: now.asked,
+    keys: now.keys,
     item: now.item,
   });
   if (isKnown(now) && !isKnown(after(right))) return null;
@@ -131,4 +131,4 @@ function movesOf(
 }
 
 const isKnown = ({ learner, item }: AnswerStates): boolean =>
-  item !== null && recallItem(learner.items, item) !== null;
+  item !== null && findLiveTrace(learner.items, item) !== null;

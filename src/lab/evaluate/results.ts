@@ -1,5 +1,5 @@
-import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
-import { measure, reliabilityOf } from '../../domain/base/metrics.js';
+import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../domain/base/answer-log.js';
+import { computeReliability, measurePredictions } from '../../domain/base/prediction-metrics.js';
 import { indices } from '../../lists.js';
 import type { Split } from './answers.js';
 import { type Predictions, sumBy } from './predict.js';
@@ -18,9 +18,9 @@ export function resultsOf(split: Split, predictions: Predictions, skillIds: read
   return {
     models: modelNames.map((name) => ({
       name,
-      metrics: measure(test.correct, predictions[name]),
+      metrics: measurePredictions(test.correct, predictions[name]),
       auc: estimateAuc(test.correct, predictions[name], learner),
-      reliability: reliabilityOf(test.correct, predictions[name]),
+      reliability: computeReliability(test.correct, predictions[name]),
     })),
     byAttempt: curve(test, inOrder, attempt, attemptEnds),
     byAnswer: curve(test, inOrder, answer, ratioEnds),
@@ -34,7 +34,7 @@ export function resultsOf(split: Split, predictions: Predictions, skillIds: read
  */
 function numbersOf(log: AnswerLog) {
   const [learner, answer, attempt] = [log.skill.slice(), log.skill.slice(), log.skill.slice()];
-  for (const { learner: own, start, end } of placesByLearner(log, everyone(log))) {
+  for (const { learner: own, start, end } of iterateLearnerRanges(log, selectAllLearners(log))) {
     const attempts = new Map<number, number>();
     for (let place = start; place < end; place++) {
       const skill = log.skill[place] as number;

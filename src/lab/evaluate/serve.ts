@@ -1,18 +1,19 @@
 /** Replays a log with the code that serves answers. */
+
+import { computeConditions } from '../../domain/answer/answer-conditions.js';
 import { type AnswerEffect, applyAnswer } from '../../domain/answer/apply-answer.js';
-import { conditionsFor } from '../../domain/answer/conditions.js';
-import { type AnswerLog, everyone, placesByLearner } from '../../domain/base/answer-log.js';
+import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../domain/base/answer-log.js';
 import type { Answer } from '../../domain/base/common.js';
-import { keyOf } from '../../domain/base/text-hash.js';
-import { type ItemModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { hashKey } from '../../domain/base/text-hash.js';
+import { type ItemModel, resolveSkillModel, type TenantModel } from '../../domain/catalogue/tenant-model.js';
 import {
   type AnswerStates,
+  type ItemRecord,
   type LearnerState,
   newLearner,
   newSkill,
-  type RememberedItem,
   type SkillState,
-} from '../../domain/tracing/states.js';
+} from '../../domain/tracing/learner-states.js';
 
 /** For logs with the skill and item numbers of the training log. */
 export interface ServedModel {
@@ -26,12 +27,12 @@ export interface ServedModel {
   itemOf(item: number): ItemModel | null;
 }
 
-export const itemKey = (item: number): number => (item === 0 ? 0 : keyOf(String(item)));
+export const itemKey = (item: number): number => (item === 0 ? 0 : hashKey(String(item)));
 
 interface History {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;
-  readonly items: Map<number, RememberedItem>;
+  readonly items: Map<number, ItemRecord>;
 }
 
 export type Moment = ReturnType<typeof momentAt>;
@@ -43,7 +44,7 @@ export function replayServed(
   log: AnswerLog,
   visit: (moment: Moment, effect: AnswerEffect) => void,
 ): void {
-  for (const { start, end } of placesByLearner(log, everyone(log))) {
+  for (const { start, end } of iterateLearnerRanges(log, selectAllLearners(log))) {
     const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
     for (let place = start; place < end; place++) {
       const moment = momentAt(served, log, history, place);
@@ -76,15 +77,15 @@ export function askedAt(
   answer: Answer,
 ) {
   const skillId = skillIds[skill] as string;
-  const skillState = history.skills.get(skill) ?? newSkill(skillModelOf(model, skillId).parameters);
+  const skillState = history.skills.get(skill) ?? newSkill(resolveSkillModel(model, skillId).parameters);
   const statesOn = (item: number): AnswerStates => ({
-    asked: { skill: keyOf(skillId), item: itemKey(item) },
+    keys: { skill: hashKey(skillId), item: itemKey(item) },
     learner: history.learner,
     skill: skillState,
     item: item === 0 ? null : history.items.get(item),
   });
   const conditionsOn = (item: number, states: AnswerStates) =>
-    conditionsFor(model, skillId, item === 0 ? null : itemOf(item), states, answer);
+    computeConditions(model, skillId, item === 0 ? null : itemOf(item), states, answer);
   const states = statesOn(item);
   const conditions = conditionsOn(item, states);
   return { skill, item, answer, states, conditions, statesOn, conditionsOn };

@@ -1,11 +1,11 @@
-import { type AnswerLog, everyone, type Learners } from '../../domain/base/answer-log.js';
+import { type AnswerLog, type LearnerSelection, selectAllLearners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/bkt-parameters.js';
-import { skillModelOf, unfittedModel } from '../../domain/catalogue/tenant-model.js';
-import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit.js';
-import { itemModelAt } from '../../domain/fit/prediction/replay.js';
-import type { StageRunner } from '../../domain/fit/stages.js';
-import { type FittedModel, fitTenant } from '../../domain/fit/tenant.js';
-import { rapidThreshold } from '../../domain/tracing/pace.js';
+import { resolveSkillModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
+import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit-trees.js';
+import type { StageRunner } from '../../domain/fit/fit-stages.js';
+import { type FittedModel, fitTenant } from '../../domain/fit/fit-tenant.js';
+import { buildItemModel } from '../../domain/fit/prediction/replay-log.js';
+import { computeRapidThreshold } from '../../domain/tracing/response-times.js';
 import { itemKey, type ServedModel } from './serve.js';
 
 export type Trained = Awaited<ReturnType<typeof trainModels>>;
@@ -18,7 +18,7 @@ export async function trainModels(
   const since = performance.now();
   const watch = watchBkt(stages);
   // No learner is held out: the test learners judge the fit.
-  const training = everyone(log);
+  const training = selectAllLearners(log);
   const skillIds = Array.from({ length: log.skills }, (_, skill) => String(skill));
   const input = { log, skillIds, training, current: unfittedModel, version: 1, fittedAt: epoch };
   const fitted = await fitTenant(input, watch.stages, onStep);
@@ -47,7 +47,7 @@ const pairsOf = ({ model, items }: FittedModel) => ({
 
 function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
   if (items === null) return () => null;
-  return (item) => (items.sums.answers[item] === 0 ? null : itemModelAt(items, item, itemKey));
+  return (item) => (items.sums.answers[item] === 0 ? null : buildItemModel(items, item, itemKey));
 }
 
 const epoch = new Date(0).toISOString();
@@ -71,15 +71,17 @@ function watchBkt(stages: StageRunner) {
 /** Plain BKT ignores difficulty, so it needs a separate fit if the served model uses difficulty. */
 async function plainBkt(
   log: AnswerLog,
-  training: Learners,
+  training: LearnerSelection,
   skillIds: readonly string[],
   { model }: FittedModel,
   chosen: FitOptions | null,
   stages: StageRunner,
 ): Promise<BktParameters[]> {
   if (chosen === null || chosen.difficultyScale === 0)
-    return skillIds.map((skillId) => skillModelOf(model, skillId).parameters);
-  const rapidBelow = skillIds.map((skillId) => rapidThreshold(skillModelOf(model, skillId).times));
+    return skillIds.map((skillId) => resolveSkillModel(model, skillId).parameters);
+  const rapidBelow = skillIds.map((skillId) =>
+    computeRapidThreshold(resolveSkillModel(model, skillId).times),
+  );
   const options = { ...chosen, difficultyScale: 0 };
   const trees = await stages.run('growTrees', log, training, { rapidBelow });
   const { skills } = await fitTrees(trees, options, (round) =>

@@ -1,6 +1,6 @@
-import { masteredAt } from '../../domain/base/bkt-parameters.js';
+import { masteryThresholds } from '../../domain/base/bkt-parameters.js';
 import { clamp } from '../../domain/base/common.js';
-import { reliabilityOf } from '../../domain/base/metrics.js';
+import { computeReliability } from '../../domain/base/prediction-metrics.js';
 import { groupedBy, sumOf } from '../../lists.js';
 
 export interface ServedAnswer {
@@ -43,7 +43,7 @@ function validityOf(learners: readonly Answers[]) {
     ...masteredThen(learners.map((own) => pairsOf(own).flatMap(nextFive))),
     unmasteredThenAccuracy: meanOf(unmastered.map(({ right }) => right)),
     /** Bins by mastery before the answer; `predicted` is its mean. */
-    byMastery: reliabilityOf(
+    byMastery: computeReliability(
       Uint8Array.from(all, ({ right }) => right),
       Float64Array.from(all, ({ before }) => before),
       10,
@@ -64,7 +64,7 @@ function contradicts(pair: Answers): boolean {
 
 /** All answers if none reaches mastery. */
 function answersToMastery(pair: Answers): number {
-  const reached = pair.findIndex(({ after }) => after >= masteredAt.mastery);
+  const reached = pair.findIndex(({ after }) => after >= masteryThresholds.mastery);
   return reached < 0 ? pair.length : reached + 1;
 }
 

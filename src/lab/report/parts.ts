@@ -1,5 +1,5 @@
-import { partTexts } from '../../domain/fit/prediction/parts.js';
-import type { TriedPart } from '../../domain/fit/tenant.js';
+import type { PartTrial } from '../../domain/fit/fit-tenant.js';
+import { partLabels } from '../../domain/fit/prediction/model-parts.js';
 import { grouped } from './numbers.js';
 import type { Row } from './page.js';
 
@@ -8,9 +8,9 @@ export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Answers'
 const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 /** Losses on the held-out learners of the cross-fit. */
-export const partRows = (tried: readonly TriedPart[]): Row[] =>
+export const partRows = (tried: readonly PartTrial[]): Row[] =>
   tried.map(({ part, answers, without, with: loss, published }) => [
-    capitalized(partTexts[part]),
+    capitalized(partLabels[part]),
     without.toFixed(5),
     loss.toFixed(5),
     `${loss < without ? '\u2212' : '+'}${Math.abs(loss - without).toFixed(5)}`,

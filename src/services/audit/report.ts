@@ -1,5 +1,5 @@
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
-import { dateText, dayMs } from '../../domain/base/common.js';
+import { dayMs, formatDate } from '../../domain/base/common.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
@@ -75,4 +75,4 @@ function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string 
 }
 
 /** @param day since 1970 @returns YYYY-MM-DD, or `all days` */
-export const dateOf = (day: number): string => (day === allDays ? 'all days' : dateText(day * dayMs));
+export const dateOf = (day: number): string => (day === allDays ? 'all days' : formatDate(day * dayMs));

@@ -1,6 +1,6 @@
 import { learningIdProblem, plainName } from '../../contracts/ids.js';
 import { readSkillBody, weightBounds } from '../../contracts/skills.js';
-import { manualBounds, manualForget } from '../../domain/base/bkt-parameters.js';
+import { manualBounds, manualForgetBounds } from '../../domain/base/bkt-parameters.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
 import { isAbsent, numberOf, shown } from '../import/rows.js';
@@ -28,7 +28,7 @@ const allowed: Readonly<Record<SkillField | 'source', string>> = {
   p_learn: oneProbability,
   p_guess: oneProbability,
   p_slip: oneProbability,
-  p_forget: `a number from ${manualForget.low} to ${manualForget.high}, or nothing`,
+  p_forget: `a number from ${manualForgetBounds.low} to ${manualForgetBounds.high}, or nothing`,
   parameters: `an object of ${parameterFields.join(', ')} and, as wanted, source, or nothing`,
   source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };

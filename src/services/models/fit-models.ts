@@ -1,9 +1,9 @@
 /** A killed run leaves the old or the new version active. */
 import type { FitThreads } from '../../compute/run-threads.js';
 import { decodingOf, encodeModel } from '../../contracts/model.js';
-import { fitModel } from '../../domain/base/fit-constants.js';
+import { fitConstants } from '../../domain/base/fit-constants.js';
 import { modelVersion } from '../../domain/base/model-version.js';
-import { type FitReport, fitTenant, holdOut } from '../../domain/fit/tenant.js';
+import { type FitReport, fitTenant, selectTrainingLearners } from '../../domain/fit/fit-tenant.js';
 import { ApiError } from '../../errors.js';
 import { inSlices } from '../../slices.js';
 import type { ModelPublisher } from '../../store/models/model-store.js';
@@ -93,8 +93,8 @@ async function fitOne(
   const showStep = (step: string): void => onStep?.(tenant, step);
   showStep('reading the answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);
-  const training = holdOut(learnerHash);
-  if (training.length < fitModel.minLearners || !training.includes(0))
+  const training = selectTrainingLearners(learnerHash);
+  if (training.length < fitConstants.minLearners || !training.includes(0))
     return finished({ ...inForce, outcome: 'too_few', report: null });
   const version = dryRun ? basedOn + 1 : await models.reserve(tenant);
   const input = {

@@ -6,9 +6,9 @@ import { checked, orNull } from '../../contracts/checked.js';
 import { parseJson } from '../../contracts/json.js';
 import { Tenant } from '../../contracts/keys.js';
 import type { VersionSkill } from '../../contracts/responses/models.js';
-import { rounded } from '../../domain/base/common.js';
-import { fitModel } from '../../domain/base/fit-constants.js';
-import { partTexts } from '../../domain/fit/prediction/parts.js';
+import { roundFields } from '../../domain/base/common.js';
+import { fitConstants } from '../../domain/base/fit-constants.js';
+import { partLabels } from '../../domain/fit/prediction/model-parts.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
 import * as pages from '../read/pages.js';
@@ -32,7 +32,7 @@ export async function listVersions(
     const { is_last, served_reason: _, accuracy_reason: __, parts: ___, ...change } = stored;
     const { version } = change;
     return {
-      ...rounded(change),
+      ...roundFields(change),
       in_force: is_last && version === inForce,
       kept: version === 0 || kept.some((one) => one.version === version),
       summary: summaryOf(stored),
@@ -61,7 +61,7 @@ function summaryOf(change: StoredChange): string {
 const noLoss = 'no held-out answer speaks against it';
 
 function servedText({ served_reason, old_log_loss, new_log_loss, parts }: StoredChange): string {
-  const names = Object.entries(partTexts).flatMap(([part, text]) => (parts.includes(part) ? [text] : []));
+  const names = Object.entries(partLabels).flatMap(([part, text]) => (parts.includes(part) ? [text] : []));
   const beside = names.length === 0 ? '' : `, with ${names.join(', ')}`;
   if (old_log_loss === null || new_log_loss === null)
     return served_reason === '' ? `new: ${noLoss}${beside}` : `as before: ${served_reason}`;
@@ -83,7 +83,7 @@ export async function readVersion(
   if (skills === null) throw noVersion(text);
   const page = pages.pageOf(skills, limit, ({ skill_id }) => pages.cursorAfter(skill_id));
   return pages.listJson({ version }, 'skills', page, (skill) =>
-    rounded({ ...skill, reason: reasonOf(skill) }),
+    roundFields({ ...skill, reason: reasonOf(skill) }),
   );
 }
 
@@ -93,8 +93,8 @@ function reasonOf({ published, reason, old_log_loss, new_log_loss }: VersionSkil
   if (!published) return 'the fit had no answer on it';
   if (old_log_loss === null || new_log_loss === null) return noLoss;
   if (new_log_loss <= old_log_loss) return 'held-out log loss is not worse';
-  if (new_log_loss - old_log_loss <= fitModel.heldOutSlack)
-    return `held-out log loss is worse by no more than ${fitModel.heldOutSlack}`;
+  if (new_log_loss - old_log_loss <= fitConstants.heldOutSlack)
+    return `held-out log loss is worse by no more than ${fitConstants.heldOutSlack}`;
   return 'too few answers to judge it alone: it has the prior, which is not worse over all skills';
 }
 

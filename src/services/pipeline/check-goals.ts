@@ -4,7 +4,7 @@ import type { Compute } from '../../compute/pool.js';
 import { allEnded } from '../../concurrency.js';
 import { isWanted, webhookEvent } from '../../contracts/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
-import { alertsAfter, type GoalStanding, goalChangesOf } from '../../domain/score/goal.js';
+import { detectGoalChanges, type GoalStatus, updateAlerts } from '../../domain/score/goal.js';
 import { groupedBy, indices, inParts } from '../../lists.js';
 import {
   dailyCheck,
@@ -60,7 +60,7 @@ async function checkSome(
     const result = results[i] ?? null;
     // A retry would fail too. The next answer schedules another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
-    const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStanding) : null;
+    const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStatus) : null;
     await checks.settle(check, settlementOf(check, standing, wanted, now()));
   }
 }
@@ -68,7 +68,7 @@ async function checkSome(
 /** @param standing null without answers or goal, or if the learner is unreadable */
 function settlementOf(
   check: GoalCheck,
-  standing: GoalStanding | null,
+  standing: GoalStatus | null,
   wanted: string,
   now: number,
 ): SettledCheck {
@@ -76,15 +76,15 @@ function settlementOf(
   const nextAt = dailyCheck(standing, now);
   if (!wantsGoals(wanted)) return { alerts: null, events: [], nextAt };
   const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
-  const alerts = alertsAfter(before, standing);
+  const alerts = updateAlerts(before, standing);
   const data = dataOf(check.userId, standing);
-  const events = goalChangesOf(before, alerts)
+  const events = detectGoalChanges(before, alerts)
     .filter((type) => isWanted(wanted, type))
     .map((type) => webhookEvent(type, check.tenant, check.userId, now, data));
   return { alerts, events, nextAt };
 }
 
-const dataOf = (userId: string, standing: GoalStanding) => ({
+const dataOf = (userId: string, standing: GoalStatus) => ({
   user_id: userId,
   target_score: standing.targetScore,
   target_date: standing.targetDate,

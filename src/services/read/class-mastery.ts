@@ -7,8 +7,12 @@ import { Id } from '../../contracts/ids.js';
 import { parseLarge } from '../../contracts/json.js';
 import { round4 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { expectedAccuracy, isMastered, type SkillContext } from '../../domain/learner/expected.js';
-import { type SkillView, viewSkills } from '../../domain/learner/skill-view.js';
+import {
+  computeExpectedAccuracy,
+  isMastered,
+  type SkillContext,
+} from '../../domain/learner/expected-accuracy.js';
+import { buildSkillViews, type SkillView } from '../../domain/learner/skill-view.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { ApiError } from '../../errors.js';
 import { inParts, sumOf } from '../../lists.js';
@@ -91,9 +95,9 @@ function describeLearner(
   }
 }
 
-function figuresJson(skills: Parameters<typeof viewSkills>[0], context: SkillContext): string {
+function figuresJson(skills: Parameters<typeof buildSkillViews>[0], context: SkillContext): string {
   const { learner, model, now } = context;
-  const views = viewSkills(skills, model, now);
+  const views = buildSkillViews(skills, model, now);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
   return JSON.stringify({
@@ -102,7 +106,7 @@ function figuresJson(skills: Parameters<typeof viewSkills>[0], context: SkillCon
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortedAfter(onPlateau, null),
     mastered: views.filter((view) => isMastered(view, context)).length,
-    expected_accuracy: bySkill(views, (view) => expectedAccuracy(view, learner, model, now).expected),
+    expected_accuracy: bySkill(views, (view) => computeExpectedAccuracy(view, learner, model, now).expected),
     mastery: bySkill(views, ({ mastery }) => mastery),
   });
 }

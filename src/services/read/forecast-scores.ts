@@ -7,20 +7,20 @@ import { checked, orNull } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
 import { parseJson, parseLarge } from '../../contracts/json.js';
-import { locales } from '../../domain/advice/texts.js';
-import { goalModel, scoreModel } from '../../domain/base/score-constants.js';
-import { maxAnswersPerDay, standardDays } from '../../domain/score/learner-forecast.js';
+import { locales } from '../../domain/advice/advice-texts.js';
+import { goalConstants, scoreConstants } from '../../domain/base/score-constants.js';
+import { defaultForecastDays, maxAnswersPerDay } from '../../domain/score/learner-forecast.js';
 import { ApiError } from '../../errors.js';
 import { inParts } from '../../lists.js';
 import { userNotFound } from './read-mastery.js';
 
 export const standardForecast = {
-  days: standardDays,
-  level: scoreModel.defaultLevel,
+  days: defaultForecastDays,
+  level: scoreConstants.defaultLevel,
   locale: locales[0],
 } as const;
 
-const Days = Type.Integer({ minimum: 1, maximum: goalModel.horizonDays, default: standardForecast.days });
+const Days = Type.Integer({ minimum: 1, maximum: goalConstants.horizonDays, default: standardForecast.days });
 const Level = Type.Number({ minimum: 0.5, maximum: 0.99, default: standardForecast.level });
 const LocaleName = Type.Enum([...locales], { default: standardForecast.locale });
 

@@ -1,9 +1,9 @@
 import type { AttemptRow } from '../../contracts/attempt-row.js';
 import type { Call } from '../../contracts/call.js';
-import { averageLogOdds } from '../../domain/answer/conditions.js';
+import { computeAverageLogOdds } from '../../domain/answer/answer-conditions.js';
 import { round4 } from '../../domain/base/common.js';
-import { expectedRange } from '../../domain/learner/expected.js';
-import { type LearnerState, newLearner } from '../../domain/tracing/states.js';
+import { computeExpectedRange } from '../../domain/learner/expected-accuracy.js';
+import { type LearnerState, newLearner } from '../../domain/tracing/learner-states.js';
 import { orUnavailable, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { NumberedRow, StoredRows } from '../../warehouse/reads/stored-rows.js';
@@ -71,7 +71,7 @@ export async function listSkillAnswers(
 }
 
 function describeSkillAnswer({ number, ...row }: NumberedRow): object {
-  const range = rangeFields(expectedRange(averageLogOdds(row.conditions), (number ?? 1) - 1));
+  const range = rangeFields(computeExpectedRange(computeAverageLogOdds(row.conditions), (number ?? 1) - 1));
   const unknown = number === null ? { expected_low: null, expected_high: null } : {};
   return { ...describeAttempt(row), ...range, ...unknown };
 }

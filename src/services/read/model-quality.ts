@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
-import { dayMs, round4, rounded } from '../../domain/base/common.js';
-import { shareInterval } from '../../domain/base/metrics.js';
+import { dayMs, round4, roundFields } from '../../domain/base/common.js';
+import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { sumOf } from '../../lists.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
 import type { StoredPorts } from './stored.js';
@@ -37,11 +37,11 @@ export async function readReliability(
 }
 
 const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): object =>
-  rounded({
+  roundFields({
     ...{ from: tenth / 10, to: (tenth + 1) / 10, answers, p_correct, accuracy },
-    ...shareInterval(accuracy, answers),
+    ...computeShareInterval(accuracy, answers),
   });
 
 export async function readCoverage({ quality }: QualityPorts, { tenant }: Call): Promise<object> {
-  return { bands: (await quality.coverage(tenant)).map(rounded) };
+  return { bands: (await quality.coverage(tenant)).map(roundFields) };
 }

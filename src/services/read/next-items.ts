@@ -6,17 +6,17 @@ import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
 import { parseLarge } from '../../contracts/json.js';
 import type { AskedItem } from '../../contracts/tasks.js';
-import { nextItemsModel } from '../../domain/advice/advice-constants.js';
-import { difficultyModel } from '../../domain/base/bkt-parameters.js';
+import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
+import { difficultyConstants } from '../../domain/base/bkt-parameters.js';
 
-const { maxItems, defaultLimit, target } = nextItemsModel;
+const { maxItems, defaultLimit, target } = nextItemsConstants;
 
 const Item = Type.Object({
   item_id: orNull(Id),
   skill_id: Id,
   question_difficulty: orNull(
     Type.Number({
-      ...{ minimum: -difficultyModel.limit, maximum: difficultyModel.limit },
+      ...{ minimum: -difficultyConstants.limit, maximum: difficultyConstants.limit },
       description: 'As in the answers on the item; the difficulty learned from answers is added',
     }),
   ),

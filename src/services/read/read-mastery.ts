@@ -1,20 +1,25 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { snakeCase } from '../../contracts/export-record.js';
-import { round1, round4, roundKnown } from '../../domain/base/common.js';
+import { round1, round4, roundOrNull } from '../../domain/base/common.js';
 import {
-  expectedAccuracy,
-  type expectedRange,
+  computeExpectedAccuracy,
+  type computeExpectedRange,
   isMastered,
   type SkillContext,
-} from '../../domain/learner/expected.js';
-import { explainExpected, nextMastery, partsOf } from '../../domain/learner/explain.js';
-import { type SkillView, viewSkill } from '../../domain/learner/skill-view.js';
-import { changeText } from '../../domain/prediction/term-texts.js';
-import { calibration } from '../../domain/tracing/calibration.js';
-import { correctPerMinute, efficiencyIndex, efficiencyReason, skillNorm } from '../../domain/tracing/pace.js';
+} from '../../domain/learner/expected-accuracy.js';
+import { explainExpected, predictNextMastery, splitMasteryChange } from '../../domain/learner/explanation.js';
+import { buildSkillView, type SkillView } from '../../domain/learner/skill-view.js';
+import { formatChange } from '../../domain/prediction/term-texts.js';
+import { computeCalibration } from '../../domain/tracing/calibration.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
-import type { LearnerState, SkillState } from '../../domain/tracing/states.js';
+import {
+  computeCorrectPerMinute,
+  computeEfficiencyIndex,
+  computeSkillNorm,
+  missingEfficiencyReason,
+} from '../../domain/tracing/response-times.js';
 import { ApiError } from '../../errors.js';
 import type { LearnerReads } from '../../store/learners/learner-reads.js';
 import type { Logger } from '../../telemetry.js';
@@ -83,7 +88,7 @@ export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string
 export async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
-  return { learner, model, now, view: viewSkill(skillId, skillOf(skills, skillId), model, now) };
+  return { learner, model, now, view: buildSkillView(skillId, skillOf(skills, skillId), model, now) };
 }
 
 export async function readMastery(
@@ -96,7 +101,7 @@ export async function readMastery(
   const now = ports.now();
   const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
   const page = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
-  const viewOf = (id: string): SkillView => viewSkill(id, skillOf(skills, id), model, now);
+  const viewOf = (id: string): SkillView => buildSkillView(id, skillOf(skills, id), model, now);
   const describe = (id: string): object => describeSkill({ view: viewOf(id), learner, model, now });
   return listJson({ user_id: userId }, 'skills', page, describe);
 }
@@ -106,26 +111,26 @@ type ViewedSkill = SkillContext & { readonly view: SkillView };
 /** Answers per minute have 4 decimals, because slow work has few. */
 export function describeSkill({ view, learner, model, now }: ViewedSkill) {
   const { skillId, state, placement, mastery } = view;
-  const norm = skillNorm(view.model.times);
+  const norm = computeSkillNorm(view.model.times);
   return {
     skill_id: skillId,
     section: placement.section,
-    ...rangeFields(expectedAccuracy(view, learner, model, now)),
+    ...rangeFields(computeExpectedAccuracy(view, learner, model, now)),
     mastery: round4(mastery),
     mastery_at_last_attempt: round4(state.mastery),
     mastered: isMastered(view, { learner, model, now }),
     total_attempts: state.attempts,
     correct_attempts: state.correct,
     plateau_detected: isPlateau(state.plateau),
-    efficiency_index: roundKnown(efficiencyIndex(state.pace, state.rapid, norm), round1),
-    efficiency_reason: efficiencyReason(state.pace, state.rapid),
-    correct_per_minute: roundKnown(correctPerMinute(state.pace)),
-    confidence_bias: roundKnown(calibration(state.calibration)?.bias ?? null),
+    efficiency_index: roundOrNull(computeEfficiencyIndex(state.pace, state.rapid, norm), round1),
+    efficiency_reason: missingEfficiencyReason(state.pace, state.rapid),
+    correct_per_minute: roundOrNull(computeCorrectPerMinute(state.pace)),
+    confidence_bias: roundOrNull(computeCalibration(state.calibration)?.bias ?? null),
     last_attempt_at: new Date(state.lastAttemptAt).toISOString(),
   };
 }
 
-export const rangeFields = ({ expected, low, high }: ReturnType<typeof expectedRange>) => ({
+export const rangeFields = ({ expected, low, high }: ReturnType<typeof computeExpectedRange>) => ({
   expected_accuracy: round4(expected),
   expected_low: round4(low),
   expected_high: round4(high),
@@ -151,7 +156,7 @@ export async function readSkillMastery(
   const { view, learner, model, now } = viewed;
   const { state, mastery } = view;
   const query = { tenant, userId, skillId, upTo: learner.attempts, atMost: steps + 1 };
-  const { ifCorrect, ifWrong } = nextMastery(view.model.parameters, mastery);
+  const { ifCorrect, ifWrong } = predictNextMastery(view.model.parameters, mastery);
   const { logOdds, terms } = explainExpected(view, learner, model, now);
   return {
     user_id: userId,
@@ -166,7 +171,7 @@ export async function readSkillMastery(
       },
       p_correct: skill.expected_accuracy,
       log_odds: logOdds,
-      recent_change: changeText(learner.trend),
+      recent_change: formatChange(learner.trend),
       terms: terms.map(({ name, ...term }) => ({ name: snakeCase(name), ...term })),
     },
   };
@@ -203,7 +208,7 @@ function explainSteps(
   const first = read.length < atMost ? 0 : 1;
   return read.slice(first).map((attempt, i) => {
     const previous = previousMastery(attempt, read[first + i - 1]);
-    const parts = partsOf(attempt, previous);
+    const parts = splitMasteryChange(attempt, previous);
     const { learnerSeq, parametersVersion } = attempt;
     if (parts.posterior === null || (parts.previous === null && previous !== null)) {
       const message = 'a stored answer does not follow from its own figures';

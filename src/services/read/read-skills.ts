@@ -1,9 +1,13 @@
 import type { Call } from '../../contracts/call.js';
 import type { Tagged } from '../../contracts/preconditions.js';
 import { round1, round4 } from '../../domain/base/common.js';
-import { type SkillEntry, unsetSkill } from '../../domain/catalogue/catalogue.js';
-import { type SkillModel, skillModelOf, type TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { rapidThreshold, type SkillTimes, skillNorm } from '../../domain/tracing/pace.js';
+import { defaultSkillSetting, type SkillEntry } from '../../domain/catalogue/catalogue.js';
+import { resolveSkillModel, type SkillModel, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import {
+  computeRapidThreshold,
+  computeSkillNorm,
+  type SkillTimes,
+} from '../../domain/tracing/response-times.js';
 import { ApiError } from '../../errors.js';
 import type { KnownSkills } from '../../store/catalogue/known-skills.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
@@ -60,8 +64,8 @@ export async function findSkill(
 }
 
 function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
-  const skill = skillModelOf(model, skillId);
-  const { name, section, weight } = entry ?? unsetSkill;
+  const skill = resolveSkillModel(model, skillId);
+  const { name, section, weight } = entry ?? defaultSkillSetting;
   return {
     skill_id: skillId,
     name,
@@ -71,7 +75,7 @@ function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | 
     origin: origins[skill.source],
     learners: skill.learners,
     answers: skill.answers,
-    rapid_threshold_seconds: round1(rapidThreshold(skill.times)),
+    rapid_threshold_seconds: round1(computeRapidThreshold(skill.times)),
     typical_seconds: typicalSeconds(skill.times),
     updated_at: entry === undefined ? null : new Date(entry.updatedAt).toISOString(),
   };
@@ -92,4 +96,4 @@ export const describeParameters = ({ parameters, source, version, fittedAt }: Sk
 
 /** Median of the log-normal time norm; null without measured times. */
 const typicalSeconds = (times: SkillTimes): number | null =>
-  times.answers === 0 ? null : round1(Math.exp(skillNorm(times).logMean));
+  times.answers === 0 ? null : round1(Math.exp(computeSkillNorm(times).logMean));

@@ -1,7 +1,7 @@
 import type { Call } from '../../contracts/call.js';
 import { learningIdProblem } from '../../contracts/ids.js';
-import { dateText, dayMs, rounded } from '../../domain/base/common.js';
-import { shareInterval } from '../../domain/base/metrics.js';
+import { dayMs, formatDate, roundFields } from '../../domain/base/common.js';
+import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { ApiError } from '../../errors.js';
 import type { ItemPlace, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
 import { createCursors, cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
@@ -30,10 +30,10 @@ export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Ca
   const lag = await sourceLagSeconds();
   const sums = await answeredSkill(ports, tenant, skillId);
   const curve = await statistics.learningCurve(tenant, skillId);
-  const since = dateText(now() - 7 * (cohortWeeks - 1) * dayMs);
+  const since = formatDate(now() - 7 * (cohortWeeks - 1) * dayMs);
   const cohorts = await statistics.cohorts(tenant, skillId, since, cohortWeeks);
   const learning_curve = curve.map((step) =>
-    rounded({ ...step, ...shareInterval(step.accuracy, step.learners) }),
+    roundFields({ ...step, ...computeShareInterval(step.accuracy, step.learners) }),
   );
   return { ...sums, learning_curve, cohorts, source_lag_seconds: lag };
 }
@@ -73,7 +73,7 @@ const itemCursors = createCursors('item:', (text) => (placeOf(text) === null ? n
 
 /** `beyond`: accuracy minus prediction, with its interval. */
 function describeItem(item: Awaited<ReturnType<SkillReads['items']>>[number]): object {
-  const { low, high } = shareInterval(item.accuracy, item.answers);
+  const { low, high } = computeShareInterval(item.accuracy, item.answers);
   const beyond = (share: number): number => share - item.p_correct;
-  return rounded({ ...item, beyond: beyond(item.accuracy), low: beyond(low), high: beyond(high) });
+  return roundFields({ ...item, beyond: beyond(item.accuracy), low: beyond(low), high: beyond(high) });
 }

@@ -2,19 +2,19 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
-import { dateText, dayMs, dayOf, round4, round6, roundKnown } from '../../domain/base/common.js';
-import { velocityModel } from '../../domain/learner/learner-constants.js';
+import { dayMs, formatDate, round4, round6, roundOrNull, toDay } from '../../domain/base/common.js';
+import { velocityConstants } from '../../domain/learner/learner-constants.js';
 import {
-  type Closing,
-  closingSeries,
-  daysToRead,
-  firstDayOf,
-  momentumNow,
-  progressOver,
+  buildClosingSeries,
+  computeCurrentMomentum,
+  computeFirstDay,
+  computeProgress,
+  computeReadDays,
+  type DayClosing,
   type Slope,
 } from '../../domain/learner/velocity.js';
-import { isPlateau, plateauSlope } from '../../domain/tracing/plateau.js';
-import type { SkillState } from '../../domain/tracing/states.js';
+import type { SkillState } from '../../domain/tracing/learner-states.js';
+import { computePlateauSlope, isPlateau } from '../../domain/tracing/plateau.js';
 import { inSlices } from '../../slices.js';
 import type { SkillHistory } from '../../warehouse/reads/skill-history.js';
 import { sortedAfter } from './pages.js';
@@ -37,12 +37,12 @@ export async function readVelocity(
   const { days, skill_id: skillId = null } = query;
   const skill = skillId === null ? null : skillOf(skills, skillId);
   const now = ports.now();
-  const today = dayOf(now);
-  const from = firstDayOf(daysToRead(days), today);
+  const today = toDay(now);
+  const from = computeFirstDay(computeReadDays(days), today);
   const { lag, found: rows } = await readHistory(ports, (history) =>
     history.days({ tenant, userId, skillId, from, today }),
   );
-  const momentum = momentumNow(learner, skills, model, now);
+  const momentum = computeCurrentMomentum(learner, skills, model, now);
   const asked: readonly (readonly [string, SkillState])[] =
     skillId === null || skill === null ? [...skills] : [[skillId, skill]];
   const onPlateau = asked.flatMap(([id, { plateau }]) => (isPlateau(plateau) ? [id] : []));
@@ -51,39 +51,39 @@ export async function readVelocity(
     user_id: userId,
     skill_id: skillId,
     days,
-    velocity_per_attempt: roundKnown((skill && plateauSlope(skill.plateau)?.slope) ?? null, round6),
+    velocity_per_attempt: roundOrNull((skill && computePlateauSlope(skill.plateau)?.slope) ?? null, round6),
     momentum: momentum && round4(momentum.value),
     momentum_label: momentum?.label ?? null,
     plateaus: sortedAfter(onPlateau, null),
     ...(rows === null
       ? noHistory
-      : describeHistory(await inSlices(closingSeries(rows, model, from, now)), days, today)),
+      : describeHistory(await inSlices(buildClosingSeries(rows, model, from, now)), days, today)),
     source_lag_seconds: rows && (stored >= (skill ?? learner).attempts ? 0 : lag),
   };
 }
 
-function describeHistory(closings: readonly Closing[], days: number, today: number): object {
-  const { series, velocity, answersPerDay } = progressOver(closings, days, today);
-  const week = progressOver(closings, velocityModel.shortDays, today);
-  const month = progressOver(closings, velocityModel.longDays, today);
+function describeHistory(closings: readonly DayClosing[], days: number, today: number): object {
+  const { series, velocity, answersPerDay } = computeProgress(closings, days, today);
+  const week = computeProgress(closings, velocityConstants.shortDays, today);
+  const month = computeProgress(closings, velocityConstants.longDays, today);
   const slopeOf = (velocity: Slope | null, of: keyof Slope = 'slope') =>
-    roundKnown(velocity?.[of] ?? null, round6);
+    roundOrNull(velocity?.[of] ?? null, round6);
   const perDay = slopeOf(velocity);
   const [weekly, monthly] = [slopeOf(week.velocity), slopeOf(month.velocity)];
   return {
     velocity_per_day: perDay,
     velocity_per_day_low: slopeOf(velocity, 'low'),
     velocity_per_day_high: slopeOf(velocity, 'high'),
-    velocity_per_week: roundKnown(perDay && 7 * perDay, round6),
+    velocity_per_week: roundOrNull(perDay && 7 * perDay, round6),
     velocity_7d: weekly,
     acceleration: weekly === null || monthly === null ? null : round6(weekly - monthly),
     answers_per_day: round6(answersPerDay),
     active_days: series.length,
-    accuracy_7d: roundKnown(week.accuracy),
-    accuracy_28d: roundKnown(month.accuracy),
+    accuracy_7d: roundOrNull(week.accuracy),
+    accuracy_28d: roundOrNull(month.accuracy),
     series: series.map(({ day, mastery, attempts, correct }) => ({
-      date: dateText(day * dayMs),
-      mastery: roundKnown(mastery),
+      date: formatDate(day * dayMs),
+      mastery: roundOrNull(mastery),
       attempts,
       correct,
     })),

@@ -2,7 +2,7 @@
  * Archives months of arrival, oldest first: drops rows, keeps sums and states (ADR 24). Each step is
  * idempotent. `markArchived` activates a month's archive after a comparison, before its rows are dropped.
  */
-import { dayMs, monthOf } from '../../domain/base/common.js';
+import { dayMs, toMonth } from '../../domain/base/common.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
 import { encodeSnapshot } from '../../store/learners/learner-snapshot.js';
 import { learnersOf, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
@@ -26,7 +26,7 @@ type StoredMonth = RetentionPlan['months'][number];
 /** The last month, as 202601, with all answers older than `days`. @param now Unix milliseconds */
 export function lastMonthOlderThan(days: number, now: number): number {
   const youngest = new Date(now - (days + marginDays) * dayMs);
-  return monthOf(youngest.setUTCDate(0));
+  return toMonth(youngest.setUTCDate(0));
 }
 
 /** Oldest first. @param through last month to drop, as 202601 */
@@ -107,7 +107,7 @@ async function writeMonth(
 
 /** State after the commit of the month's last answer. With missing rows, the state of a rebuild. */
 function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
-  const last = rows.findLast(({ event }) => monthOf(event.receivedAt) <= month)?.figures;
+  const last = rows.findLast(({ event }) => toMonth(event.receivedAt) <= month)?.figures;
   if (last === undefined) return null;
   const own = rows.filter(
     ({ figures: { learnerSeq, learnerVersion } }) =>

@@ -3,7 +3,7 @@ import { rowColumns } from '../../contracts/attempt-row.js';
 import { learnerHash } from '../../contracts/learner-name.js';
 import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
 import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
-import { dayOf } from '../../domain/base/common.js';
+import { toDay } from '../../domain/base/common.js';
 import { indices, inParts } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf, lastIdLua } from '../outbox/outbox.js';
@@ -190,7 +190,7 @@ function readRow(line: string) {
   const fields = line.split('\t', Math.max(...places) + 1);
   const [tenant = '', correct, ...times] = places.map((place) => fields[place]);
   const [occurred = Number.NaN, arrived = Number.NaN] = times.map((seconds) =>
-    seconds ? dayOf(1000 * Number(seconds)) : Number.NaN,
+    seconds ? toDay(1000 * Number(seconds)) : Number.NaN,
   );
   return Number.isNaN(occurred + arrived) ? null : { tenant, occurred, arrived, isCorrect: correct === '1' };
 }

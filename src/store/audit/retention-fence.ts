@@ -1,7 +1,7 @@
 /** Keeps answers in flight out of archived months. A month is a number such as 202601. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row.js';
-import { monthOf } from '../../domain/base/common.js';
+import { toMonth } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
@@ -68,7 +68,7 @@ async function hasParked(redis: RedisClient, partition: number, month: number): 
 
 function arrivalMonth(fields: readonly string[]): number {
   try {
-    return monthOf(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
+    return toMonth(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
   } catch {
     return 0;
   }

@@ -3,11 +3,11 @@ import { skillRow } from '../../contracts/journal.js';
 import { StoredParameters } from '../../contracts/model.js';
 import { storedJson } from '../../contracts/stored-json.js';
 import {
+  buildCatalogue,
   type Catalogue,
-  catalogueOf,
+  defaultSkillSetting,
   type SkillEntry,
   type SkillSetting,
-  unsetSkill,
 } from '../../domain/catalogue/catalogue.js';
 import { unavailable } from '../../errors.js';
 import { distinct, inParts } from '../../lists.js';
@@ -197,7 +197,7 @@ async function changedSince(
     if (entry === null) all.delete(skillId);
     else all.set(skillId, entry);
   }
-  return { mark, catalogue: catalogueOf(Number(mark.split(' ', 1)[0]), all) };
+  return { mark, catalogue: buildCatalogue(Number(mark.split(' ', 1)[0]), all) };
 }
 
 const chunkSkills = 200;
@@ -251,7 +251,7 @@ function runWrites(
 }
 
 /** Weight 0 marks a removed skill in ClickHouse. */
-const takenOff: SkillSetting = { ...unsetSkill, weight: 0 };
+const takenOff: SkillSetting = { ...defaultSkillSetting, weight: 0 };
 
 function writtenOf(result: string): SkillWritten {
   if (result === 'mismatch' || result === 'full') return { status: result };

@@ -1,4 +1,4 @@
-import { learnersOfKnownSkill } from '../../domain/base/score-constants.js';
+import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
@@ -28,7 +28,7 @@ for i = 1, #ARGV, 2 do
     common[#common + 1] = skill
   elseif not has(list, learner) then
     list = list .. learner
-    if #list < ${8 * learnersOfKnownSkill} then
+    if #list < ${8 * minRegisteredLearners} then
       redis.call('HSET', rare, skill, list)
     else
       redis.call('HDEL', rare, skill)

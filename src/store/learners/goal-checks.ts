@@ -2,7 +2,7 @@
 import { learnerName, partsOfName } from '../../contracts/learner-name.js';
 import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
-import { type GoalAlerts, type GoalSetting, isOver } from '../../domain/score/goal.js';
+import { type GoalAlerts, type GoalSetting, isDatePast } from '../../domain/score/goal.js';
 import { inParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua, wantedEvents } from '../redis/event-stream.js';
@@ -35,7 +35,7 @@ export interface SettledCheck {
 
 /** Unix milliseconds; null without a future target date. */
 export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
-  targetDate === null || isOver(targetDate, now) ? null : now + dayMs;
+  targetDate === null || isDatePast(targetDate, now) ? null : now + dayMs;
 
 /** At a random time within a day. */
 export async function restoreDailyCheck(

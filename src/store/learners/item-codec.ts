@@ -12,7 +12,11 @@ export function encodeItem(item: ItemTrace): Buffer {
   record.setUint8(0, item.right);
   record.setUint8(1, item.wrong);
   record.setUint8(2, item.wrongRun);
-  record.setUint32(3, item.lastWrong * lastWrongUnit + Math.min(item.elsewhere, lastWrongUnit - 1), true);
+  record.setUint32(
+    3,
+    item.wrongBits * lastWrongUnit + Math.min(item.otherSkillAnswers, lastWrongUnit - 1),
+    true,
+  );
   record.setUint32(7, item.at, true);
   return stored;
 }
@@ -25,8 +29,8 @@ export function decodeItem(stored: Buffer): ItemTrace {
     right: record.getUint8(0),
     wrong: record.getUint8(1),
     wrongRun: record.getUint8(2),
-    lastWrong: Math.floor(packed / lastWrongUnit),
-    elsewhere: packed % lastWrongUnit,
+    wrongBits: Math.floor(packed / lastWrongUnit),
+    otherSkillAnswers: packed % lastWrongUnit,
     at: record.getUint32(7, true),
   };
 }

@@ -1,18 +1,18 @@
 import { sections } from '../../domain/base/common.js';
-import { courseModel } from '../../domain/base/prediction-constants.js';
+import { courseConstants } from '../../domain/base/prediction-constants.js';
 import type { Course } from '../../domain/tracing/course.js';
-import type { LearnerState } from '../../domain/tracing/states.js';
-import { activityModel } from '../../domain/tracing/tracing-constants.js';
+import type { LearnerState } from '../../domain/tracing/learner-states.js';
+import { activityConstants } from '../../domain/tracing/tracing-constants.js';
 import { viewOf } from '../redis/binary.js';
 import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
 
 const learnerBytes = 310;
 const courseAt = 198;
-const courseEnd = courseAt + 8 * courseModel.skills;
+const courseEnd = courseAt + 8 * courseConstants.skills;
 const trendAt = courseEnd + 40;
 /** Half answers per section and day, newest day first. */
 const activityAt = 124;
-const activityCounts = sections.length * activityModel.days;
+const activityCounts = sections.length * activityConstants.days;
 
 /** A table of fields takes four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
@@ -42,7 +42,7 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setUint16(120, items.size, true);
   writeDay(record, activity.day, 122);
   for (let i = 0; i < activityCounts; i++)
-    record.setUint16(activityAt + 2 * i, activity.halves[i] as number, true);
+    record.setUint16(activityAt + 2 * i, activity.halfAnswers[i] as number, true);
   writeDay(record, momentum.day, 180);
   record.setFloat64(182, momentum.short, true);
   record.setFloat64(190, momentum.long, true);
@@ -63,7 +63,7 @@ function writeCourse(record: DataView, course: Course): void {
   record.setUint32(courseEnd, course.firstSkill, true);
   record.setUint32(courseEnd + 4, course.secondSkill, true);
   record.setUint32(courseEnd + 8, course.lastItem, true);
-  record.setUint32(courseEnd + 12, course.itemBefore, true);
+  record.setUint32(courseEnd + 12, course.itemBeforeRun, true);
   record.setFloat32(courseEnd + 16, course.firstAbility, true);
   record.setFloat32(courseEnd + 20, course.firstForm, true);
   record.setUint32(courseEnd + 24, course.firstTries, true);
@@ -87,7 +87,7 @@ function readCourse(record: DataView): Course {
     firstSkill: record.getUint32(courseEnd, true),
     secondSkill: record.getUint32(courseEnd + 4, true),
     lastItem: record.getUint32(courseEnd + 8, true),
-    itemBefore: record.getUint32(courseEnd + 12, true),
+    itemBeforeRun: record.getUint32(courseEnd + 12, true),
     firstAbility: record.getFloat32(courseEnd + 16, true),
     firstForm: record.getFloat32(courseEnd + 20, true),
     firstTries: record.getUint32(courseEnd + 24, true),
@@ -112,7 +112,7 @@ export function decodeLearner(stored: Buffer): LearnerState {
       covariance: record.getFloat64(32, true),
     },
     baselineTotal: record.getUint16(12, true) || null,
-    activity: { day: readDay(record, 122), halves: readHalves(record) },
+    activity: { day: readDay(record, 122), halfAnswers: readHalves(record) },
     momentum: {
       day: readDay(record, 180),
       short: record.getFloat64(182, true),

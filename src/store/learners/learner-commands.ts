@@ -2,7 +2,7 @@
 import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
 import { entriesOf } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
-import type { LearnerState, RememberedItem, SkillState } from '../../domain/tracing/states.js';
+import type { ItemRecord, LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
 import { byPartition } from '../../lists.js';
 import type { CommandBytes } from '../redis/command-bytes.js';
 import { writeEvent } from '../redis/event-stream.js';
@@ -45,7 +45,7 @@ export interface LoadedLearner {
   readonly skills: readonly (SkillState | null)[];
   readonly ids: StoredIds;
   /** Of the current or the previous generation. */
-  readonly items: readonly (RememberedItem | null)[];
+  readonly items: readonly (ItemRecord | null)[];
   /** Last counted line, from 1. */
   readonly importLine: number;
 }
@@ -61,7 +61,7 @@ export interface LearnerCommit extends Placed {
   readonly ids: IdFields;
   /** Before the commit; 0 for a new learner. */
   readonly itemGeneration: number;
-  readonly items: readonly (readonly [id: Buffer, item: RememberedItem])[];
+  readonly items: readonly (readonly [id: Buffer, item: ItemRecord])[];
   readonly importLine: number;
   readonly events: readonly WebhookEvent[];
   /** Unix milliseconds; null: no check. */
@@ -117,7 +117,7 @@ export function readLearner(
   };
 }
 
-const itemOf = (record: Buffer | null, generation: number): RememberedItem | null =>
+const itemOf = (record: Buffer | null, generation: number): ItemRecord | null =>
   record && { generation, trace: decodeItem(record) };
 
 export function writeCommits(

@@ -1,12 +1,12 @@
 /** Reads learners' states from Redis. */
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
+  type ItemRecord,
   type ItemWindow,
   type LearnerState,
   newLearner,
-  type RememberedItem,
   type SkillState,
-} from '../../domain/tracing/states.js';
+} from '../../domain/tracing/learner-states.js';
 import { ApiError } from '../../errors.js';
 import { sliceTurn } from '../../slices.js';
 import { waitingRecords } from '../outbox/waiting-rows.js';
@@ -146,7 +146,7 @@ export async function findLearner(client: RedisClient, place: Placed): Promise<F
 
 interface LearnerWithItems extends FoundLearner {
   /** By the id's hash in hex. */
-  readonly items: ReadonlyMap<string, RememberedItem>;
+  readonly items: ReadonlyMap<string, ItemRecord>;
 }
 
 export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
@@ -162,7 +162,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
 
 /** One hash has the current generation, the other the previous one. */
 function unpackItems(reader: PackReader, { generation }: ItemWindow) {
-  const items = new Map<string, RememberedItem>();
+  const items = new Map<string, ItemRecord>();
   for (const parity of [0, 1]) {
     const of = generation % 2 === parity ? generation : generation - 1;
     for (let fields = reader.list() / 2; fields > 0; fields--) {
@@ -247,7 +247,7 @@ function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): Ex
       ...rest,
       // Format 1 of an export repeats the number of answers here.
       trace: { ...trace, course: { answers: learner.attempts, ...trace.course } },
-      activity: { day: activity.day, halves: [...activity.halves] },
+      activity: { day: activity.day, halves: [...activity.halfAnswers] },
     },
     ...skills.map(skillOf),
     ...goalOf(goalRecord),

@@ -1,4 +1,4 @@
-import type { SkillState } from '../../domain/tracing/states.js';
+import type { SkillState } from '../../domain/tracing/learner-states.js';
 import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
 import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
 
@@ -32,8 +32,8 @@ export function encodeSkill(skill: SkillState): Buffer {
   record.setInt32(88, calibration.biasTenths, true);
   record.setUint32(92, calibration.squaredHundredths, true);
   record.setFloat64(96, trace.residual, true);
-  record.setUint32(104, trace.lastPlace, true);
-  record.setUint32(108, trace.lastRightPlace, true);
+  record.setUint32(104, trace.lastAnswerNumber, true);
+  record.setUint32(108, trace.lastRightNumber, true);
   record.setUint32(112, trace.lastRightAt, true);
   record.setUint8(116, skill.reached ? 1 : 0);
   record.setInt8(117, trace.streak);
@@ -78,8 +78,8 @@ export function decodeSkill(stored: Buffer): SkillState {
     },
     trace: {
       residual: record.getFloat64(96, true),
-      lastPlace: record.getUint32(104, true),
-      lastRightPlace: record.getUint32(108, true),
+      lastAnswerNumber: record.getUint32(104, true),
+      lastRightNumber: record.getUint32(108, true),
       lastRightAt: record.getUint32(112, true),
       streak: record.getInt8(117),
     },

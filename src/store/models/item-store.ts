@@ -1,11 +1,11 @@
 /** A fit counts from ClickHouse: answers during a fit are only in the next version. */
 import type { Publication } from '../../contracts/fit-tasks.js';
-import { shared } from '../../domain/base/answer-log.js';
+import { sharedArrays } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
-import { pairTableOf, relatedByKeys } from '../../domain/fit/prediction/pair-tables.js';
-import { type ItemFigures, itemModelAt } from '../../domain/fit/prediction/replay.js';
-import { type ItemCounts, itemRuns, itemTermCount } from '../../domain/prediction/model.js';
-import { type Related, unrelated } from '../../domain/prediction/related.js';
+import { buildPairTable, mapRelatedKeys } from '../../domain/fit/prediction/pair-tables.js';
+import { buildItemModel, type ItemFigures } from '../../domain/fit/prediction/replay-log.js';
+import { type ItemCounts, itemRunCount, itemTermCount } from '../../domain/prediction/prediction-model.js';
+import { emptyRelatedTerms, type RelatedTerms } from '../../domain/prediction/related-terms.js';
 import { indices, inParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -31,10 +31,10 @@ export const maxItems = 1_000_000;
 const counterBytes = 16;
 const millionth = 1e-6;
 /** Then float32 values of the fit: slopes of the prediction, offset of the ability filter. */
-const slopes = itemTermCount - itemRuns;
+const slopes = itemTermCount - itemRunCount;
 const recordBytes = counterBytes + 4 * (slopes + 1);
 /** Optional: terms of runs of wrong answers, then key and term of each preceding item. */
-const pairsAt = recordBytes + 4 * itemRuns;
+const pairsAt = recordBytes + 4 * itemRunCount;
 const pairBytes = 8;
 const chunk = 2000;
 
@@ -107,7 +107,7 @@ function unpackItem(record: Buffer): ItemModel {
     expected: record.readDoubleLE(8) * millionth,
     terms: [
       ...indices(slopes).map((i) => figure(counterBytes + 4 * i)),
-      ...indices(itemRuns).map((i) => figure(recordBytes + 4 * i)),
+      ...indices(itemRunCount).map((i) => figure(recordBytes + 4 * i)),
     ],
     before: {
       keys: pairs.map((at) => record.readUInt32LE(at)),
@@ -137,20 +137,20 @@ export async function readItemFigures(
   hashes: Uint8Array,
 ): Promise<ItemFigures> {
   const count = hashes.length / itemIdBytes;
-  const terms = shared.floats(count * itemTermCount);
-  const offsets = shared.floats(count);
+  const terms = sharedArrays.floats(count * itemTermCount);
+  const offsets = sharedArrays.floats(count);
   const numbers = new Map(indices(count).map((item) => [keyAt(hashes, item), item]));
-  const before: Related[] = new Array(count).fill(unrelated);
+  const before: RelatedTerms[] = new Array(count).fill(emptyRelatedTerms);
   for (const items of inParts(indices(count).slice(1), chunk)) {
     const wanted = items.map((item) => hashAt(hashes, item));
     const found = await readItems(client, tenant, version, wanted);
     for (const [i, item] of items.entries()) {
       terms.set(found[i]?.terms ?? [], item * itemTermCount);
       offsets[item] = found[i]?.abilityOffset ?? 0;
-      before[item] = relatedByKeys(found[i]?.before ?? unrelated, 1, (key) => numbers.get(key) ?? 0);
+      before[item] = mapRelatedKeys(found[i]?.before ?? emptyRelatedTerms, 1, (key) => numbers.get(key) ?? 0);
     }
   }
-  return { terms, offsets, pairs: pairTableOf(before, 1) };
+  return { terms, offsets, pairs: buildPairTable(before, 1) };
 }
 
 /** Equals `keyOf` of the item's id. */
@@ -173,7 +173,7 @@ export async function putItems(
   for (const part of inParts(answered.slice(0, maxItems), chunk)) {
     const fields = part.flatMap((item) => [
       hashAt(items.hashes, item),
-      packItem(itemModelAt(items, item, (other) => keyAt(items.hashes, other))),
+      packItem(buildItemModel(items, item, (other) => keyAt(items.hashes, other))),
     ]);
     await whileRedisServes(client.hset(itemsKey(tenant, version), ...fields));
   }

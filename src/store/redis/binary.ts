@@ -1,4 +1,4 @@
-import { hashLane, keySeed } from '../../domain/base/text-hash.js';
+import { hashWithSeed, keySeed } from '../../domain/base/text-hash.js';
 
 /** Ten times as fast as the methods of Buffer. */
 export const viewOf = (record: Buffer): DataView =>
@@ -22,7 +22,7 @@ export const readCount = (record: DataView, at: number): number =>
 /** Stored: never change it. Not secure against deliberate collisions. */
 export function hashText(text: string): Buffer {
   const hash = Buffer.allocUnsafe(8);
-  hash.writeUInt32LE(hashLane(text, keySeed), 0);
-  hash.writeUInt32LE(hashLane(text, 0x3c6ef372), 4);
+  hash.writeUInt32LE(hashWithSeed(text, keySeed), 0);
+  hash.writeUInt32LE(hashWithSeed(text, 0x3c6ef372), 4);
   return hash;
 }

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { shared } from '../../domain/base/answer-log.js';
+import { sharedArrays } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
 import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
 
@@ -75,12 +75,12 @@ async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers
 }
 
 function createColumns(room: number) {
-  const skill = shared.counts(room);
-  const item = shared.counts(room);
-  const correct = shared.bytes(room);
-  const at = shared.doubles(room);
-  const seconds = shared.floats(room);
-  const difficulty = shared.floats(room);
+  const skill = sharedArrays.counts(room);
+  const item = sharedArrays.counts(room);
+  const correct = sharedArrays.bytes(room);
+  const at = sharedArrays.doubles(room);
+  const seconds = sharedArrays.floats(room);
+  const difficulty = sharedArrays.floats(room);
   const starts: number[] = [];
   const hashes: number[] = [];
   const skills = createInterner([]);
@@ -151,7 +151,7 @@ function lengthAt(buffer: Buffer, at: number): { readonly bytes: number; readonl
 }
 
 function sharedCounts(values: readonly number[]): Uint32Array {
-  const column = shared.counts(values.length);
+  const column = sharedArrays.counts(values.length);
   column.set(values);
   return column;
 }

@@ -1,5 +1,5 @@
 import type { Band } from '../../contracts/responses/models.js';
-import { logLossClip } from '../../domain/base/metrics.js';
+import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { sqlTime } from '../clickhouse/client.js';
 import { keptRows } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';

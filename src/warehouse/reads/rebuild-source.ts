@@ -11,7 +11,7 @@ import type {
   RetractedId,
 } from '../../contracts/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks.js';
-import { learnersOfKnownSkill } from '../../domain/base/score-constants.js';
+import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
 import { countedRows, learnerSnapshots } from '../schema/attempt-tables.js';
 import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
@@ -24,7 +24,7 @@ const skillsTogether = 10_000;
 const selectSkills = (isFirst: boolean): string => {
   const own = (table: string): string => `SELECT toString(skill_id) AS skill, user_id FROM ${table}
   WHERE tenant = {tenant:String}${isFirst ? '' : ' AND skill_id > {skillId:String}'}`;
-  return `SELECT skill AS skillId, groupUniqArray(${learnersOfKnownSkill})(user_id) AS userIds
+  return `SELECT skill AS skillId, groupUniqArray(${minRegisteredLearners})(user_id) AS userIds
 FROM (${own('attempts')} UNION ALL ${own('archived_learner_skill')})
 GROUP BY skill ORDER BY skill LIMIT ${skillsTogether}`;
 };

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
 import type { LearnerPlace } from '../../contracts/learner-name.js';
-import type { CountedAnswer } from '../../domain/learner/explain.js';
+import type { CountedAnswer } from '../../domain/learner/explanation.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
 import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
 import { archivedDays, isArchived, keptRows, unpacked } from '../schema/rollups.js';

@@ -58,7 +58,7 @@ const norms = `SELECT tenant, skill_id, 20 + sum(r.timed_attempts) AS weight,
   FROM daily_skill AS r GROUP BY tenant, skill_id`;
 
 /**
- * Like src/domain/tracing/pace.ts, but with rapid answers, and with limits on the mean of ln(seconds). NULL
+ * Like src/domain/tracing/response-times.ts, but with rapid answers, and with limits on the mean of ln(seconds). NULL
  * below three times.
  */
 const efficiency = (of: string): string => {

@@ -3,7 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeModel } from '../../../src/contracts/model.js';
-import { type SkillModel, skillModelOf, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
+import {
+  resolveSkillModel,
+  type SkillModel,
+  unfittedModel,
+} from '../../../src/domain/catalogue/tenant-model.js';
 import { createModelPublisher, publishModel } from '../../../src/store/models/model-store.js';
 import type { RedisClient } from '../../../src/store/redis/client.js';
 import { defaultPartitions } from '../../../src/store/redis/deployment.js';
@@ -94,7 +98,12 @@ export function skillsFile(folder: string, tenant: string): string {
 export async function publishWideModel(redis: RedisClient, tenant: string): Promise<void> {
   const version = await createModelPublisher(redis).reserve(tenant);
   const fittedAt = new Date(0).toISOString();
-  const skill: SkillModel = { ...skillModelOf(unfittedModel, 'any'), source: 'fitted', version, fittedAt };
+  const skill: SkillModel = {
+    ...resolveSkillModel(unfittedModel, 'any'),
+    source: 'fitted',
+    version,
+    fittedAt,
+  };
   const skills = new Map(Array.from({ length: mostSkills.set }, (_, i) => [skillName(i), skill]));
   const model = encodeModel({ ...unfittedModel, version, fittedAt, skills });
   const texts = { model, report: '{}', items: null, publishedAt: Date.now() };

@@ -1,115 +1,117 @@
 /** Finds the optional parts and the scale of log-odds that help unseen learners. */
 import {
   type AnswerLog,
-  type Learners,
-  learnersWhere,
-  logOfPlaces,
-  placesByLearner,
-  placesOf,
-  shared,
+  collectAnswerIndices,
+  copyRanges,
+  iterateLearnerRanges,
+  type LearnerSelection,
+  selectLearners,
+  sharedArrays,
 } from '../../base/answer-log.js';
 import { clamp, sigmoid } from '../../base/common.js';
-import { answerLoss } from '../../base/metrics.js';
-import { predictionModel } from '../../base/prediction-constants.js';
-import { itemBeforeColumn, rowWidth } from '../../prediction/features.js';
-import { logOddsWithoutItem } from '../../prediction/model.js';
-import { allowRetries, type FitMemory, newFitMemory } from './blocks.js';
-import { type Calibration, fittedPrediction } from './fitted.js';
-import { type FitStep, type PartName, partSteps, sweepSteps } from './parts.js';
-import { type FeatureStore, relatedSkills, termsFor } from './replay.js';
-import { moveRanges, runStep } from './steps.js';
+import { predictionConstants } from '../../base/prediction-constants.js';
+import { computeAnswerLoss } from '../../base/prediction-metrics.js';
+import { previousItemColumn, rowWidth } from '../../prediction/features.js';
+import { logOddsWithoutItem } from '../../prediction/prediction-model.js';
+import { createFitMemory, type FitMemory, setRetriesAllowed } from './fit-memory.js';
+import { buildPrediction, type Calibration } from './fitted-prediction.js';
+import { buildPartSteps, buildSweepSteps, type FitStep, type PartName } from './model-parts.js';
+import { moveRanges, runStep } from './newton-steps.js';
+import { type FeatureStore, readRelatedSkills, readTerms } from './replay-log.js';
 
-const { crossFit: rules, calibration } = predictionModel.fit;
+const { crossFit: rules, calibration } = predictionConstants.fit;
 
-export const uncalibrated: Calibration = { shift: 0, spread: 1 };
+export const identityCalibration: Calibration = { shift: 0, spread: 1 };
 
 /** Items are renumbered, because the whole log may be much larger. */
-export interface CrossLog {
+export interface CrossSample {
   readonly log: AnswerLog;
   readonly rows: Float32Array;
 }
 
 export interface CrossPart {
   readonly memory: FitMemory;
-  readonly others: Learners;
+  readonly unseenLearners: LearnerSelection;
 }
 
-export function crossLog(log: AnswerLog, training: Learners, store: FeatureStore): CrossLog {
-  const share = Math.min(1, rules.answers / Math.max(1, placesOf(log, training).length));
+export function sampleCrossLog(log: AnswerLog, training: LearnerSelection, store: FeatureStore): CrossSample {
+  const share = Math.min(1, rules.answers / Math.max(1, collectAnswerIndices(log, training).length));
   let taken = 0;
-  const learners = learnersWhere(log, (learner) => {
+  const learners = selectLearners(log, (learner) => {
     if (training[learner] !== 1) return false;
     taken += share;
     return Math.floor(taken) > Math.floor(taken - share);
   });
-  const places = placesOf(log, learners);
-  const rows = shared.floats(rowWidth * places.length);
-  for (const [i, place] of places.entries())
-    rows.set(store.rows.subarray(place * rowWidth, (place + 1) * rowWidth), i * rowWidth);
-  return withOwnItems({ log: logOfPlaces(log, [...placesByLearner(log, learners)]), rows });
+  const indices = collectAnswerIndices(log, learners);
+  const rows = sharedArrays.floats(rowWidth * indices.length);
+  for (const [i, index] of indices.entries())
+    rows.set(store.rows.subarray(index * rowWidth, (index + 1) * rowWidth), i * rowWidth);
+  return renumberItems({ log: copyRanges(log, [...iterateLearnerRanges(log, learners)]), rows });
 }
 
-function withOwnItems({ log, rows }: CrossLog): CrossLog {
+function renumberItems({ log, rows }: CrossSample): CrossSample {
   const numbers = new Uint32Array(log.items + 1);
   let items = 0;
   for (const item of log.item) if (item > 0 && numbers[item] === 0) numbers[item] = ++items;
-  for (const [place, item] of log.item.entries()) {
-    log.item[place] = numbers[item] as number;
-    const before = place * rowWidth + itemBeforeColumn;
+  for (const [index, item] of log.item.entries()) {
+    log.item[index] = numbers[item] as number;
+    const before = index * rowWidth + previousItemColumn;
     rows[before] = numbers[rows[before] as number] as number;
   }
   return { log: { ...log, items }, rows };
 }
 
-export function openCrossPart({ log, rows }: CrossLog, itemVariance: number, part: number): CrossPart {
+export function createCrossPart({ log, rows }: CrossSample, itemVariance: number, part: number): CrossPart {
   const isOther = (learner: number): boolean => learner % rules.parts === part;
-  const memory = newFitMemory(
+  const memory = createFitMemory(
     log,
-    learnersWhere(log, (learner) => !isOther(learner)),
+    selectLearners(log, (learner) => !isOther(learner)),
     { rows },
     itemVariance,
   );
   moveRanges(memory, 'weights', 0, memory.ranges);
-  return { memory, others: learnersWhere(log, isOther) };
+  return { memory, unseenLearners: selectLearners(log, isOther) };
 }
 
 /** Adds the last of `parts`. @returns the loss of the unseen learners */
-export function growCrossPart(
-  { log, rows }: CrossLog,
-  { memory, others }: CrossPart,
+export function extendCrossPart(
+  { log, rows }: CrossSample,
+  { memory, unseenLearners }: CrossPart,
   parts: readonly PartName[],
   logits: Float64Array,
 ): number {
-  allowRetries(memory, parts.includes('retries'));
-  for (const step of crossSteps(parts.at(-1))) runStep(memory, step);
-  const fitted = fittedPrediction(memory, 1, uncalibrated);
+  setRetriesAllowed(memory, parts.includes('retries'));
+  for (const step of buildCrossSteps(parts.at(-1))) runStep(memory, step);
+  const fitted = buildPrediction(memory, 1, identityCalibration);
   const { items } = memory.blocks;
-  const related = relatedSkills(log, fitted);
+  const related = readRelatedSkills(log, fitted);
   let loss = 0;
-  for (const place of placesOf(log, others)) {
-    const terms = termsFor(log, place, fitted, related);
-    const own = items.terms[(log.item[place] as number) * items.width] as number;
-    const eta = own + logOddsWithoutItem(fitted.model, terms, rows, place * rowWidth);
-    logits[place] = eta;
-    loss += answerLoss(sigmoid(eta), log.correct[place] as number);
+  for (const index of collectAnswerIndices(log, unseenLearners)) {
+    const terms = readTerms(log, index, fitted, related);
+    const itemIntercept = items.terms[(log.item[index] as number) * items.width] as number;
+    const eta = itemIntercept + logOddsWithoutItem(fitted.model, terms, rows, index * rowWidth);
+    logits[index] = eta;
+    loss += computeAnswerLoss(sigmoid(eta), log.correct[index] as number);
   }
   return loss;
 }
 
-const crossSteps = (added: PartName | undefined): FitStep[] =>
+const buildCrossSteps = (added: PartName | undefined): FitStep[] =>
   added === undefined
-    ? Array.from({ length: rules.sweeps }, (_, sweep) => sweepSteps([], sweep < rules.freshSweeps)).flat()
-    : [...partSteps(added, true), ...sweepSteps([], false), ...partSteps(added, false)];
+    ? Array.from({ length: rules.sweeps }, (_, sweep) =>
+        buildSweepSteps([], sweep < rules.freshSweeps),
+      ).flat()
+    : [...buildPartSteps(added, true), ...buildSweepSteps([], false), ...buildPartSteps(added, false)];
 
 /** Newton's method for sigmoid(a + b eta), with a ridge of b to 1. Full steps may diverge. */
-export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibration {
+export function fitCalibration({ correct }: AnswerLog, logits: Float64Array): Calibration {
   const { ridge, low, high, maxStep } = calibration;
   let [shift, spread] = [0, 1];
   for (let round = 0; round < 8; round++) {
     let [g0, g1, h00, h01, h11] = [0, ridge * (1 - spread), 1e-6, 0, ridge];
-    for (const [place, eta] of logits.entries()) {
+    for (const [index, eta] of logits.entries()) {
       const p = sigmoid(shift + spread * eta);
-      const d = (correct[place] as number) - p;
+      const d = (correct[index] as number) - p;
       const w = p * (1 - p);
       g0 += d;
       g1 += d * eta;
@@ -124,15 +126,15 @@ export function calibrate({ correct }: AnswerLog, logits: Float64Array): Calibra
   return { shift, spread };
 }
 
-type Figures = Float32Array | Float64Array;
+type TermArray = Float32Array | Float64Array;
 
-export const saveTerms = (part: CrossPart): Figures[] => figuresOf(part).map(copyOf);
+export const saveTerms = (part: CrossPart): TermArray[] => listTermArrays(part).map(copyTermArray);
 
-export function restoreTerms(part: CrossPart, saved: readonly Figures[]): void {
-  for (const [i, figures] of figuresOf(part).entries()) figures.set(saved[i] as Figures);
+export function restoreTerms(part: CrossPart, saved: readonly TermArray[]): void {
+  for (const [i, figures] of listTermArrays(part).entries()) figures.set(saved[i] as TermArray);
 }
 
-const figuresOf = ({ memory: { blocks, pairs, streaks, logits } }: CrossPart): Figures[] => [
+const listTermArrays = ({ memory: { blocks, pairs, streaks, logits } }: CrossPart): TermArray[] => [
   ...Object.values(blocks).map(({ terms }) => terms),
   pairs.terms,
   streaks.shared,
@@ -140,9 +142,11 @@ const figuresOf = ({ memory: { blocks, pairs, streaks, logits } }: CrossPart): F
   logits,
 ];
 
-function copyOf(figures: Figures): Figures {
+function copyTermArray(figures: TermArray): TermArray {
   const copy =
-    figures instanceof Float32Array ? shared.floats(figures.length) : shared.doubles(figures.length);
+    figures instanceof Float32Array
+      ? sharedArrays.floats(figures.length)
+      : sharedArrays.doubles(figures.length);
   copy.set(figures);
   return copy;
 }

@@ -1,5 +1,5 @@
 import type { ClassMastery, Prediction } from '../../../../client/types.js';
-import { isOver } from '../../../../domain/score/goal.js';
+import { isDatePast } from '../../../../domain/score/goal.js';
 
 /** UTC days without an answer; minimum number of answers to judge a forecast. */
 export const rule = { idleDays: 14, fewAnswers: 20 } as const;
@@ -68,7 +68,7 @@ export function statusOf(standing: Standing, now: number): Status {
 /** Null on track, unless the target date has passed. @param now Unix milliseconds */
 export function reasonOf(standing: Standing, now: number): string | null {
   const status = statusOf(standing, now);
-  if (status === 'track') return isOver(standing.targetDate, now) ? 'date passed, at the goal' : null;
+  if (status === 'track') return isDatePast(standing.targetDate, now) ? 'date passed, at the goal' : null;
   if (status === 'idle') return `no answer for ${idleDaysOf(standing, now)} days`;
   if (status === 'few') return `${standing.answers} of ${rule.fewAnswers} answers`;
   return [gapText(standing, now), paceText(standing), ...plateauTexts(standing)].join('; ');
@@ -76,7 +76,7 @@ export function reasonOf(standing: Standing, now: number): string | null {
 
 function gapText({ currentTotal, targetScore, targetDate, daysToGoal }: Standing, now: number): string {
   const gap = targetScore - currentTotal;
-  if (isOver(targetDate, now)) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
+  if (isDatePast(targetDate, now)) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
   if (gap <= 0) return 'there now, forecast to fall below the goal';
   if (daysToGoal !== null) return `at the goal in ${daysToGoal} days: too late, or not for long`;
   return `${gap} points to go`;

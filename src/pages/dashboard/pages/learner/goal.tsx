@@ -1,5 +1,5 @@
 import type { GoalSetting, Prediction } from '../../../../client/types.js';
-import { isOver } from '../../../../domain/score/goal.js';
+import { isDatePast } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
 import { day, decimal, none, percent, plural } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
@@ -75,7 +75,7 @@ function reachedText({ target_score, days_to_goal }: Tracking, { currentTotal }:
 
 function whenText(date: string | null, now: number): string {
   if (date === null) return 'in a year';
-  return isOver(date, now) ? 'now, as its day has passed' : `on ${day(date)}`;
+  return isDatePast(date, now) ? 'now, as its day has passed' : `on ${day(date)}`;
 }
 
 const today = (): string => new Date().toISOString().slice(0, 10);

@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { Coverage } from '../../../../client/types.js';
-import { shareInterval } from '../../../../domain/base/metrics.js';
+import { computeShareInterval } from '../../../../domain/base/prediction-metrics.js';
 import type { Series } from '../../../../lab/report/marks.js';
 import { sumOf } from '../../../../lists.js';
 import { decimal, percent, plural, points, rangeText } from '../../base/format.js';
@@ -136,7 +136,7 @@ interface Mark {
 function marksOf(band: Band): Mark[] {
   return levels.map((level) => {
     const held = heldOf(band, level);
-    const { low, high } = shareInterval(held, band.learners);
+    const { low, high } = computeShareInterval(held, band.learners);
     return {
       series: `${level} % promised`,
       history: `${historyOf(band)} answers`,

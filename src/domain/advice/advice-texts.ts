@@ -2,7 +2,7 @@
 
 import type { PerSection, Section } from '../base/common.js';
 import type { GoalOutlook, LearnerForecast } from '../score/learner-forecast.js';
-import { adviceModel } from './advice-constants.js';
+import { adviceConstants } from './advice-constants.js';
 
 export const locales = ['en'] as const;
 export type Locale = (typeof locales)[number];
@@ -27,11 +27,11 @@ interface NextItemFigures {
 
 const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writing' };
 
-const count = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
+const formatCount = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
 
-const chanceOf = (percent: number): string => `about ${percent}% chance of a right answer`;
+const formatChance = (percent: number): string => `about ${percent}% chance of a right answer`;
 
-const onSkill = {
+const skillTexts = {
   PLATEAU: (skill: string, attempts: number) =>
     `Change approach on ${skill}: ${attempts} recent attempts brought little progress. Study a worked example, then try easier questions.`,
   OVERCONFIDENT: (skill: string, points: number) =>
@@ -43,19 +43,19 @@ const onSkill = {
 
 const english = {
   answer: {
-    ...onSkill,
+    ...skillTexts,
     REVIEW_DUE: (skill: string, days: number) =>
       `Review ${skill}: it was strong but had not been practised for ${days} days.`,
     READY: (skill: string) => `${skill} is mastered: move on to the next skill.`,
   },
   study: {
-    ...onSkill,
+    ...skillTexts,
     REVIEW_DUE: (skill: string, days: number) =>
       `Review ${skill}: it was strong but has not been practised for ${days} days.`,
     SLOW: (skill: string) => `Practise ${skill} against the clock: accurate, but slower than typical.`,
     WEAK_SKILL: (skill: string, { section, isTop, points }: WeakSkillFigures) => {
       const place = section === null ? '' : ` (${sectionNames[section]})`;
-      const gain = points === null ? '' : `about ${count(points, 'point')} per hour`;
+      const gain = points === null ? '' : `about ${formatCount(points, 'point')} per hour`;
       if (isTop) return `Focus on ${skill}${place}: highest expected gain${gain && `, ${gain}`}.`;
       return `Focus on ${skill}${place}: mastery is still low${gain && `, expected gain ${gain}`}.`;
     },
@@ -69,23 +69,24 @@ const english = {
     GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {
       const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
       const missed = isLost ? 'is reached and lost again' : 'is not reached';
-      const aim = neededRate && `: aim for about ${count(neededRate, 'question')} every day in each section`;
+      const aim =
+        neededRate && `: aim for about ${formatCount(neededRate, 'question')} every day in each section`;
       return `At the current pace ${targetScore} ${missed} ${until}${aim ?? ''}.`;
     },
   },
   nextItem: {
     ANSWERED_RECENTLY: () => 'Answered right within the last hour: other questions come first.',
     REVIEW_DUE: (skill: string, { days, chance }: NextItemFigures) =>
-      `Review ${skill}: strong once, not practised for ${days} days; ${chanceOf(chance)}.`,
+      `Review ${skill}: strong once, not practised for ${days} days; ${formatChance(chance)}.`,
     MASTERED: (skill: string) => `${skill} is mastered: little is left to gain.`,
     NEW_SKILL: (skill: string, { chance }: NextItemFigures) =>
-      `New skill ${skill}, no answer yet: ${chanceOf(chance)}.`,
+      `New skill ${skill}, no answer yet: ${formatChance(chance)}.`,
     RIGHT_LEVEL: (skill: string, { chance }: NextItemFigures) =>
-      `Right level on ${skill}: ${chanceOf(chance)}.`,
+      `Right level on ${skill}: ${formatChance(chance)}.`,
     HARDER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
-      `Rather hard on ${skill}: ${chanceOf(chance)}, below the ${target}% aimed at.`,
+      `Rather hard on ${skill}: ${formatChance(chance)}, below the ${target}% aimed at.`,
     EASIER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
-      `Rather easy on ${skill}: ${chanceOf(chance)}, above the ${target}% aimed at.`,
+      `Rather easy on ${skill}: ${formatChance(chance)}, above the ${target}% aimed at.`,
   },
   none: {
     IDLE: (days: number) =>
@@ -98,31 +99,31 @@ const english = {
 
 export type StudyTexts = (typeof english)['study'];
 
-export const texts: Readonly<Record<Locale, typeof english>> = { en: english };
+export const adviceTexts: Readonly<Record<Locale, typeof english>> = { en: english };
 
-const { maxLength } = adviceModel;
+const { maxLength } = adviceConstants;
 
 /** Shortens names by whole characters until the text fits. */
 export function withNames(text: (...names: string[]) => string, ...names: string[]): string {
   const whole = text(...names);
   if (whole.length <= maxLength) return whole;
-  let room = maxLength - text(...names.map(() => '')).length;
+  let remaining = maxLength - text(...names.map(() => '')).length;
   const cut = names.map((name, i) => {
     const others = names.slice(i + 1);
-    const share = Math.floor(room / (others.length + 1));
-    const kept = shorten(name, Math.max(room - others.join('').length, share));
-    room -= kept.length;
-    return kept;
+    const share = Math.floor(remaining / (others.length + 1));
+    const shortened = shorten(name, Math.max(remaining - others.join('').length, share));
+    remaining -= shortened.length;
+    return shortened;
   });
   return text(...cut);
 }
 
 function shorten(text: string, length: number): string {
   if (text.length <= length) return text;
-  let kept = '';
+  let start = '';
   for (const character of text) {
-    if (kept.length + character.length >= length) break;
-    kept += character;
+    if (start.length + character.length >= length) break;
+    start += character;
   }
-  return `${kept}…`;
+  return `${start}…`;
 }

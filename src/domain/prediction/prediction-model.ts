@@ -5,25 +5,25 @@
 
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
 import { clamp, logit, sigmoid } from '../base/common.js';
-import { predictionModel } from '../base/prediction-constants.js';
-import { itemPatterns, maxItemRun, maxStreak } from '../tracing/traces.js';
+import { predictionConstants } from '../base/prediction-constants.js';
+import { itemPatternCount, maxItemRun, maxStreak } from '../tracing/traces.js';
 import {
   biasColumn,
   courseColumn,
   type FeatureName,
   type FeatureRow,
   features,
-  itemBeforeColumn,
   itemColumns,
   patternColumn,
+  previousItemColumn,
   runColumn,
   skillColumns,
   streakColumn,
 } from './features.js';
-import { beforeTerm, courseTerm, findKey, type Related } from './related.js';
+import { findCourseTerm, findKeyIndex, type RelatedTerms, sumPreviousSkills } from './related-terms.js';
 
 /** BKT's prediction for a first answer. */
-export const firstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
+export const computeFirstLogOdds = ({ pInit, pGuess, pSlip }: BktParameters): number =>
   logit(pInit * (1 - pSlip) + (1 - pInit) * pGuess);
 
 const bktWeight = features[0].start;
@@ -31,9 +31,9 @@ const bktWeight = features[0].start;
 export const streakCount = 2 * maxStreak + 1;
 
 /** Stored as JSON. Before a fit, the first prediction equals BKT. */
-export const startModel = {
+export const initialPredictionModel = {
   /** Log-odds at the means of all features. */
-  bias: (1 - bktWeight) * firstLogOdds(defaultParameters),
+  bias: (1 - bktWeight) * computeFirstLogOdds(defaultParameters),
   weights: features.map(({ start }): number => start),
   /** Subtracted from the features. */
   means: features.map(() => 0),
@@ -41,35 +41,35 @@ export const startModel = {
   runs: new Array<number>(maxItemRun).fill(0),
   /** Terms from wrong to correct streaks, never falling. */
   streaks: new Array<number>(streakCount).fill(0),
-  patterns: new Array<number>(itemPatterns).fill(0),
-  itemPriorAnswers: predictionModel.items.startPrior as number,
-  itemScale: predictionModel.itemScale as number,
+  patterns: new Array<number>(itemPatternCount).fill(0),
+  itemPriorAnswers: predictionConstants.items.startPrior as number,
+  itemScale: predictionConstants.itemScale as number,
 };
 
-export type PredictionModel = Readonly<typeof startModel>;
+export type PredictionModel = Readonly<typeof initialPredictionModel>;
 
 /** Order of skill terms: intercept, slopes, streaks, runs of wrong answers to an item. */
-const streaksAt = 1 + skillColumns.length;
-const skillRunsAt = streaksAt + streakCount;
-export const skillRuns = 4;
-export const skillTermCount = skillRunsAt + skillRuns;
+const streakOffset = 1 + skillColumns.length;
+const skillRunOffset = streakOffset + streakCount;
+export const skillRunCount = 4;
+export const skillTermCount = skillRunOffset + skillRunCount;
 
 /** Order of item terms: slopes, runs of wrong answers. */
-const itemRunsAt = itemColumns.length;
-export const itemRuns = 3;
-export const itemTermCount = itemRunsAt + itemRuns;
+const itemRunOffset = itemColumns.length;
+export const itemRunCount = 3;
+export const itemTermCount = itemRunOffset + itemRunCount;
 
-export interface Terms {
+export interface PredictionTerms {
   readonly skill: ArrayLike<number>;
   /** Null without an item or its fit. */
   readonly item: ArrayLike<number> | null;
-  readonly related: Related;
-  readonly itemsBefore: Related;
+  readonly related: RelatedTerms;
+  readonly itemsBefore: RelatedTerms;
   readonly itemDifficulty: number;
 }
 
-type Slopes = Pick<Terms, 'skill' | 'item'>;
-type TermsWithoutItem = Omit<Terms, 'itemDifficulty'>;
+type Slopes = Pick<PredictionTerms, 'skill' | 'item'>;
+type TermsWithoutItem = Omit<PredictionTerms, 'itemDifficulty'>;
 
 export interface Term {
   readonly name: FeatureName | TableName | 'base' | 'skill' | 'item';
@@ -77,38 +77,38 @@ export interface Term {
 }
 
 /** Index of the column's slope, -1 if none. */
-const skillPlaces = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
-const itemPlaces = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
+const skillSlopeIndex = Int8Array.from(features, (_, column) => skillColumns.indexOf(column));
+const itemSlopeIndex = Int8Array.from(features, (_, column) => itemColumns.indexOf(column));
 const signs = Int8Array.from(features, ({ sign }) => sign);
 
 /** 0 if slopes of skill and item would change the sign. */
-function weightOf(weights: readonly number[], { skill, item }: Slopes, column: number): number {
-  const skillPlace = skillPlaces[column] as number;
-  const itemPlace = itemPlaces[column] as number;
+function computeWeight(weights: readonly number[], { skill, item }: Slopes, column: number): number {
+  const skillPlace = skillSlopeIndex[column] as number;
+  const itemPlace = itemSlopeIndex[column] as number;
   let weight = weights[column] as number;
   if (skillPlace >= 0) weight += skill[1 + skillPlace] as number;
   if (item !== null && itemPlace >= 0) weight += item[itemPlace] as number;
   return (signs[column] as number) * weight < 0 ? 0 : weight;
 }
 
-const tables = {
+const termFunctions = {
   itemRun: ({ runs }, { skill, item }, rows, from) => {
     const run = rows[from + runColumn] as number;
     if (run === 0) return 0;
-    const own = skill[skillRunsAt + Math.min(run, skillRuns) - 1] as number;
-    const items = item === null ? 0 : (item[itemRunsAt + Math.min(run, itemRuns) - 1] as number);
+    const own = skill[skillRunOffset + Math.min(run, skillRunCount) - 1] as number;
+    const items = item === null ? 0 : (item[itemRunOffset + Math.min(run, itemRunCount) - 1] as number);
     return (runs[Math.min(run, maxItemRun) - 1] as number) + own + items;
   },
   streak: (_, { skill }, rows, from) =>
-    skill[streaksAt + (rows[from + streakColumn] as number) + maxStreak] as number,
+    skill[streakOffset + (rows[from + streakColumn] as number) + maxStreak] as number,
   itemPattern: ({ patterns }, _, rows, from) => {
     const pattern = rows[from + patternColumn] as number;
     return pattern === 0 ? 0 : (patterns[pattern - 1] as number);
   },
-  practisedBefore: (_, { related }, rows, from) => beforeTerm(related, rows, from),
-  course: (_, { related }, rows, from) => courseTerm(related, rows[from + courseColumn] as number),
+  practisedBefore: (_, { related }, rows, from) => sumPreviousSkills(related, rows, from),
+  course: (_, { related }, rows, from) => findCourseTerm(related, rows[from + courseColumn] as number),
   itemBefore: (_, { itemsBefore }, rows, from) => {
-    const place = findKey(itemsBefore.keys, rows[from + itemBeforeColumn] as number);
+    const place = findKeyIndex(itemsBefore.keys, rows[from + previousItemColumn] as number);
     return place < 0 ? 0 : (itemsBefore.terms[place] as number);
   },
   bias: (_, __, rows, from) => rows[from + biasColumn] as number,
@@ -116,9 +116,9 @@ const tables = {
   string,
   (model: PredictionModel, terms: TermsWithoutItem, rows: FeatureRow, from: number) => number
 >;
-type TableName = keyof typeof tables;
+type TableName = keyof typeof termFunctions;
 
-export const predict = (model: PredictionModel, terms: Terms, row: FeatureRow): number =>
+export const predict = (model: PredictionModel, terms: PredictionTerms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
 
 export function logOddsWithoutItem(
@@ -129,26 +129,29 @@ export function logOddsWithoutItem(
 ): number {
   const { weights, means } = model;
   let logits = model.bias + (terms.skill[0] as number);
-  logits += tables.itemRun(model, terms, rows, from) + tables.streak(model, terms, rows, from);
-  logits += tables.itemPattern(model, terms, rows, from) + tables.practisedBefore(model, terms, rows, from);
-  logits += tables.course(model, terms, rows, from) + tables.itemBefore(model, terms, rows, from);
-  logits += tables.bias(model, terms, rows, from);
+  logits += termFunctions.itemRun(model, terms, rows, from) + termFunctions.streak(model, terms, rows, from);
+  logits +=
+    termFunctions.itemPattern(model, terms, rows, from) +
+    termFunctions.practisedBefore(model, terms, rows, from);
+  logits +=
+    termFunctions.course(model, terms, rows, from) + termFunctions.itemBefore(model, terms, rows, from);
+  logits += termFunctions.bias(model, terms, rows, from);
   for (let column = 0; column < features.length; column++) {
     const distance = (rows[from + column] as number) - (means[column] as number);
-    logits += weightOf(weights, terms, column) * distance;
+    logits += computeWeight(weights, terms, column) * distance;
   }
   return logits;
 }
 
 /** Omits zero terms. An empty history has no terms, because the base includes the means. */
-export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): Term[] {
-  const weights = features.map((_, column) => weightOf(model.weights, terms, column));
+export function explainPrediction(model: PredictionModel, terms: PredictionTerms, row: FeatureRow): Term[] {
+  const weights = features.map((_, column) => computeWeight(model.weights, terms, column));
   const centred = weights.reduce((sum, weight, column) => sum + weight * (model.means[column] as number), 0);
   const all: Term[] = [
     { name: 'base', logits: model.bias - centred },
     { name: 'skill', logits: terms.skill[0] as number },
     { name: 'item', logits: terms.itemDifficulty },
-    ...Object.entries(tables).map(([name, term]) => ({
+    ...Object.entries(termFunctions).map(([name, term]) => ({
       name: name as TableName,
       logits: term(model, terms, row, 0),
     })),
@@ -161,15 +164,15 @@ export function explain(model: PredictionModel, terms: Terms, row: FeatureRow): 
 }
 
 /** With these terms, the first prediction equals BKT. */
-export function startTerms(parameters: BktParameters): number[] {
+export function buildInitialTerms(parameters: BktParameters): number[] {
   const terms = new Array<number>(skillTermCount).fill(0);
-  terms[0] = (1 - bktWeight) * (firstLogOdds(parameters) - firstLogOdds(defaultParameters));
+  terms[0] = (1 - bktWeight) * (computeFirstLogOdds(parameters) - computeFirstLogOdds(defaultParameters));
   return terms;
 }
 
-export function unseenTerms({ streaks }: PredictionModel): number[] {
-  const terms = startTerms(defaultParameters);
-  for (const [i, term] of streaks.entries()) terms[streaksAt + i] = term;
+export function buildUnseenTerms({ streaks }: PredictionModel): number[] {
+  const terms = buildInitialTerms(defaultParameters);
+  for (const [i, term] of streaks.entries()) terms[streakOffset + i] = term;
   return terms;
 }
 
@@ -182,20 +185,20 @@ export interface ItemCounts {
 }
 
 const probabilityFloor = 1e-3;
-const inside = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
+const clampProbability = (p: number): number => clamp(p, probabilityFloor, 1 - probabilityFloor);
 
 /** Logits; positive is easier. */
-export function itemDifficulty(
+export function computeItemDifficulty(
   { answers, right, expected }: ItemCounts,
   { itemPriorAnswers: priorAnswers, itemScale }: Pick<PredictionModel, 'itemPriorAnswers' | 'itemScale'>,
 ): number {
   if (answers === 0) return 0;
-  const mean = inside(expected / answers);
-  const share = inside((right + priorAnswers * mean) / (answers + priorAnswers));
+  const mean = clampProbability(expected / answers);
+  const share = clampProbability((right + priorAnswers * mean) / (answers + priorAnswers));
   return itemScale * (logit(share) - logit(mean));
 }
 
-export function priorAnswersFor(variance: number): number {
-  const { priorOver, startPrior } = predictionModel.items;
+export function computePriorAnswers(variance: number): number {
+  const { priorOver, startPrior } = predictionConstants.items;
   return Math.max(startPrior, priorOver / variance);
 }

@@ -1,9 +1,9 @@
 import type { AnswerLog } from '../base/answer-log.js';
 import { clamp } from '../base/common.js';
-import { normalCdf } from '../base/normal.js';
-import { paceModel, rapidModel } from './tracing-constants.js';
+import { normalCdf } from '../base/normal-distribution.js';
+import { paceConstants, rapidConstants } from './tracing-constants.js';
 
-export const noTimes = {
+export const emptyTimes = {
   answers: 0,
   meanSeconds: 0,
   /** Mean and squared deviations of ln seconds. */
@@ -12,12 +12,12 @@ export const noTimes = {
   correct: 0,
 };
 
-export type SkillTimes = Readonly<typeof noTimes>;
+export type SkillTimes = Readonly<typeof emptyTimes>;
 
 /** Accuracy and log-normal time (van der Linden 2006), shrunk to a prior. */
-export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
-  const { prior, minVariance } = paceModel;
-  const { answers, correct, logMean, logM2 } = times ?? noTimes;
+export function computeSkillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
+  const { prior, minVariance } = paceConstants;
+  const { answers, correct, logMean, logM2 } = times ?? emptyTimes;
   const total = prior.answers + answers;
   const between = ((prior.answers * answers) / total) * (logMean - prior.logMean) ** 2;
   const variance = (prior.answers * prior.logSd ** 2 + logM2 + between) / total;
@@ -28,7 +28,7 @@ export function skillNorm(times: Omit<SkillTimes, 'meanSeconds'> | null) {
   };
 }
 
-export type SkillNorm = Readonly<ReturnType<typeof skillNorm>>;
+export type SkillNorm = Readonly<ReturnType<typeof computeSkillNorm>>;
 
 export const newPace = {
   timed: 0,
@@ -47,11 +47,12 @@ export function updatePace(
   isCorrect: boolean,
   seconds: number | null,
   norm: SkillNorm,
-  rapid: boolean,
+  isRapidAnswer: boolean,
 ): PaceState {
-  if (rapid || seconds === null || seconds === 0 || seconds > rapidModel.awaySeconds) return state;
+  if (isRapidAnswer || seconds === null || seconds === 0 || seconds > rapidConstants.awaySeconds)
+    return state;
   const timed = state.timed + 1;
-  const { minStep, maxSlowness } = paceModel;
+  const { minStep, maxSlowness } = paceConstants;
   const step = Math.max(1 / timed, minStep);
   const slowness = (Math.log(Math.max(seconds, 1)) - norm.logMean) / norm.logSd;
   return {
@@ -63,23 +64,25 @@ export function updatePace(
   };
 }
 
-export const efficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
-  rapidFlag(rapid) ? 'rapid_answers' : timed < paceModel.minTimed ? 'too_few_times' : null;
+export const missingEfficiencyReason = ({ timed }: PaceState, rapid: RapidState) =>
+  isRapidFlagged(rapid) ? 'rapid_answers' : timed < paceConstants.minTimed ? 'too_few_times' : null;
 
 /** Accuracy and time compared with the norm (Paas & van Merrienboer 1993), 0 to 100. */
-export function efficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
-  if (efficiencyReason(pace, rapid) !== null) return null;
-  const { accuracySd, timeWeight } = paceModel;
-  const known = correctForGuessing(pace.accuracy);
-  const accuracy = (known - correctForGuessing(norm.accuracy)) / accuracySd;
-  return 100 * normalCdf((accuracy - timeWeight * known * pace.slowness) / Math.sqrt(1 + timeWeight ** 2));
+export function computeEfficiencyIndex(pace: PaceState, rapid: RapidState, norm: SkillNorm): number | null {
+  if (missingEfficiencyReason(pace, rapid) !== null) return null;
+  const { accuracySd, timeWeight } = paceConstants;
+  const knownShare = correctForGuessing(pace.accuracy);
+  const accuracy = (knownShare - correctForGuessing(norm.accuracy)) / accuracySd;
+  return (
+    100 * normalCdf((accuracy - timeWeight * knownShare * pace.slowness) / Math.sqrt(1 + timeWeight ** 2))
+  );
 }
 
 const correctForGuessing = (share: number): number =>
-  Math.max(0, (share - paceModel.chance) / (1 - paceModel.chance));
+  Math.max(0, (share - paceConstants.chance) / (1 - paceConstants.chance));
 
 /** Rate-correct score (Woltz & Was 2006). */
-export const correctPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
+export const computeCorrectPerMinute = ({ timed, timedCorrect, seconds }: PaceState): number | null =>
   timed === 0 ? null : (60 * timedCorrect) / seconds;
 
 export const newRapid = {
@@ -91,11 +94,11 @@ export const newRapid = {
 
 export type RapidState = Readonly<typeof newRapid>;
 
-const windowMask = 2 ** rapidModel.window - 1;
+const windowMask = 2 ** rapidConstants.window - 1;
 
 /** Threshold in seconds (Wise & Ma 2012; Kong, Wise & Bhola 2007). */
-export function rapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
-  const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidModel;
+export function computeRapidThreshold(times: Pick<SkillTimes, 'answers' | 'meanSeconds'> | null): number {
+  const { minAnswers, defaultSeconds, shareOfMean, minSeconds, maxSeconds } = rapidConstants;
   if (times === null || times.answers < minAnswers) return defaultSeconds;
   return clamp(shareOfMean * times.meanSeconds, minSeconds, maxSeconds);
 }
@@ -105,18 +108,18 @@ export const isRapid = (seconds: number | null, threshold: number): boolean =>
 
 /** Ignores missing and very long times. 0 seconds are rapid. */
 export function updateRapid(state: RapidState, seconds: number | null, threshold: number): RapidState {
-  if (seconds === null || seconds > rapidModel.awaySeconds) return state;
+  if (seconds === null || seconds > rapidConstants.awaySeconds) return state;
   const bit = isRapid(seconds, threshold) ? 1 : 0;
   return {
     answers: state.answers + bit,
     recent: ((state.recent << 1) | bit) & windowMask,
-    recentTimed: Math.min(state.recentTimed + 1, rapidModel.window),
+    recentTimed: Math.min(state.recentTimed + 1, rapidConstants.window),
   };
 }
 
 /** Needs several times, because one or two rapid answers are normal. */
-export const rapidFlag = ({ recent, recentTimed }: RapidState): boolean =>
-  recentTimed >= rapidModel.minTimed && countBits(recent) >= rapidModel.flagShare * recentTimed;
+export const isRapidFlagged = ({ recent, recentTimed }: RapidState): boolean =>
+  recentTimed >= rapidConstants.minTimed && countBits(recent) >= rapidConstants.flagShare * recentTimed;
 
 function countBits(bits: number): number {
   let count = 0;
@@ -125,24 +128,27 @@ function countBits(bits: number): number {
 }
 
 export function measureTimes(log: AnswerLog): SkillTimes[] {
-  const all = gather(log, () => 0);
-  return gather(log, (skill) => rapidThreshold(all[skill] ?? null));
+  const unfiltered = sumTimes(log, () => 0);
+  return sumTimes(log, (skill) => computeRapidThreshold(unfiltered[skill] ?? null));
 }
 
 /** Welford's algorithm for the moments. */
-function gather(answers: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
-  const { skill, correct, skills } = answers;
-  const own = Array.from({ length: skills }, (_, k) => ({ times: { ...noTimes }, from: rapidBelow(k) }));
-  for (const [place, value] of answers.seconds.entries()) {
-    const { times, from } = own[skill[place] as number] as (typeof own)[number];
-    if (!(value > 0 && value <= rapidModel.awaySeconds) || value < from) continue;
+function sumTimes(answerLog: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
+  const { skill, correct, skills } = answerLog;
+  const timesBySkill = Array.from({ length: skills }, (_, k) => ({
+    times: { ...emptyTimes },
+    from: rapidBelow(k),
+  }));
+  for (const [index, value] of answerLog.seconds.entries()) {
+    const { times, from } = timesBySkill[skill[index] as number] as (typeof timesBySkill)[number];
+    if (!(value > 0 && value <= rapidConstants.awaySeconds) || value < from) continue;
     times.answers++;
-    times.correct += correct[place] as number;
+    times.correct += correct[index] as number;
     times.meanSeconds += (value - times.meanSeconds) / times.answers;
     const log = Math.log(Math.max(value, 1));
     const deviation = log - times.logMean;
     times.logMean += deviation / times.answers;
     times.logM2 += deviation * (log - times.logMean);
   }
-  return own.map(({ times }) => times);
+  return timesBySkill.map(({ times }) => times);
 }

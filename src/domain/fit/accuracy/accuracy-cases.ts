@@ -1,16 +1,16 @@
 import { accuracyConstants as constants } from '../../base/accuracy-constants.js';
 import {
   type AnswerLog,
-  everyone,
-  type LearnerPlaces,
-  type Learners,
-  placesByLearner,
+  iterateLearnerRanges,
+  type LearnerRange,
+  type LearnerSelection,
+  selectAllLearners,
 } from '../../base/answer-log.js';
 import { dayMs } from '../../base/common.js';
 import type { AccuracySubject, HorizonUnit } from '../../prediction/accuracy-model.js';
-import { columnOf, rowWidth } from '../../prediction/features.js';
-import { shareAfter } from '../../tracing/trend.js';
-import type { FeatureStore } from '../prediction/replay.js';
+import { findColumn, rowWidth } from '../../prediction/features.js';
+import { computeRecentShare } from '../../tracing/trend.js';
+import type { FeatureStore } from '../prediction/replay-log.js';
 
 export interface AccuracyCase {
   readonly learner: number;
@@ -27,49 +27,53 @@ export interface AccuracyCase {
 export type TracedCase = AccuracyCase & AccuracySubject;
 export type Observation = AccuracyCase & { readonly expected: number };
 
-export const unitOf = (log: AnswerLog): HorizonUnit =>
-  [...placesByLearner(log, everyone(log))].some((own) => isTimed(log, own)) ? 'days' : 'answers';
+export const detectHorizonUnit = (log: AnswerLog): HorizonUnit =>
+  [...iterateLearnerRanges(log, selectAllLearners(log))].some((range) => isTimed(log, range))
+    ? 'days'
+    : 'answers';
 
-const isTimed = ({ at }: AnswerLog, { start, end }: LearnerPlaces): boolean =>
+const isTimed = ({ at }: AnswerLog, { start, end }: LearnerRange): boolean =>
   end > start && (at[end - 1] as number) > (at[start] as number);
 
-export const leastPast = constants.horizons.days[0] * dayMs;
+export const minPastMs = constants.horizons.days[0] * dayMs;
 
-const { from: lowestCuts, perDoubling } = constants.cuts;
+const { from: firstDoublingCut, perDoubling } = constants.cuts;
 const doublings = 26;
 const laterCuts: ReadonlySet<number> = new Set(
-  Array.from({ length: doublings * perDoubling }, (_, i) => Math.round(lowestCuts * 2 ** (i / perDoubling))),
+  Array.from({ length: doublings * perDoubling }, (_, i) =>
+    Math.round(firstDoublingCut * 2 ** (i / perDoubling)),
+  ),
 );
 
-const isCut = (history: number): boolean => history < lowestCuts || laterCuts.has(history);
+const isCut = (history: number): boolean => history < firstDoublingCut || laterCuts.has(history);
 
 /** @param before Unix milliseconds; later answers are ignored (horizons in days) */
-export function accuracyCases(
+export function collectAccuracyCases(
   log: AnswerLog,
   unit: HorizonUnit,
-  learners = everyone(log),
+  learners = selectAllLearners(log),
   before = Number.POSITIVE_INFINITY,
 ): AccuracyCase[] {
   const { at, correct } = log;
   const inDays = unit === 'days';
-  const over = at.reduce((latest, time) => (time < before && time > latest ? time : latest), 0);
+  const logEnd = at.reduce((latest, time) => (time < before && time > latest ? time : latest), 0);
   const cases: AccuracyCase[] = [];
-  for (const own of placesByLearner(log, learners)) {
-    const { learner, start } = own;
-    if (inDays && !isTimed(log, own)) continue;
-    let { end } = own;
-    while (inDays && end > start && (at[end - 1] as number) > over) end--;
+  for (const range of iterateLearnerRanges(log, learners)) {
+    const { learner, start } = range;
+    if (inDays && !isTimed(log, range)) continue;
+    let { end } = range;
+    while (inDays && end > start && (at[end - 1] as number) > logEnd) end--;
     for (let first = start + 1; first < end; first++) {
       const history = first - start;
       if (!isCut(history)) continue;
-      let [place, right] = [first, 0];
+      let [index, right] = [first, 0];
       for (const horizon of constants.horizons[unit]) {
         const from = at[first - 1] as number;
         const until = from + horizon * dayMs;
-        while (place < end && (inDays ? (at[place] as number) <= until : place < first + horizon))
-          right += correct[place++] as number;
-        const answers = place - first;
-        const span = inDays ? Math.min(horizon, (over - from) / dayMs) : horizon;
+        while (index < end && (inDays ? (at[index] as number) <= until : index < first + horizon))
+          right += correct[index++] as number;
+        const answers = index - first;
+        const span = inDays ? Math.min(horizon, (logEnd - from) / dayMs) : horizon;
         if ((inDays || answers === horizon) && answers >= constants.minAnswers)
           cases.push({ learner, history, horizon, span, at: from, answers, right });
       }
@@ -78,15 +82,19 @@ export function accuracyCases(
   return cases;
 }
 
-export function tracedCases(
+export function collectTracedCases(
   log: AnswerLog,
   unit: HorizonUnit,
-  learners: Learners,
+  learners: LearnerSelection,
   store: FeatureStore,
   before?: number,
 ): TracedCase[] {
   const subjects = new Map<number, AccuracySubject>();
-  const [ability, recent, slow] = [columnOf('ability'), columnOf('recentAnswers'), columnOf('slowAnswers')];
+  const [ability, recent, slow] = [
+    findColumn('ability'),
+    findColumn('recentAnswers'),
+    findColumn('slowAnswers'),
+  ];
   const subjectAt = (place: number, history: number): AccuracySubject => {
     const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
     const answers = log.correct.subarray(place - history, place);
@@ -94,18 +102,18 @@ export function tracedCases(
     const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
     return {
       trace: { ...averages, right, wrong: history - right },
-      trend: { share: shareAfter(answers), answers: history },
+      trend: { share: computeRecentShare(answers), answers: history },
     };
   };
-  return accuracyCases(log, unit, evenly(learners), before).map((one) => {
-    const place = (log.starts[one.learner] as number) + one.history;
-    const subject = subjects.get(place) ?? subjectAt(place, one.history);
-    subjects.set(place, subject);
+  return collectAccuracyCases(log, unit, sampleLearners(learners), before).map((one) => {
+    const index = (log.starts[one.learner] as number) + one.history;
+    const subject = subjects.get(index) ?? subjectAt(index, one.history);
+    subjects.set(index, subject);
     return { ...one, ...subject };
   });
 }
 
-function evenly(learners: Learners): Learners {
+function sampleLearners(learners: LearnerSelection): LearnerSelection {
   const all = learners.reduce((count, takesPart) => count + takesPart, 0);
   const every = Math.ceil(all / constants.fit.maxLearners);
   let met = 0;

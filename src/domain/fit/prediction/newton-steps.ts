@@ -1,20 +1,25 @@
 import { sigmoid } from '../../base/common.js';
-import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
+import {
+  type BoxedQuadratic,
+  createQuadratic,
+  minimizeQuadratic,
+  mirrorTriangle,
+} from '../../base/coordinate-descent.js';
 import { features, skillColumns } from '../../prediction/features.js';
-import { stepBefore } from './before.js';
-import { type Block, type FitMemory, rangeAnswers, sumsPerMember } from './blocks.js';
-import type { BlockName, FitStep } from './parts.js';
-import { moveStreaks, solveStreaks, sumStreaks } from './streaks.js';
+import { type Block, computeSumsSize, type FitMemory, rangeAnswers } from './fit-memory.js';
+import type { BlockName, FitStep } from './model-parts.js';
+import { stepPreviousSkills } from './previous-skills.js';
+import { moveStreaks, solveStreaks, sumStreaks } from './streak-steps.js';
 
-const together = 4;
+const batchSize = 4;
 
-const newBatch = (width: number) => ({
+const createBatch = (width: number) => ({
   width,
-  values: new Float64Array(together * width).fill(1),
-  slopes: new Float64Array(together),
-  curvatures: new Float64Array(together),
+  values: new Float64Array(batchSize * width).fill(1),
+  slopes: new Float64Array(batchSize),
+  curvatures: new Float64Array(batchSize),
 });
-type Batch = ReturnType<typeof newBatch>;
+type AnswerBatch = ReturnType<typeof createBatch>;
 
 /** Ranges may run in parallel: member m in range r has the sums m + r. Without `fresh`, the Hessian stays. */
 export function sumRanges(
@@ -26,13 +31,13 @@ export function sumRanges(
 ): void {
   const block = memory.blocks[name];
   const { width, sums } = block;
-  const size = sumsPerMember(width);
-  const batch = newBatch(width);
-  eachPart(block, from, to, (member, range, start, end) => {
+  const size = computeSumsSize(width);
+  const batch = createBatch(width);
+  forEachPart(block, from, to, (member, range, start, end) => {
     const sum = (member + range) * size;
     sums.fill(0, sum, sum + (fresh ? size : width));
-    for (let i = start; i < end; i += together) {
-      readBatch(memory, block, batch, i, Math.min(together, end - i));
+    for (let i = start; i < end; i += batchSize) {
+      readBatch(memory, block, batch, i, Math.min(batchSize, end - i));
       const { slopes } = batch;
       const [s0, s1] = [slopes[0] as number, slopes[1] as number];
       const [s2, s3] = [slopes[2] as number, slopes[3] as number];
@@ -45,24 +50,24 @@ export function sumRanges(
 function readBatch(
   { logits, correct }: FitMemory,
   { width, means, order, rows, stride, isPacked }: Block,
-  { values, slopes, curvatures }: Batch,
+  { values, slopes, curvatures }: AnswerBatch,
   from: number,
   count: number,
 ): void {
   for (let k = 0; k < count; k++) {
-    const place = order[from + k] as number;
-    const row = (isPacked ? from + k : place) * stride - 1;
+    const index = order[from + k] as number;
+    const row = (isPacked ? from + k : index) * stride - 1;
     const value = k * width;
     for (let j = 1; j < width; j++) values[value + j] = (rows[row + j] as number) - (means[j] as number);
-    const p = sigmoid(logits[place] as number);
-    slopes[k] = (correct[place] as number) - p;
+    const p = sigmoid(logits[index] as number);
+    slopes[k] = (correct[index] as number) - p;
     curvatures[k] = p * (1 - p);
   }
   slopes.fill(0, count);
   curvatures.fill(0, count);
 }
 
-function addHessian(batch: Batch, sums: Float64Array, at: number): void {
+function addHessian(batch: AnswerBatch, sums: Float64Array, at: number): void {
   const { width, values, curvatures } = batch;
   let next = at;
   for (let i = 0; i < width; i++) {
@@ -76,7 +81,7 @@ function addHessian(batch: Batch, sums: Float64Array, at: number): void {
 }
 
 function addRow(
-  { width, values }: Batch,
+  { width, values }: AnswerBatch,
   sums: Float64Array,
   at: number,
   count: number,
@@ -96,20 +101,20 @@ function addRow(
 
 export function moveRanges({ logits, blocks }: FitMemory, name: BlockName, from: number, to: number): void {
   const { width, means, moves, order, rows, stride, isPacked } = blocks[name];
-  eachPart(blocks[name], from, to, (member, _, start, end) => {
+  forEachPart(blocks[name], from, to, (member, _, start, end) => {
     const term = member * width;
     for (let i = start; i < end; i++) {
-      const place = order[i] as number;
-      const row = (isPacked ? i : place) * stride - 1;
-      let sum = (logits[place] as number) + (moves[term] as number);
+      const index = order[i] as number;
+      const row = (isPacked ? i : index) * stride - 1;
+      let sum = (logits[index] as number) + (moves[term] as number);
       for (let j = 1; j < width; j++)
         sum += (moves[term + j] as number) * ((rows[row + j] as number) - (means[j] as number));
-      logits[place] = sum;
+      logits[index] = sum;
     }
   });
 }
 
-function eachPart(
+function forEachPart(
   block: Block,
   from: number,
   to: number,
@@ -119,7 +124,7 @@ function eachPart(
   for (let range = from; range < to; range++) {
     const last = Math.min(order.length, (range + 1) * rangeAnswers);
     let at = range * rangeAnswers;
-    for (let member = memberAt(starts, at); at < last; member++) {
+    for (let member = findMember(starts, at); at < last; member++) {
       const end = Math.min(last, starts[member + 1] as number);
       visit(member, range, at, end);
       at = end;
@@ -127,7 +132,7 @@ function eachPart(
   }
 }
 
-function memberAt(starts: Uint32Array, at: number): number {
+function findMember(starts: Uint32Array, at: number): number {
   let [low, high] = [0, starts.length - 1];
   while (high - low > 1) {
     const middle = (low + high) >>> 1;
@@ -141,14 +146,14 @@ const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
 export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
   const { first, width, terms, moves, starts } = block;
-  const problem = newQuadratic(width);
+  const problem = createQuadratic(width);
   moves.fill(0);
   for (let member = first; member + 1 < starts.length; member++) {
     if (starts[member] === starts[member + 1]) continue;
     const at = member * width;
-    addUp(problem, block, member);
-    limit(problem, memory, name, member);
-    descend(problem, descent);
+    collectSums(problem, block, member);
+    applyLimits(problem, memory, name, member);
+    minimizeQuadratic(problem, descent);
     for (let j = 0; j < width; j++) {
       moves[at + j] = (problem.solution[j] as number) - (terms[at + j] as number);
       terms[at + j] = problem.solution[j] as number;
@@ -156,8 +161,12 @@ export function solveStep(memory: FitMemory, name: BlockName): void {
   }
 }
 
-function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: Block, member: number): void {
-  const size = sumsPerMember(width);
+function collectSums(
+  { gradient, hessian }: BoxedQuadratic,
+  { width, sums, starts }: Block,
+  member: number,
+): void {
+  const size = computeSumsSize(width);
   const last = Math.floor(((starts[member + 1] as number) - 1) / rangeAnswers);
   gradient.fill(0);
   hessian.fill(0);
@@ -170,14 +179,14 @@ function addUp({ gradient, hessian }: BoxedQuadratic, { width, sums, starts }: B
         hessian[i * width + j] = (hessian[i * width + j] as number) + (sums[at++] as number);
     }
   }
-  mirror(hessian, width);
+  mirrorTriangle(hessian, width);
 }
 
 /** Keeps the curvature positive, even for certain answers. */
 const tinyRidge = 1e-6;
 
 /** Adds ridges; limits the step and the sign of the total weight. */
-function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
+function applyLimits(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
   const { gradient, hessian, low, high, solution } = problem;
   const { width, columns, terms, ridges, centres, maxMoves } = memory.blocks[name];
   for (let j = 0; j < width; j++) {
@@ -191,7 +200,7 @@ function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, memb
     const column = columns[j - 1];
     const sign = column === undefined ? 0 : (features[column]?.sign ?? 0);
     if (column === undefined || sign === 0) continue;
-    const zero = -weightBelow(memory, name, member, column);
+    const zero = -computeLowerWeight(memory, name, member, column);
     const bound = sign > 0 ? Math.max : Math.min;
     low[j] = bound(low[j] as number, zero);
     high[j] = bound(high[j] as number, zero);
@@ -199,7 +208,7 @@ function limit(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, memb
 }
 
 /** The weight, plus the skill's slope for an item. */
-function weightBelow(
+function computeLowerWeight(
   { blocks, skillOf }: FitMemory,
   name: BlockName,
   member: number,
@@ -216,7 +225,7 @@ function weightBelow(
 export function runStep(memory: FitMemory, step: FitStep): void {
   const skills = memory.blocks.skills.starts.length - 1;
   if (step.kind === 'before') {
-    stepBefore(memory, 0, skills);
+    stepPreviousSkills(memory, 0, skills);
     return;
   }
   if (step.kind === 'streaks') {

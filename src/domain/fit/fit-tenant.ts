@@ -1,43 +1,48 @@
 /** Publishes the fit that held-out learners tested, without a second fit on all learners. */
 
 import {
-  everyone,
-  type Learners,
-  learnersWhere,
-  placesOf,
-  shared,
-  sharedFloats,
+  collectAnswerIndices,
+  type LearnerSelection,
+  selectAllLearners,
+  selectLearners,
+  sharedArrays,
+  toSharedFloats,
 } from '../base/answer-log.js';
 import { round4 } from '../base/common.js';
-import { fitModel } from '../base/fit-constants.js';
-import { predictionModel } from '../base/prediction-constants.js';
-import { keyOf } from '../base/text-hash.js';
-import { skillModelOf, type TenantModel } from '../catalogue/tenant-model.js';
-import { itemTermCount, skillTermCount } from '../prediction/model.js';
-import { skillPairTerms } from '../prediction/related.js';
-import { fitParameters, mayPublish, tracedBy } from './parameters.js';
-import { allowRetries, occurs } from './prediction/blocks.js';
+import { fitConstants } from '../base/fit-constants.js';
+import { predictionConstants } from '../base/prediction-constants.js';
+import { hashKey } from '../base/text-hash.js';
+import { resolveSkillModel, type TenantModel } from '../catalogue/tenant-model.js';
+import { itemTermCount, skillTermCount } from '../prediction/prediction-model.js';
+import { skillPairWidth } from '../prediction/related-terms.js';
+import { buildTracedModel, canPublish, fitParameters } from './fit-parameters.js';
+import { type FitInput, type FitWork, runInRanges, type StageRunner } from './fit-stages.js';
+import type { AbilityOffsets } from './prediction/ability-offsets.js';
 import type { CrossPart } from './prediction/cross-fit.js';
-import type { FittedPrediction } from './prediction/fitted.js';
-import type { AbilityOffsets } from './prediction/offsets.js';
-import { noPairs, pairTableOf, relatedAt, relatedByKeys } from './prediction/pair-tables.js';
+import { hasAnswersFor, setRetriesAllowed } from './prediction/fit-memory.js';
+import type { FittedPrediction } from './prediction/fitted-prediction.js';
 import {
   type BlockName,
+  buildSweepSteps,
   type FitStep,
   type PartName,
   partNames,
-  partsIn,
-  sweepSteps,
-} from './prediction/parts.js';
-import { type FeatureStore, type FittedItems, newFeatureStore } from './prediction/replay.js';
-import { type FitInput, type FitWork, inRanges, type StageRunner } from './stages.js';
+  selectSweepParts,
+} from './prediction/model-parts.js';
+import {
+  buildPairTable,
+  createEmptyTable,
+  mapRelatedKeys,
+  readRelatedTerms,
+} from './prediction/pair-tables.js';
+import { createFeatureStore, type FeatureStore, type FittedItems } from './prediction/replay-log.js';
 
-const { fit: rules } = predictionModel;
+const { fit: rules } = predictionConstants;
 
 /** @param hashes uniform over 0 to 2^32 - 1, equal in every fit */
-export function holdOut(hashes: Uint32Array): Learners {
-  const training = shared.bytes(hashes.length);
-  training.set(hashes.map((hash) => (hash / 2 ** 32 < fitModel.heldOutShare ? 0 : 1)));
+export function selectTrainingLearners(hashes: Uint32Array): LearnerSelection {
+  const training = sharedArrays.bytes(hashes.length);
+  training.set(hashes.map((hash) => (hash / 2 ** 32 < fitConstants.heldOutShare ? 0 : 1)));
   return training;
 }
 
@@ -48,10 +53,10 @@ export async function fitTenant(
   onStep: FitWork['onStep'] = () => undefined,
 ) {
   const { log, training, current, version, fittedAt } = input;
-  const heldOut = learnersWhere(log, (learner) => training[learner] === 0);
+  const heldOut = selectLearners(log, (learner) => training[learner] === 0);
   const work = { ...input, heldOut, stages, onStep };
   const { base, skills, comparison } = await fitParameters(work);
-  const store = newFeatureStore(log);
+  const store = createFeatureStore(log);
   const served = await fitServed(work, base, store);
   onStep('forecast of shares');
   const accuracy = await stages.run('fitJudgedAccuracy', log, training, heldOut, store, current.accuracy);
@@ -90,58 +95,72 @@ export type FitReport = FittedModel['report'] & {
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
-  const answers = placesOf(log, heldOut).length;
+  const answers = collectAnswerIndices(log, heldOut).length;
   onStep('what is in force, on learners whom the fit does not see');
-  const oldLogLoss = answers === 0 ? null : await judgeModel(work, current, store);
+  const oldLogLoss = answers === 0 ? null : await measureModelLoss(work, current, store);
   onStep('served probability');
   const { prediction, offsets, tried } = await fitTerms(work, base, store);
   onStep('judgement');
-  const report = { answers, oldLogLoss, newLogLoss: await judge(work, prediction, store), parts: tried };
-  if (mayPublish(report)) {
-    const sums = await stages.run('countItems', log, everyone(log), store);
+  const report = {
+    answers,
+    oldLogLoss,
+    newLogLoss: await measurePredictionLoss(work, prediction, store),
+    parts: tried,
+  };
+  if (canPublish(report)) {
+    const sums = await stages.run('countItems', log, selectAllLearners(log), store);
     const { itemTerms: terms, itemPairs: pairs } = prediction;
     const items: FittedItems = { terms, offsets: offsets.items, pairs, sums };
     const model = withTerms(work, base, prediction, offsets);
     return { model, items, parametersHold: true, report: { ...report, published: true, reason: '' } };
   }
-  const parametersHold = mayPublish({ oldLogLoss, newLogLoss: await judgeModel(work, base, store) });
+  const parametersHold = canPublish({ oldLogLoss, newLogLoss: await measureModelLoss(work, base, store) });
   const reason = `held-out log loss is worse than with version ${current.version}`;
   const model = parametersHold ? base : current;
   return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
 }
 
-async function judgeModel(work: FitWork, model: TenantModel, store: FeatureStore): Promise<number | null> {
+async function measureModelLoss(
+  work: FitWork,
+  model: TenantModel,
+  store: FeatureStore,
+): Promise<number | null> {
   const { skillIds, log, currentItems } = work;
-  const skills = skillIds.map((skillId) => skillModelOf(model, skillId));
+  const skills = skillIds.map((skillId) => resolveSkillModel(model, skillId));
   const items = currentItems ?? {
-    terms: shared.floats((log.items + 1) * itemTermCount),
-    offsets: shared.floats(log.items + 1),
-    pairs: noPairs(log.items + 1, 1),
+    terms: sharedArrays.floats((log.items + 1) * itemTermCount),
+    offsets: sharedArrays.floats(log.items + 1),
+    pairs: createEmptyTable(log.items + 1, 1),
   };
-  const own = skills.map(({ abilityOffset }) => abilityOffset);
-  await replay(work, model, { mean: model.abilityOffset, skills: own, items: items.offsets }, store);
-  const skillTerms = sharedFloats(skills.flatMap(({ terms }) => terms));
-  const numbers = new Map(skillIds.map((skillId, k) => [keyOf(skillId), k + 1]));
+  const skillOffsets = skills.map(({ abilityOffset }) => abilityOffset);
+  await replayLog(
+    work,
+    model,
+    { mean: model.abilityOffset, skills: skillOffsets, items: items.offsets },
+    store,
+  );
+  const skillTerms = toSharedFloats(skills.flatMap(({ terms }) => terms));
+  const numbers = new Map(skillIds.map((skillId, k) => [hashKey(skillId), k + 1]));
   const related = skills.map(({ related }) =>
-    relatedByKeys(related, skillPairTerms, (key) => numbers.get(key) ?? 0),
+    mapRelatedKeys(related, skillPairWidth, (key) => numbers.get(key) ?? 0),
   );
   const served = { model: model.prediction, skillTerms, itemTerms: items.terms, itemPairs: items.pairs };
-  return judge(work, { ...served, pairs: pairTableOf(related, skillPairTerms) }, store);
+  return measurePredictionLoss(work, { ...served, pairs: buildPairTable(related, skillPairWidth) }, store);
 }
 
 async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, training, skillIds, stages } = work;
-  const found = await stages.run('fitOffsets', log, training, tracedBy(base, skillIds));
-  const offsets = { ...found, items: sharedFloats(found.items) };
-  await replay(work, base, offsets, store);
-  const { parts, calibration, tried } = await chooseParts(work, store, found.itemVariance);
-  const fit = await stages.run('newFitMemory', log, training, store, found.itemVariance);
-  allowRetries(fit, parts.includes('retries'));
+  const fittedOffsets = await stages.run('fitOffsets', log, training, buildTracedModel(base, skillIds));
+  const offsets = { ...fittedOffsets, items: toSharedFloats(fittedOffsets.items) };
+  await replayLog(work, base, offsets, store);
+  const { parts, calibration, tried } = await chooseParts(work, store, fittedOffsets.itemVariance);
+  const fit = await stages.run('newFitMemory', log, training, store, fittedOffsets.itemVariance);
+  setRetriesAllowed(fit, parts.includes('retries'));
   const ranges = Uint32Array.from({ length: fit.ranges + 1 }, (_, i) => i);
   const move = (name: BlockName) =>
-    inRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
+    runInRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
   const bySkill = (name: 'stepBefore' | 'sumStreaks' | 'moveStreaks') =>
-    inRanges(stages, fit.blocks.skills.starts, (from, to) => stages.run(name, fit, from, to));
+    runInRanges(stages, fit.blocks.skills.starts, (from, to) => stages.run(name, fit, from, to));
   const run = async (step: FitStep): Promise<void> => {
     if (step.kind === 'before') await bySkill('stepBefore');
     else if (step.kind === 'streaks') {
@@ -150,22 +169,23 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
       await bySkill('moveStreaks');
     } else {
       const { name, fresh } = step;
-      await inRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, name, fresh, from, to));
+      await runInRanges(stages, ranges, (from, to) => stages.run('sumRanges', fit, name, fresh, from, to));
       await stages.run('solveStep', fit, name);
       await move(name);
     }
   };
   await move('weights');
   for (let sweep = 0; sweep < rules.sweeps; sweep++)
-    for (const step of sweepSteps(partsIn(sweep, parts), sweep < rules.freshSweeps)) await run(step);
+    for (const step of buildSweepSteps(selectSweepParts(sweep, parts), sweep < rules.freshSweeps))
+      await run(step);
   return {
-    prediction: await stages.run('fittedPrediction', fit, found.itemVariance, calibration),
+    prediction: await stages.run('fittedPrediction', fit, fittedOffsets.itemVariance, calibration),
     offsets,
     tried,
   };
 }
 
-export interface TriedPart {
+export interface PartTrial {
   readonly part: PartName;
   readonly answers: number;
   readonly without: number;
@@ -185,7 +205,7 @@ async function chooseParts(
   const crossed = await Promise.all(open);
   const grow = async (parts: readonly PartName[]) => {
     onStep(`cross-fit of ${parts.at(-1) ?? 'the terms of skills and items'}`);
-    const logits = shared.doubles(cross.log.skill.length);
+    const logits = sharedArrays.doubles(cross.log.skill.length);
     const losses = crossed.map((one) => stages.run('growCrossPart', cross, one, parts, logits));
     return {
       logits,
@@ -194,9 +214,9 @@ async function chooseParts(
   };
   let parts: PartName[] = [];
   let best = await grow(parts);
-  const tried: TriedPart[] = [];
+  const tried: PartTrial[] = [];
   const { memory } = crossed[0] as CrossPart;
-  for (const part of partNames.filter((one) => occurs(memory, one))) {
+  for (const part of partNames.filter((one) => hasAnswersFor(memory, one))) {
     const saved = await Promise.all(crossed.map((one) => stages.run('saveTerms', one)));
     const grown = await grow([...parts, part]);
     const published = grown.loss < best.loss;
@@ -209,21 +229,21 @@ async function chooseParts(
   return { parts, calibration, tried };
 }
 
-function replay(work: FitWork, model: TenantModel, offsets: AbilityOffsets, store: FeatureStore) {
+function replayLog(work: FitWork, model: TenantModel, offsets: AbilityOffsets, store: FeatureStore) {
   const { log, skillIds, stages } = work;
-  const traced = tracedBy(model, skillIds);
-  return inRanges(stages, log.starts, (from, to) =>
+  const traced = buildTracedModel(model, skillIds);
+  return runInRanges(stages, log.starts, (from, to) =>
     stages.run('replayLearners', log, from, to, traced, offsets, store),
   );
 }
 
-async function judge(
+async function measurePredictionLoss(
   work: FitWork,
   prediction: FittedPrediction,
   store: FeatureStore,
 ): Promise<number | null> {
   const { log, training, heldOut, stages } = work;
-  await inRanges(stages, log.starts, (from, to) =>
+  await runInRanges(stages, log.starts, (from, to) =>
     stages.run('predictRange', log, from, to, prediction, store),
   );
   return stages.run('judgeServed', log, training, heldOut, store, prediction.model);
@@ -236,18 +256,18 @@ function withTerms(
   offsets: AbilityOffsets,
 ): TenantModel {
   const skills = new Map(base.skills);
-  const keys = skillIds.map(keyOf);
+  const keys = skillIds.map(hashKey);
   for (const [k, skillId] of skillIds.entries()) {
     const terms = Array.from(skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount), round4);
     const abilityOffset = offsets.skills[k] ?? 0;
     // Skill numbers start at 1. Four decimals save two thirds of the text.
-    const related = relatedByKeys(
-      relatedAt(pairs, k),
-      skillPairTerms,
+    const related = mapRelatedKeys(
+      readRelatedTerms(pairs, k),
+      skillPairWidth,
       (number) => keys[number - 1] as number,
     );
     const short = { keys: related.keys, terms: Array.from(related.terms, round4) };
-    skills.set(skillId, { ...skillModelOf(base, skillId), terms, related: short, abilityOffset });
+    skills.set(skillId, { ...resolveSkillModel(base, skillId), terms, related: short, abilityOffset });
   }
   return { ...base, skills, prediction: model, abilityOffset: offsets.mean };
 }

@@ -1,16 +1,16 @@
 import {
   type BktParameters,
-  difficultyModel,
+  difficultyConstants,
   fitBounds,
+  maxPStarShare,
   type Range,
-  wrongAnswerShare,
 } from '../../base/bkt-parameters.js';
 import { clamp, logit, sigmoid } from '../../base/common.js';
-import { fitModel, reachableMastery } from '../../base/fit-constants.js';
-import { faded, mostForget } from '../../tracing/bkt.js';
-import { type AnswerTrees, nodesOf } from './trees.js';
+import { fitConstants, minReachableMastery } from '../../base/fit-constants.js';
+import { applyForgetting, computeMaxForget } from '../../tracing/bkt.js';
+import { type AnswerTrees, sliceNodes } from './answer-trees.js';
 
-export const newWorkspace = (nodes: number) => ({
+export const createWorkspace = (nodes: number) => ({
   /** Probability of mastery; after the backward pass, expected mastered sequences. */
   before: new Float64Array(nodes),
   after: new Float64Array(nodes),
@@ -19,33 +19,33 @@ export const newWorkspace = (nodes: number) => ({
   backUnknown: new Float64Array(nodes),
 });
 
-type Workspace = ReturnType<typeof newWorkspace>;
+type Workspace = ReturnType<typeof createWorkspace>;
 
 /** `odds` is e^(k b) for difficulty b and scale k. */
-export function skillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
-  const { difficulty, ...nodes } = nodesOf(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
-  return { ...nodes, size: nodes.parent.length, odds: shiftOdds(difficulty, difficultyScale) };
+export function buildSkillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
+  const { difficulty, ...nodes } = sliceNodes(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
+  return { ...nodes, size: nodes.parent.length, odds: computeShiftOdds(difficulty, difficultyScale) };
 }
 
-export type SkillTree = ReturnType<typeof skillTree>;
+export type SkillTree = ReturnType<typeof buildSkillTree>;
 
-function shiftOdds(difficulty: Float32Array | null, scale: number): Float64Array | null {
+function computeShiftOdds(difficulty: Float32Array | null, scale: number): Float64Array | null {
   if (scale === 0 || difficulty === null || difficulty.every((b) => b === 0)) return null;
-  const { limit } = difficultyModel;
+  const { limit } = difficultyConstants;
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
 /** Limits e^(k b), so that evidence stays monotone in the difficulty. */
-function oddsRange({ pGuess, pSlip }: BktParameters): Range {
+function computeOddsRange({ pGuess, pSlip }: BktParameters): Range {
   const { itemGuess, itemSlip } = fitBounds;
-  const guess = odds(pGuess);
-  const slip = odds(pSlip);
-  const low = Math.max(guess / odds(itemGuess.high), odds(itemSlip.low) / slip);
-  const high = Math.min(guess / odds(itemGuess.low), odds(itemSlip.high) / slip);
+  const guess = toOdds(pGuess);
+  const slip = toOdds(pSlip);
+  const low = Math.max(guess / toOdds(itemGuess.high), toOdds(itemSlip.low) / slip);
+  const high = Math.min(guess / toOdds(itemGuess.low), toOdds(itemSlip.high) / slip);
   return { low: Math.min(low, 1), high: Math.max(high, 1) };
 }
 
-const odds = (p: number): number => p / (1 - p);
+const toOdds = (p: number): number => p / (1 - p);
 
 const smallProduct = 1e-200;
 
@@ -56,11 +56,11 @@ export function filterForward(
   { before, after }: Workspace,
   floor = 1e-9,
 ): number {
-  const { size, parent, correct, through, kept, odds: shifts } = tree;
+  const { size, parent, correct, through, kept: retained, odds: shifts } = tree;
   const { pInit, pLearn, pForget } = parameters;
-  const range = oddsRange(parameters);
-  const guessOdds = odds(parameters.pGuess);
-  const slipOdds = odds(parameters.pSlip);
+  const range = computeOddsRange(parameters);
+  const guessOdds = toOdds(parameters.pGuess);
+  const slipOdds = toOdds(parameters.pSlip);
   let guess = parameters.pGuess;
   let slip = parameters.pSlip;
   let logLikelihood = 0;
@@ -71,20 +71,20 @@ export function filterForward(
     let reached = pInit;
     if (from >= 0) {
       const last = after[from] as number;
-      reached = faded(last * (1 - pForget) + (1 - last) * pLearn, pInit, kept[node] as number);
+      reached = applyForgetting(last * (1 - pForget) + (1 - last) * pLearn, pInit, retained[node] as number);
     }
-    const known = Math.min(Math.max(reached, floor), 1 - floor);
+    const mastered = Math.min(Math.max(reached, floor), 1 - floor);
     if (shifts !== null) {
       const shift = Math.min(Math.max(shifts[node] as number, range.low), range.high);
       guess = guessOdds / (guessOdds + shift);
       slip = (slipOdds * shift) / (1 + slipOdds * shift);
     }
     const isCorrect = correct[node] === 1;
-    const knownToo = known * (isCorrect ? 1 - slip : slip);
-    const probability = knownToo + (1 - known) * (isCorrect ? guess : 1 - guess);
-    before[node] = known;
+    const masteredProbability = mastered * (isCorrect ? 1 - slip : slip);
+    const probability = masteredProbability + (1 - mastered) * (isCorrect ? guess : 1 - guess);
+    before[node] = mastered;
     // As in pyBKT: an impossible answer is no evidence.
-    after[node] = probability > 0 ? knownToo / probability : known;
+    after[node] = probability > 0 ? masteredProbability / probability : mastered;
     const count = through[node] as number;
     if (count > 1) {
       logLikelihood += count * Math.log(probability);
@@ -105,13 +105,13 @@ export function filterForward(
  */
 export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
-  const { parent, correct, through, ending, kept } = tree;
+  const { parent, correct, through, ending, kept: retained } = tree;
   let [starts, startsKnown] = [0, 0];
   // Attempts without mastery before another attempt.
   let [learned, notLearned] = [0, 0];
   // Attempts with mastery before another attempt.
   let [forgotten, notForgotten] = [0, 0];
-  let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
+  let [masteredVisits, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
     const last = after[node] as number;
     const ends = ending[node] as number;
@@ -126,7 +126,7 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
     notLearned += toUnknown;
     forgotten += leaves;
     notForgotten += stays;
-    known += mastered;
+    masteredVisits += mastered;
     unknown += others;
     if (correct[node] === 1) {
       knownRight += mastered;
@@ -136,14 +136,14 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
     if (from < 0) {
       starts += through[node] as number;
       startsKnown += mastered;
-    } else if (kept[node] === 1) {
+    } else if (retained[node] === 1) {
       const p = before[node] as number;
       backKnown[from] = (backKnown[from] as number) + mastered / p;
       backUnknown[from] = (backUnknown[from] as number) + others / (1 - p);
     }
     before[node] = mastered;
   }
-  const visits = { known, knownRight, unknown, unknownRight };
+  const visits = { known: masteredVisits, knownRight, unknown, unknownRight };
   return { starts, startsKnown, learned, notLearned, forgotten, notForgotten, ...visits };
 }
 
@@ -157,22 +157,25 @@ export interface FitRules {
 
 const parameterNames = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as const;
 
-export const parametersBy = (of: (name: keyof BktParameters) => number): BktParameters =>
-  Object.fromEntries(parameterNames.map((name) => [name, of(name)])) as Record<keyof BktParameters, number>;
+export const mapParameters = (compute: (name: keyof BktParameters) => number): BktParameters =>
+  Object.fromEntries(parameterNames.map((name) => [name, compute(name)])) as Record<
+    keyof BktParameters,
+    number
+  >;
 
 /** Enforces the bounds, the limit of P*, and `minReachableMastery`. */
-export function constrain(wanted: BktParameters): BktParameters {
-  const inside = parametersBy((name) => clamp(wanted[name], fitBounds[name].low, fitBounds[name].high));
+export function constrainParameters(parameters: BktParameters): BktParameters {
+  const inside = mapParameters((name) => clamp(parameters[name], fitBounds[name].low, fitBounds[name].high));
   const { pInit, pGuess, pSlip } = inside;
-  const most = (wrongAnswerShare * pInit * (1 - pSlip - pGuess)) / (1 - pGuess);
+  const most = (maxPStarShare * pInit * (1 - pSlip - pGuess)) / (1 - pGuess);
   const learning = { ...inside, pLearn: Math.min(inside.pLearn, most) };
-  return { ...learning, pForget: Math.min(inside.pForget, mostForget(learning, reachableMastery)) };
+  return { ...learning, pForget: Math.min(inside.pForget, computeMaxForget(learning, minReachableMastery)) };
 }
 
 /** Returns the best step, because a step may be worse. */
 export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParameters, rules: FitRules) {
-  const work = newWorkspace(tree.size);
-  const { strengths, tolerance = fitModel.tolerance, maxIterations = fitModel.maxIterations } = rules;
+  const work = createWorkspace(tree.size);
+  const { strengths, tolerance = fitConstants.tolerance, maxIterations = fitConstants.maxIterations } = rules;
   const objectiveOf = (parameters: BktParameters): number => {
     let sum = filterForward(tree, parameters, work);
     for (const name of parameterNames) {
@@ -192,13 +195,13 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
             pGuess: pooled('pGuess', sums.unknownRight, sums.unknown),
             pSlip: pooled('pSlip', sums.known - sums.knownRight, sums.known),
           }
-        : shiftedEmissions(tree, tree.odds, parameters, means, rules, work.before);
+        : fitShiftedEmissions(tree, tree.odds, parameters, means, rules, work.before);
     const pInit = pooled('pInit', sums.startsKnown, sums.starts);
     const pLearn = pooled('pLearn', sums.learned, sums.learned + sums.notLearned);
     const pForget = pooled('pForget', sums.forgotten, sums.forgotten + sums.notForgotten);
-    return constrain({ pInit, pLearn, ...emissions, pForget });
+    return constrainParameters({ pInit, pLearn, ...emissions, pForget });
   };
-  let best = constrain(start);
+  let best = constrainParameters(start);
   let objective = objectiveOf(best);
   let iterations = 0;
   while (iterations < maxIterations) {
@@ -218,7 +221,7 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
 export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
 /** Two Newton steps of logistic regressions, with the difficulty as offset. */
-function shiftedEmissions(
+function fitShiftedEmissions(
   { size, correct, through }: SkillTree,
   shifts: Float64Array,
   parameters: BktParameters,
@@ -226,33 +229,33 @@ function shiftedEmissions(
   { strengths }: FitRules,
   mastered: Float64Array,
 ): { pGuess: number; pSlip: number } {
-  const range = oddsRange(parameters);
+  const range = computeOddsRange(parameters);
   let { pGuess, pSlip } = parameters;
   for (let step = 0; step < 2; step++) {
-    const [guessOdds, slipOdds] = [odds(pGuess), odds(pSlip)];
+    const [guessOdds, slipOdds] = [toOdds(pGuess), toOdds(pSlip)];
     let [guess, guessCurve, slip, slipCurve] = [0, 0, 0, 0];
     for (let node = 0; node < size; node++) {
       const shift = clamp(shifts[node] as number, range.low, range.high);
       const g = guessOdds / (guessOdds + shift);
       const s = (slipOdds * shift) / (1 + slipOdds * shift);
-      const known = mastered[node] as number;
-      const unknown = (through[node] as number) - known;
+      const masteredSequences = mastered[node] as number;
+      const unknown = (through[node] as number) - masteredSequences;
       const y = correct[node] as number;
       guess += unknown * (y - g);
       guessCurve += unknown * g * (1 - g);
-      slip += known * (1 - y - s);
-      slipCurve += known * s * (1 - s);
+      slip += masteredSequences * (1 - y - s);
+      slipCurve += masteredSequences * s * (1 - s);
     }
-    pGuess = newton(pGuess, guess, guessCurve, means.pGuess, strengths.pGuess);
-    pSlip = newton(pSlip, slip, slipCurve, means.pSlip, strengths.pSlip);
+    pGuess = stepNewton(pGuess, guess, guessCurve, means.pGuess, strengths.pGuess);
+    pSlip = stepNewton(pSlip, slip, slipCurve, means.pSlip, strengths.pSlip);
   }
   return { pGuess, pSlip };
 }
 
 /** In logits, because the quadratic is inaccurate for longer steps. */
-const longestStep = 1;
+const maxStep = 1;
 
-function newton(p: number, slope: number, curve: number, mean: number, strength: number): number {
+function stepNewton(p: number, slope: number, curve: number, mean: number, strength: number): number {
   const step = (slope + strength * (mean - p)) / (curve + strength * p * (1 - p));
-  return sigmoid(logit(p) + clamp(step, -longestStep, longestStep));
+  return sigmoid(logit(p) + clamp(step, -maxStep, maxStep));
 }

@@ -1,13 +1,13 @@
-import { type BktParameters, lostBelow, masteredAt } from '../base/bkt-parameters.js';
-import { type Answer, dayOf } from '../base/common.js';
+import { type BktParameters, masteryLossThreshold, masteryThresholds } from '../base/bkt-parameters.js';
+import { type Answer, toDay } from '../base/common.js';
 import { modelVersion } from '../base/model-version.js';
 import { newAbilities } from './ability.js';
 import { newActivity } from './activity.js';
 import { newCalibration } from './calibration.js';
-import type { Asked } from './course.js';
+import type { QuestionKeys } from './course.js';
 import { newMomentum } from './momentum.js';
-import { newPace, newRapid } from './pace.js';
-import { newPlateau, smoothedMastery } from './plateau.js';
+import { computeSmoothedMastery, newPlateau } from './plateau.js';
+import { newPace, newRapid } from './response-times.js';
 import { type ItemTrace, newItemTrace, newLearnerTrace, newSkillTrace, type Traces } from './traces.js';
 import { newTrend } from './trend.js';
 
@@ -19,16 +19,16 @@ export const newItemWindow = { generation: 0, size: 0 };
 
 export type ItemWindow = Readonly<typeof newItemWindow>;
 
-export interface RememberedItem {
+export interface ItemRecord {
   readonly generation: number;
   readonly trace: ItemTrace;
 }
 
-export function recallItem(window: ItemWindow, item: RememberedItem | undefined): ItemTrace | null {
+export function findLiveTrace(window: ItemWindow, item: ItemRecord | undefined): ItemTrace | null {
   return item === undefined || item.generation < window.generation - 1 ? null : item.trace;
 }
 
-export function openWindow(window: ItemWindow, item: RememberedItem | undefined): ItemWindow {
+export function advanceWindow(window: ItemWindow, item: ItemRecord | undefined): ItemWindow {
   if (item?.generation === window.generation) return window;
   if (window.size < generationSize) return { generation: window.generation, size: window.size + 1 };
   return { generation: window.generation + 1, size: 1 };
@@ -73,36 +73,38 @@ export const newSkill = ({ pInit }: BktParameters) => ({
 export type SkillState = Readonly<ReturnType<typeof newSkill>>;
 
 export interface AnswerStates {
-  readonly asked: Asked;
+  readonly keys: QuestionKeys;
   readonly learner: LearnerState;
   readonly skill: SkillState;
   /** Null without an item, undefined if not stored. */
-  readonly item: RememberedItem | null | undefined;
+  readonly item: ItemRecord | null | undefined;
 }
 
-export const tracesOf = ({ learner, skill, item }: AnswerStates): Traces => ({
+export const selectTraces = ({ learner, skill, item }: AnswerStates): Traces => ({
   learner: learner.trace,
   skill: skill.trace,
-  item: item === null ? null : (recallItem(learner.items, item) ?? newItemTrace),
+  item: item === null ? null : (findLiveTrace(learner.items, item) ?? newItemTrace),
 });
 
 /** An item's difficulty counts one answer per day. Late answers do not count. */
 export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
-  const trace = item === null ? null : recallItem(learner.items, item);
-  return trace === null || dayOf(trace.at * 1000) < dayOf(occurredAt);
+  const trace = item === null ? null : findLiveTrace(learner.items, item);
+  return trace === null || toDay(trace.at * 1000) < toDay(occurredAt);
 }
 
-export const closesDay = ({ activity }: LearnerState, { occurredAt }: Pick<Answer, 'occurredAt'>): boolean =>
-  activity.day >= 0 && dayOf(occurredAt) > activity.day;
+export const startsNewDay = (
+  { activity }: LearnerState,
+  { occurredAt }: Pick<Answer, 'occurredAt'>,
+): boolean => activity.day >= 0 && toDay(occurredAt) > activity.day;
 
-export const isReached = (mastery: number, before: boolean): boolean =>
-  mastery >= (before ? lostBelow : masteredAt.mastery);
+export const isMasteryReached = (mastery: number, wasReached: boolean): boolean =>
+  mastery >= (wasReached ? masteryLossThreshold : masteryThresholds.mastery);
 
 /** Reaching the threshold once is weak evidence: most learners with accuracy .35 to .55 do. */
-export const hasSteadyMastery = (of: Pick<SkillState, 'attempts' | 'plateau'>, mastery: number): boolean =>
-  mastery >= masteredAt.mastery &&
-  of.attempts >= masteredAt.attempts &&
-  (smoothedMastery(of.plateau) ?? 0) >= masteredAt.smoothed;
+export const hasSteadyMastery = (skill: Pick<SkillState, 'attempts' | 'plateau'>, mastery: number): boolean =>
+  mastery >= masteryThresholds.mastery &&
+  skill.attempts >= masteryThresholds.attempts &&
+  (computeSmoothedMastery(skill.plateau) ?? 0) >= masteryThresholds.smoothed;
 
-export const isAccurate = (expected: number, { pSlip }: BktParameters): boolean =>
-  expected >= Math.min(masteredAt.accuracy, 1 - pSlip);
+export const isAccuracySufficient = (expected: number, { pSlip }: BktParameters): boolean =>
+  expected >= Math.min(masteryThresholds.accuracy, 1 - pSlip);

@@ -1,37 +1,42 @@
 /** Terms of a skill with each previous skill, and with the moving average on it. */
 import { sigmoid } from '../../base/common.js';
-import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
-import { courseModel, predictionModel } from '../../base/prediction-constants.js';
-import { beforeColumn, formColumn, rowWidth, skillsBefore } from '../../prediction/features.js';
-import { fadings, skillPairTerms } from '../../prediction/related.js';
-import type { FitMemory } from './blocks.js';
+import {
+  type BoxedQuadratic,
+  createQuadratic,
+  minimizeQuadratic,
+  mirrorTriangle,
+} from '../../base/coordinate-descent.js';
+import { courseConstants, predictionConstants } from '../../base/prediction-constants.js';
+import { formColumn, previousSkillColumn, previousSkillCount, rowWidth } from '../../prediction/features.js';
+import { recencyWeights, skillPairWidth } from '../../prediction/related-terms.js';
+import type { FitMemory } from './fit-memory.js';
 
-const { fit: rules } = predictionModel;
+const { fit: rules } = predictionConstants;
 const descent = { maxRounds: 20, tolerance: 1e-3, ridge: 0 };
 
-const kinds = [
+const pairTermKinds = [
   { term: 0, ridge: rules.beforeRidge },
   { term: 1, ridge: rules.formRidge },
 ] as const;
 
-type Kind = (typeof kinds)[number];
+type PairTermKind = (typeof pairTermKinds)[number];
 
-interface OwnPairs {
+interface SkillPairs {
   readonly start: number;
   readonly count: number;
   readonly places: Uint32Array;
 }
 
-const newEntries = () => ({
+const createEntries = () => ({
   count: 0,
-  pairs: new Uint32Array(skillsBefore),
-  values: new Float64Array(skillsBefore),
+  pairs: new Uint32Array(previousSkillCount),
+  values: new Float64Array(previousSkillCount),
 });
 
-type Entries = ReturnType<typeof newEntries>;
+type Entries = ReturnType<typeof createEntries>;
 
 /** Skills share no answers, so ranges may run in parallel. */
-export function stepBefore(memory: FitMemory, from: number, to: number): void {
+export function stepPreviousSkills(memory: FitMemory, from: number, to: number): void {
   const { pairs, blocks } = memory;
   const { order, starts } = blocks.skills;
   /** Pair + 1 by skill number; 0 if none. */
@@ -40,52 +45,57 @@ export function stepBefore(memory: FitMemory, from: number, to: number): void {
     const start = pairs.starts[skill] as number;
     const count = (pairs.starts[skill + 1] as number) - start;
     if (count === 0) continue;
-    const own = { start, count, places: order.subarray(starts[skill], starts[skill + 1]) };
+    const skillPairs = { start, count, places: order.subarray(starts[skill], starts[skill + 1]) };
     const keys = pairs.keys.subarray(start, start + count);
     for (const [pair, key] of keys.entries()) pairOf[key] = pair + 1;
-    for (const kind of kinds) stepKind(memory, own, pairOf, kind);
+    for (const kind of pairTermKinds) stepPairTerms(memory, skillPairs, pairOf, kind);
     for (const key of keys) pairOf[key] = 0;
   }
 }
 
-function stepKind(memory: FitMemory, own: OwnPairs, pairOf: Uint32Array, kind: Kind): void {
+function stepPairTerms(
+  memory: FitMemory,
+  skillPairs: SkillPairs,
+  pairOf: Uint32Array,
+  kind: PairTermKind,
+): void {
   const { rows, logits } = memory;
-  const { places } = own;
-  const problem = newQuadratic(own.count);
-  const entries = newEntries();
-  for (let i = 0; i < places.length; i++) {
-    const place = places[i] as number;
-    readEntries(entries, rows, place, pairOf, kind);
-    if (entries.count > 0) addAnswer(problem, entries, memory, place);
+  const { places: indices } = skillPairs;
+  const problem = createQuadratic(skillPairs.count);
+  const entries = createEntries();
+  for (let i = 0; i < indices.length; i++) {
+    const index = indices[i] as number;
+    readEntries(entries, rows, index, pairOf, kind);
+    if (entries.count > 0) addAnswer(problem, entries, memory, index);
   }
-  const moves = solve(memory, own, kind, problem);
-  for (let i = 0; i < places.length; i++) {
-    const place = places[i] as number;
-    readEntries(entries, rows, place, pairOf, kind);
-    let sum = logits[place] as number;
+  const moves = solvePairTerms(memory, skillPairs, kind, problem);
+  for (let i = 0; i < indices.length; i++) {
+    const index = indices[i] as number;
+    readEntries(entries, rows, index, pairOf, kind);
+    let sum = logits[index] as number;
     for (let a = 0; a < entries.count; a++)
       sum += (entries.values[a] as number) * (moves[entries.pairs[a] as number] as number);
-    logits[place] = sum;
+    logits[index] = sum;
   }
 }
 
 function readEntries(
   entries: Entries,
   rows: Float32Array,
-  place: number,
+  index: number,
   pairOf: Uint32Array,
-  { term }: Kind,
+  { term }: PairTermKind,
 ): void {
-  const row = place * rowWidth;
+  const row = index * rowWidth;
   let count = 0;
-  for (let i = 0; i < skillsBefore; i++) {
-    const key = rows[row + beforeColumn + i] as number;
+  for (let i = 0; i < previousSkillCount; i++) {
+    const key = rows[row + previousSkillColumn + i] as number;
     if (key === 0) break;
     const pair = pairOf[key] as number;
     if (pair === 0) continue;
-    const form = term === 0 ? 1 : (rows[row + formColumn + i] as number) - courseModel.usualForm;
+    const form = term === 0 ? 1 : (rows[row + formColumn + i] as number) - courseConstants.usualForm;
     entries.pairs[count] = pair - 1;
-    entries.values[count++] = (fadings[i] as number) * form;
+    entries.values[count++] = (recencyWeights[i] as number) * form;
   }
   entries.count = count;
 }
@@ -94,11 +104,11 @@ function addAnswer(
   { gradient, hessian }: BoxedQuadratic,
   { count, pairs, values }: Entries,
   { logits, correct }: FitMemory,
-  place: number,
+  index: number,
 ): void {
   const width = gradient.length;
-  const p = sigmoid(logits[place] as number);
-  const slope = p - (correct[place] as number);
+  const p = sigmoid(logits[index] as number);
+  const slope = p - (correct[index] as number);
   for (let a = 0; a < count; a++) {
     const [at, value] = [pairs[a] as number, values[a] as number];
     gradient[at] = (gradient[at] as number) + slope * value;
@@ -111,15 +121,15 @@ function addAnswer(
   }
 }
 
-function solve(
+function solvePairTerms(
   { pairs: { terms } }: FitMemory,
-  { start, count }: OwnPairs,
-  { term, ridge }: Kind,
+  { start, count }: SkillPairs,
+  { term, ridge }: PairTermKind,
   problem: BoxedQuadratic,
 ): Float64Array {
   const { gradient, hessian, low, high, solution } = problem;
-  mirror(hessian, count);
-  const at = (pair: number): number => (start + pair) * skillPairTerms + term;
+  mirrorTriangle(hessian, count);
+  const at = (pair: number): number => (start + pair) * skillPairWidth + term;
   for (let pair = 0; pair < count; pair++) {
     const before = terms[at(pair)] as number;
     solution[pair] = before;
@@ -128,7 +138,7 @@ function solve(
     low[pair] = before - rules.maxPairStep;
     high[pair] = before + rules.maxPairStep;
   }
-  descend(problem, descent);
+  minimizeQuadratic(problem, descent);
   return solution.map((value, pair) => {
     const before = terms[at(pair)] as number;
     terms[at(pair)] = value;

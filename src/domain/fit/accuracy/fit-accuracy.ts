@@ -1,33 +1,44 @@
 import { accuracyConstants as constants } from '../../base/accuracy-constants.js';
-import type { AnswerLog, Learners } from '../../base/answer-log.js';
+import type { AnswerLog, LearnerSelection } from '../../base/answer-log.js';
 import { clamp, sigmoid } from '../../base/common.js';
-import { type BoxedQuadratic, descend, mirror, newQuadratic } from '../../base/descend.js';
-import { fitModel } from '../../base/fit-constants.js';
-import { shareLogLoss } from '../../base/metrics.js';
+import {
+  type BoxedQuadratic,
+  createQuadratic,
+  minimizeQuadratic,
+  mirrorTriangle,
+} from '../../base/coordinate-descent.js';
+import { fitConstants } from '../../base/fit-constants.js';
+import { computeShareLoss } from '../../base/prediction-metrics.js';
 import {
   type AccuracyModel,
-  accuracyInterval,
-  chanceVariance,
-  expectedShare,
+  computeAccuracyInterval,
+  computeChanceVariance,
+  computeExpectedShare,
+  computeFigures,
+  computeMemory,
+  computeVarianceParts,
   figureCount,
-  figuresOf,
   forecastAccuracy,
   type HorizonUnit,
-  memoryOf,
-  stabilised,
-  startAccuracy,
-  sumOfParts,
+  initialAccuracyModel,
+  stabiliseShare,
+  sumVarianceParts,
   variancePartCount,
-  varianceParts,
 } from '../../prediction/accuracy-model.js';
-import type { FeatureStore } from '../prediction/replay.js';
-import { calibrate } from './calibrate.js';
-import { leastPast, type Observation, type TracedCase, tracedCases, unitOf } from './cases.js';
+import type { FeatureStore } from '../prediction/replay-log.js';
+import {
+  collectTracedCases,
+  detectHorizonUnit,
+  minPastMs,
+  type Observation,
+  type TracedCase,
+} from './accuracy-cases.js';
+import { calibrateSurface } from './calibrate-surface.js';
 
 const { fit: rules } = constants;
 
 /** Cases with the outcomes known at a moment (Unix milliseconds). */
-export interface Past {
+export interface PastCases {
   readonly at: number;
   readonly cases: readonly TracedCase[];
 }
@@ -36,92 +47,92 @@ export interface Past {
 export function fitAccuracy(
   cases: readonly TracedCase[],
   unit: HorizonUnit,
-  pasts: readonly Past[] = [],
+  pasts: readonly PastCases[] = [],
 ): AccuracyModel | null {
   const learners = new Set(cases.map(({ learner }) => learner));
   if (learners.size < rules.minLearners || cases.length < rules.minCases) return null;
   const sum = cases.reduce((total, { right, answers }) => total + right / answers, 0);
   const mean = clamp(sum / cases.length, constants.shareBounds.low, constants.shareBounds.high);
-  const base = { ...startAccuracy, unit, learners: learners.size, cases: cases.length, mean };
-  const rows = rowsOf(cases, mean);
+  const base = { ...initialAccuracyModel, unit, learners: learners.size, cases: cases.length, mean };
+  const rows = buildRows(cases, mean);
   const model = { ...base, ...fitExpected(base, rows, learners.size) };
-  const observed = observe(model, cases, rows, learners, pasts);
+  const observed = predictCases(model, cases, rows, learners, pasts);
   const variance = fitVariance(observed);
-  return { ...model, variance, surface: calibrate({ ...model, variance }, observed) };
+  return { ...model, variance, surface: calibrateSurface({ ...model, variance }, observed) };
 }
 
 /** Predicts each case from earlier answers, else from other learners. */
-function observe(
+function predictCases(
   start: AccuracyModel,
   cases: readonly TracedCase[],
   rows: CaseRows,
   learners: ReadonlySet<number>,
-  pasts: readonly Past[],
+  pasts: readonly PastCases[],
 ): Observation[] {
   const parts = new Map([...learners].map((learner, i) => [learner, i % rules.parts]));
   const partOf = cases.map(({ learner }) => parts.get(learner) as number);
-  const fitOn = (known: CaseRows, people: number): AccuracyModel => ({
+  const fitOn = (knownRows: CaseRows, learnerCount: number): AccuracyModel => ({
     ...start,
-    ...fitExpected(start, known, people),
+    ...fitExpected(start, knownRows, learnerCount),
   });
   const byPart = Array.from({ length: rules.parts }, (_, part) => {
-    const people = [...parts.values()].filter((own) => own !== part).length;
-    return fitOn({ ...rows, takesPart: (i) => partOf[i] !== part }, people);
+    const learnerCount = [...parts.values()].filter((assignedPart) => assignedPart !== part).length;
+    return fitOn({ ...rows, takesPart: (i) => partOf[i] !== part }, learnerCount);
   });
   const byPast = pasts
     .filter((past) => past.cases.length >= rules.minCases)
     .map((past) => {
-      const people = new Set(past.cases.map(({ learner }) => learner)).size;
-      return { at: past.at, model: fitOn(rowsOf(past.cases, start.mean), people) };
+      const learnerCount = new Set(past.cases.map(({ learner }) => learner)).size;
+      return { at: past.at, model: fitOn(buildRows(past.cases, start.mean), learnerCount) };
     });
   return cases.map((one, i) => {
     const past = byPast.findLast(({ at }) => at <= one.at);
     const model = past?.model ?? (byPart[partOf[i] as number] as AccuracyModel);
-    return { ...one, expected: expectedShare(model, one, one.span) };
+    return { ...one, expected: computeExpectedShare(model, one, one.span) };
   });
 }
 
-const judgedLevel = 0.8;
+const coverageLevel = 0.8;
 
-export function judgeAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
+export function measureAccuracy(model: AccuracyModel, cases: readonly TracedCase[]) {
   let loss = 0;
   let inside = 0;
   for (const one of cases) {
     const { span, answers, right } = one;
     const share = right / answers;
     const forecast = forecastAccuracy(model, one, span);
-    const { low, high } = accuracyInterval(model, forecast, answers, judgedLevel);
-    loss += shareLogLoss(forecast.expected, share);
+    const { low, high } = computeAccuracyInterval(model, forecast, answers, coverageLevel);
+    loss += computeShareLoss(forecast.expected, share);
     if (low <= share && share <= high) inside++;
   }
   return { logLoss: loss / cases.length, coverage80: inside / cases.length };
 }
 
-type AccuracyQuality = ReturnType<typeof judgeAccuracy>;
+type AccuracyQuality = ReturnType<typeof measureAccuracy>;
 
 /** `reason` is empty if published. */
-export function fitJudgedAccuracy(
+export function fitAccuracyChecked(
   log: AnswerLog,
-  training: Learners,
-  heldOut: Learners,
+  training: LearnerSelection,
+  heldOut: LearnerSelection,
   store: FeatureStore,
   current: AccuracyModel,
 ) {
-  const unit = unitOf(log);
-  const known = tracedCases(log, unit, training, store);
-  const pasts = pastTimes(known, unit).map((at) => ({
+  const unit = detectHorizonUnit(log);
+  const trainingCases = collectTracedCases(log, unit, training, store);
+  const pasts = selectPastTimes(trainingCases, unit).map((at) => ({
     at,
-    cases: tracedCases(log, unit, training, store, at),
+    cases: collectTracedCases(log, unit, training, store, at),
   }));
-  const fitted = fitAccuracy(known, unit, pasts);
-  const cases = tracedCases(log, unit, heldOut, store);
+  const fitted = fitAccuracy(trainingCases, unit, pasts);
+  const cases = collectTracedCases(log, unit, heldOut, store);
   // The initial model is valid for both units.
-  const inForce = current.cases === 0 ? { ...current, unit } : current;
-  const before = cases.length > 0 && inForce.unit === unit ? judgeAccuracy(inForce, cases) : null;
-  const after = cases.length > 0 && fitted !== null ? judgeAccuracy(fitted, cases) : null;
-  const reason = fitted === null ? 'too few learners with enough answers' : worseBy(before, after);
+  const active = current.cases === 0 ? { ...current, unit } : current;
+  const before = cases.length > 0 && active.unit === unit ? measureAccuracy(active, cases) : null;
+  const after = cases.length > 0 && fitted !== null ? measureAccuracy(fitted, cases) : null;
+  const reason = fitted === null ? 'too few learners with enough answers' : findRegression(before, after);
   return {
-    model: reason === '' && fitted !== null ? fitted : inForce,
+    model: reason === '' && fitted !== null ? fitted : active,
     report: {
       cases: cases.length,
       learners: new Set(cases.map(({ learner }) => learner)).size,
@@ -135,32 +146,32 @@ export function fitJudgedAccuracy(
   };
 }
 
-export type AccuracyReport = ReturnType<typeof fitJudgedAccuracy>['report'];
+export type AccuracyReport = ReturnType<typeof fitAccuracyChecked>['report'];
 
 /** Empty if the fit is no worse, or not comparable. NaN is worse. */
-function worseBy(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
+function findRegression(before: AccuracyQuality | null, after: AccuracyQuality | null): string {
   if (after === null || before === null) return '';
-  if (!(after.logLoss - before.logLoss <= fitModel.heldOutSlack)) return 'held-out log loss is worse';
+  if (!(after.logLoss - before.logLoss <= fitConstants.heldOutSlack)) return 'held-out log loss is worse';
   const miscalibration = ({ coverage80 }: AccuracyQuality): number =>
-    Math.max(0, Math.abs(coverage80 - judgedLevel) - constants.coverageSlack);
+    Math.max(0, Math.abs(coverage80 - coverageLevel) - constants.coverageSlack);
   return miscalibration(after) <= miscalibration(before) ? '' : 'held-out coverage is worse';
 }
 
-export function pastTimes(cases: readonly TracedCase[], unit: HorizonUnit): number[] {
+export function selectPastTimes(cases: readonly TracedCase[], unit: HorizonUnit): number[] {
   if (unit === 'answers') return [];
   const times = Float64Array.from(cases, ({ at }) => at).sort();
   const first = times[0] ?? 0;
   return rules.pasts
     .map((share) => times[Math.floor(share * times.length)] ?? first)
-    .filter((time) => time - first >= leastPast);
+    .filter((time) => time - first >= minPastMs);
 }
 
-type Expected = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
+type ExpectedCoefficients = Pick<AccuracyModel, 'bias' | 'trend' | 'lasting' | 'fading'>;
 
 /** Bias and trend may have any sign. Their ridge matters on logs without information. */
-const free = 2;
+const freeCoefficients = 2;
 const freeRidge = 0.01;
-const width = free + 2 * figureCount;
+const width = freeCoefficients + 2 * figureCount;
 const maxSteps = 25;
 const tolerance = 1e-6;
 const descent = { maxRounds: 2000, tolerance: 1e-9, ridge: 1e-9 };
@@ -171,9 +182,9 @@ interface CaseRows {
   readonly takesPart?: (place: number) => boolean;
 }
 
-function rowsOf(cases: readonly TracedCase[], mean: number): CaseRows {
+function buildRows(cases: readonly TracedCase[], mean: number): CaseRows {
   const rows = new Float64Array(cases.length * width);
-  for (const [i, one] of cases.entries()) rows.set(rowOf(one, mean), i * width);
+  for (const [i, one] of cases.entries()) rows.set(buildRow(one, mean), i * width);
   return { rows, shares: Float64Array.from(cases, ({ right, answers }) => right / answers) };
 }
 
@@ -182,11 +193,11 @@ function fitExpected(
   from: AccuracyModel,
   { rows, shares, takesPart = () => true }: CaseRows,
   learners: number,
-): Expected {
+): ExpectedCoefficients {
   const ridge = constants.fit.ridgeLearners / learners;
-  let at = coefficientsOf(from);
+  let at = toCoefficients(from);
   for (let step = 0; step < maxSteps; step++) {
-    const problem = newQuadratic(width);
+    const problem = createQuadratic(width);
     for (const [i, share] of shares.entries()) if (takesPart(i)) addCase(problem, rows, i * width, share, at);
     const next = newtonStep(problem, at, ridge);
     const moved = Math.max(...next.map((value, j) => Math.abs(value - (at[j] as number))));
@@ -197,15 +208,15 @@ function fitExpected(
   return { bias, trend, lasting: weights.slice(0, figureCount), fading: weights.slice(figureCount) };
 }
 
-function rowOf({ trace, span }: TracedCase, mean: number): number[] {
-  const figures = figuresOf(trace, mean);
-  const memory = memoryOf(span);
+function buildRow({ trace, span }: TracedCase, mean: number): number[] {
+  const figures = computeFigures(trace, mean);
+  const memory = computeMemory(span);
   return [1, Math.log1p(span), ...figures, ...figures.map((figure) => memory * figure)];
 }
 
-const coefficientsOf = (model: Expected): number[] =>
+const toCoefficients = (model: ExpectedCoefficients): number[] =>
   [model.bias, model.trend].concat(model.lasting, model.fading);
-const centres = coefficientsOf(startAccuracy);
+const centres = toCoefficients(initialAccuracyModel);
 
 function addCase(
   { gradient, hessian }: BoxedQuadratic,
@@ -230,19 +241,20 @@ function addCase(
 function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: number): number[] {
   const { gradient, hessian, solution, low } = problem;
   for (let j = 0; j < width; j++) {
-    const own = (j < free ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
-    gradient[j] = (gradient[j] as number) + own * ((at[j] as number) - (centres[j] as number));
-    hessian[j * width + j] = (hessian[j * width + j] as number) + own;
+    const scaledRidge =
+      (j < freeCoefficients ? freeRidge * ridge : ridge) * (hessian[j * width + j] as number);
+    gradient[j] = (gradient[j] as number) + scaledRidge * ((at[j] as number) - (centres[j] as number));
+    hessian[j * width + j] = (hessian[j * width + j] as number) + scaledRidge;
   }
-  mirror(hessian, width);
+  mirrorTriangle(hessian, width);
   solution.set(at);
-  low.fill(Number.NEGATIVE_INFINITY, 0, free);
-  return lowestPoint(problem);
+  low.fill(Number.NEGATIVE_INFINITY, 0, freeCoefficients);
+  return minimizeBounded(problem);
 }
 
-function lowestPoint(problem: BoxedQuadratic): number[] {
+function minimizeBounded(problem: BoxedQuadratic): number[] {
   problem.high.fill(Number.POSITIVE_INFINITY);
-  descend(problem, descent);
+  minimizeQuadratic(problem, descent);
   return [...problem.solution];
 }
 
@@ -251,18 +263,18 @@ const startVariance = 0.02;
 
 function fitVariance(observed: readonly Observation[]): number[] {
   const moments = observed.map(({ expected, history, span, answers, right }) => ({
-    parts: varianceParts(expected, history, span),
-    chance: chanceVariance(answers),
-    square: (stabilised(right / answers) - stabilised(expected)) ** 2,
+    parts: computeVarianceParts(expected, history, span),
+    chance: computeChanceVariance(answers),
+    square: (stabiliseShare(right / answers) - stabiliseShare(expected)) ** 2,
   }));
   const size = variancePartCount;
   let variance: number[] = new Array(size).fill(startVariance / size);
   for (let round = 0; round < varianceRounds; round++) {
     // The gradient is taken at 0, where the search starts.
-    const problem = newQuadratic(size);
+    const problem = createQuadratic(size);
     const { gradient, hessian } = problem;
     for (const { parts, chance, square } of moments) {
-      const weight = (sumOfParts(variance, parts) + chance) ** -2;
+      const weight = (sumVarianceParts(variance, parts) + chance) ** -2;
       for (let j = 0; j < size; j++) {
         const part = weight * (parts[j] as number);
         gradient[j] = (gradient[j] as number) - part * (square - chance);
@@ -270,8 +282,8 @@ function fitVariance(observed: readonly Observation[]): number[] {
           hessian[j * size + k] = (hessian[j * size + k] as number) + part * (parts[k] as number);
       }
     }
-    mirror(hessian, size);
-    variance = lowestPoint(problem);
+    mirrorTriangle(hessian, size);
+    variance = minimizeBounded(problem);
   }
   return variance;
 }

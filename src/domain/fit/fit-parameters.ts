@@ -1,23 +1,23 @@
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
-import { fitModel } from '../base/fit-constants.js';
+import { fitConstants } from '../base/fit-constants.js';
 import {
   defaultSkillParameters,
+  resolveSkillModel,
   type SkillModel,
-  skillModelOf,
   type TenantModel,
 } from '../catalogue/tenant-model.js';
-import { startModel, startTerms } from '../prediction/model.js';
-import { noTimes, rapidThreshold, type SkillTimes } from '../tracing/pace.js';
-import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit.js';
-import type { Comparison, TracedModel } from './bkt/trace.js';
-import type { AnswerTrees } from './bkt/trees.js';
-import { type FitWork, inRanges } from './stages.js';
+import { buildInitialTerms, initialPredictionModel } from '../prediction/prediction-model.js';
+import { computeRapidThreshold, emptyTimes, type SkillTimes } from '../tracing/response-times.js';
+import type { AnswerTrees } from './bkt/answer-trees.js';
+import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit-trees.js';
+import type { LossComparison, TracedModel } from './bkt/trace-log.js';
+import { type FitWork, runInRanges } from './fit-stages.js';
 
 export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
   onStep('solution times');
   const times = await stages.run('measureTimes', log);
-  const rapidBelow = times.map(rapidThreshold);
+  const rapidBelow = times.map(computeRapidThreshold);
   onStep('options of the fit');
   const chosen = await stages.run('chooseFitOptions', log, training, { rapidBelow });
   onStep('parameters of the skills');
@@ -25,7 +25,7 @@ export async function fitParameters(work: FitWork) {
   const trees = await stages.run('growTrees', log, training, options);
   const fit = await fitSkills(work, trees, chosen);
   onStep('judgement');
-  return judgeParameters(work, fit, chosen, times);
+  return checkParameters(work, fit, chosen, times);
 }
 
 async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions): Promise<BktFit> {
@@ -35,45 +35,53 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
   return fitTrees(trees, { ...options, warm, coldStart: true }, async (round) => {
     n++;
     let done = 0;
-    const estimates = await inRanges(stages, trees.starts, async (from, to) => {
-      const own = await stages.run('fitRange', trees, from, to, round);
+    const estimates = await runInRanges(stages, trees.starts, async (from, to) => {
+      const rangeEstimates = await stages.run('fitRange', trees, from, to, round);
       done += to - from;
       onStep(`parameters of the skills, round ${n}, ${done} of ${skillIds.length}`);
-      return own;
+      return rangeEstimates;
     });
     return estimates.flat();
   });
 }
 
 /** Skills without a fit are compared by the prior. Skills without held-out answers pass. */
-async function judgeParameters(
+async function checkParameters(
   work: FitWork,
   fit: BktFit,
   { difficultyScale }: FitOptions,
   times: readonly SkillTimes[],
 ) {
   const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
-  const compare = (candidate: TracedModel, before: TracedModel): Promise<Comparison[]> =>
+  const compare = (candidate: TracedModel, before: TracedModel): Promise<LossComparison[]> =>
     stages.run('heldOutLogLoss', log, heldOut, candidate, before);
   const candidate = { skills: fit.skills, difficultyScale };
-  const before = tracedBy(current, skillIds);
+  const before = buildTracedModel(current, skillIds);
   const losses = await compare(candidate, before);
-  const alike = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
+  const withSameParameters = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
     ...rules,
     skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
   });
   const oldPrior = current.prior ?? defaultParameters;
-  const cold = poolLosses(await compare(alike(candidate, fit.prior.parameters), alike(before, oldPrior)));
+  const coldComparison = poolLosses(
+    await compare(withSameParameters(candidate, fit.prior.parameters), withSameParameters(before, oldPrior)),
+  );
   const guarded = skillIds.map((skillId, k) => {
-    const own = guard(work, skillId, fit.skills[k] as SkillFit, losses[k] as Comparison, cold);
-    return { ...own, model: { ...own.model, times: times[k] ?? noTimes } };
+    const own = guardSkill(
+      work,
+      skillId,
+      fit.skills[k] as SkillFit,
+      losses[k] as LossComparison,
+      coldComparison,
+    );
+    return { ...own, model: { ...own.model, times: times[k] ?? emptyTimes } };
   });
   const skillsWith = (own: readonly GuardedSkill[]) =>
     new Map([...current.skills, ...own.map(({ skillId, model }) => [skillId, model] as const)]);
   const fitted = [...skillsWith(guarded).values()].filter(({ source }) => source === 'fitted').length;
-  const hasPrior = fitted >= fitModel.minFittedSkills;
-  const isBetter = fit.prior.source === 'prior' && mayPublish(cold);
-  const skills = hasPrior ? guarded : guarded.map(withoutPrior);
+  const hasPrior = fitted >= fitConstants.minFittedSkills;
+  const isBetter = fit.prior.source === 'prior' && canPublish(coldComparison);
+  const skills = hasPrior ? guarded : guarded.map(removePrior);
   const base: TenantModel = {
     ...current,
     version,
@@ -84,69 +92,72 @@ async function judgeParameters(
   };
   const reports = skills.map(({ skillId, reason }, k) => ({
     skillId,
-    ...(losses[k] as Comparison),
+    ...(losses[k] as LossComparison),
     published: reason === '',
     reason,
   }));
-  const passed = await compare(tracedBy(base, skillIds), before);
+  const passed = await compare(buildTracedModel(base, skillIds), before);
   return { base, skills: reports, comparison: poolLosses(passed) };
 }
 
-export const tracedBy = (model: TenantModel, skillIds: readonly string[]): TracedModel => ({
+export const buildTracedModel = (model: TenantModel, skillIds: readonly string[]): TracedModel => ({
   skills: skillIds.map((skillId) => {
-    const { parameters, difficultyMean } = skillModelOf(model, skillId);
+    const { parameters, difficultyMean } = resolveSkillModel(model, skillId);
     return { parameters, difficultyMean };
   }),
   difficultyScale: model.difficultyScale,
 });
 
-function poolLosses(losses: readonly Comparison[]): Comparison {
+function poolLosses(losses: readonly LossComparison[]): LossComparison {
   const answers = losses.reduce((sum, loss) => sum + loss.answers, 0);
-  const mean = (of: 'oldLogLoss' | 'newLogLoss'): number | null =>
-    answers === 0 ? null : losses.reduce((sum, loss) => sum + (loss[of] ?? 0) * loss.answers, 0) / answers;
+  const mean = (field: 'oldLogLoss' | 'newLogLoss'): number | null =>
+    answers === 0 ? null : losses.reduce((sum, loss) => sum + (loss[field] ?? 0) * loss.answers, 0) / answers;
   return { answers, oldLogLoss: mean('oldLogLoss'), newLogLoss: mean('newLogLoss') };
 }
 
 /** Also rejects NaN. */
-export const mayPublish = ({ oldLogLoss, newLogLoss }: Omit<Comparison, 'answers'>): boolean =>
-  (newLogLoss ?? 0) - (oldLogLoss ?? 0) <= fitModel.heldOutSlack;
+export const canPublish = ({ oldLogLoss, newLogLoss }: Omit<LossComparison, 'answers'>): boolean =>
+  (newLogLoss ?? 0) - (oldLogLoss ?? 0) <= fitConstants.heldOutSlack;
 
-type GuardedSkill = ReturnType<typeof guard>;
+type GuardedSkill = ReturnType<typeof guardSkill>;
 
 /** `reason` is empty if the fitted parameters are published. */
-function guard(
+function guardSkill(
   { current, version, fittedAt }: FitWork,
   skillId: string,
   fitted: SkillFit,
-  loss: Comparison,
-  cold: Comparison,
+  loss: LossComparison,
+  cold: LossComparison,
 ) {
-  const old = skillModelOf(current, skillId);
+  const old = resolveSkillModel(current, skillId);
   const isCold = fitted.source === 'prior' && ['default', 'prior'].includes(old.source);
-  const reason = heldBackBecause(old, fitted, isCold ? cold : loss);
+  const reason = findRejectionReason(old, fitted, isCold ? cold : loss);
   const { parameters, source, difficultyMean, learners, observations } = fitted;
   const fresh = source === 'default' ? defaultSkillParameters : { parameters, source, version, fittedAt };
-  const served = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
+  const publishedModel = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
   // Terms that were never fitted start from BKT.
-  const terms = current.prediction.bias === startModel.bias ? startTerms(served.parameters) : old.terms;
-  const model: SkillModel = { ...served, learners, answers: observations, terms };
+  const terms =
+    current.prediction.bias === initialPredictionModel.bias
+      ? buildInitialTerms(publishedModel.parameters)
+      : old.terms;
+  const model: SkillModel = { ...publishedModel, learners, answers: observations, terms };
   return { skillId, model, reason };
 }
 
-const tooFewLearners = `fewer than ${fitModel.minLearners} learners`;
+const tooFewLearners = `fewer than ${fitConstants.minLearners} learners`;
 
-function heldBackBecause(old: SkillModel, { source }: SkillFit, loss: Comparison): string {
+function findRejectionReason(old: SkillModel, { source }: SkillFit, loss: LossComparison): string {
   if (old.source === 'manual') return 'set by hand';
   if (source === 'default' && old.source === 'default') return tooFewLearners;
-  return mayPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
+  return canPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
 /** The API guarantees defaults for unfitted skills below five fitted ones. */
-function withoutPrior(skill: GuardedSkill): GuardedSkill {
+function removePrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   return {
     ...skill,
     model: { ...skill.model, ...defaultSkillParameters },
-    reason: `${tooFewLearners}, and fewer than ${fitModel.minFittedSkills} fitted skills to take a prior from`,
+    reason: `${tooFewLearners}, and fewer than ${fitConstants.minFittedSkills} fitted skills to take a prior from`,
   };
 }

@@ -1,17 +1,24 @@
 import {
   type AnswerLog,
-  everyone,
   hasDifficulty,
-  type Learners,
-  learnersWhere,
+  type LearnerSelection,
+  selectAllLearners,
+  selectLearners,
 } from '../../base/answer-log.js';
-import { type BktParameters, defaultParameters, difficultyModel } from '../../base/bkt-parameters.js';
-import { fitModel, fitPriorMeans, priorStrengths } from '../../base/fit-constants.js';
+import { type BktParameters, defaultParameters, difficultyConstants } from '../../base/bkt-parameters.js';
+import { fitConstants, fitPriorMeans, priorStrengths } from '../../base/fit-constants.js';
 import { mixBits } from '../../base/text-hash.js';
 import type { ParameterSource } from '../../catalogue/tenant-model.js';
-import { constrain, type FitRules, fitSkill, parametersBy, type SkillEstimate, skillTree } from './em.js';
-import { sumLosses } from './trace.js';
-import { type AnswerTrees, growTrees, type TreeOptions } from './trees.js';
+import { type AnswerTrees, growTrees, type TreeOptions } from './answer-trees.js';
+import {
+  buildSkillTree,
+  constrainParameters,
+  type FitRules,
+  fitSkill,
+  mapParameters,
+  type SkillEstimate,
+} from './expectation-maximization.js';
+import { sumLosses } from './trace-log.js';
 
 export interface FitOptions extends FitRules {
   /** 0 ignores difficulty. */
@@ -21,17 +28,17 @@ export interface FitOptions extends FitRules {
 }
 
 export type FitRound = FitOptions & { readonly means: BktParameters };
-export type BktFit = ReturnType<typeof fitOf>;
+export type BktFit = ReturnType<typeof buildFit>;
 export type SkillFit = BktFit['skills'][number];
 
 const maxRounds = 4;
-const settled = 0.005;
+const meansTolerance = 0.005;
 
 export async function fitTrees(
   trees: AnswerTrees,
   options: FitOptions,
   estimate = async (round: FitRound): Promise<readonly SkillEstimate[]> =>
-    fitRange(trees, 0, trees.learners.length, round),
+    fitSkillRange(trees, 0, trees.learners.length, round),
 ): Promise<BktFit> {
   const iterations = new Uint32Array(trees.learners.length);
   let round: FitRound = { ...options, means: fitPriorMeans };
@@ -39,21 +46,26 @@ export async function fitTrees(
     const estimates = await estimate(round);
     for (const [skill, one] of estimates.entries())
       iterations[skill] = (iterations[skill] as number) + one.iterations;
-    const means = tenantMeans(trees, estimates);
-    if (n === maxRounds || means === null || distance(means, round.means) <= settled)
-      return fitOf(trees, estimates, iterations, round);
+    const means = computeTenantMeans(trees, estimates);
+    if (n === maxRounds || means === null || computeDistance(means, round.means) <= meansTolerance)
+      return buildFit(trees, estimates, iterations, round);
     round = { ...round, means, warm: estimates.map(({ parameters }) => parameters), coldStart: false };
   }
 }
 
-export function fitRange(trees: AnswerTrees, from: number, to: number, round: FitRound): SkillEstimate[] {
+export function fitSkillRange(
+  trees: AnswerTrees,
+  from: number,
+  to: number,
+  round: FitRound,
+): SkillEstimate[] {
   const { means, warm = [], coldStart = false, difficultyScale } = round;
   return Array.from({ length: to - from }, (_, i) => {
     const skill = from + i;
     if (!isFitted(trees, skill)) return { parameters: means, objective: 0, iterations: 0 };
     const start = warm[skill];
     const starts = [start ?? means, ...(start !== undefined && coldStart ? [means] : [])];
-    const tree = skillTree(trees, skill, difficultyScale);
+    const tree = buildSkillTree(trees, skill, difficultyScale);
     const fits = starts.map((one) => fitSkill(tree, one, means, round));
     const best = fits.reduce((a, b) => (b.objective > a.objective ? b : a));
     return { ...best, iterations: fits.reduce((sum, fit) => sum + fit.iterations, 0) };
@@ -61,27 +73,27 @@ export function fitRange(trees: AnswerTrees, from: number, to: number, round: Fi
 }
 
 const isFitted = (trees: AnswerTrees, skill: number): boolean =>
-  (trees.learners[skill] as number) >= fitModel.minLearners;
+  (trees.learners[skill] as number) >= fitConstants.minLearners;
 
 /** Mean of the large skills, else of all fitted ones; null if too few. */
-function tenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
-  const { priorLearners, minLearners, minFittedSkills } = fitModel;
+function computeTenantMeans(trees: AnswerTrees, estimates: readonly SkillEstimate[]): BktParameters | null {
+  const { priorLearners, minLearners, minFittedSkills } = fitConstants;
   for (const learners of [priorLearners, minLearners]) {
     const pool = estimates.filter((_, skill) => (trees.learners[skill] as number) >= learners);
-    if (pool.length >= minFittedSkills) return meanOf(pool);
+    if (pool.length >= minFittedSkills) return averageParameters(pool);
   }
   return null;
 }
 
-const meanOf = (estimates: readonly SkillEstimate[]): BktParameters =>
-  parametersBy(
+const averageParameters = (estimates: readonly SkillEstimate[]): BktParameters =>
+  mapParameters(
     (name) => estimates.reduce((sum, { parameters }) => sum + parameters[name], 0) / estimates.length,
   );
 
-const distance = (a: BktParameters, b: BktParameters): number =>
-  Math.max(...Object.values(parametersBy((name) => Math.abs(a[name] - b[name]))));
+const computeDistance = (a: BktParameters, b: BktParameters): number =>
+  Math.max(...Object.values(mapParameters((name) => Math.abs(a[name] - b[name]))));
 
-function fitOf(
+function buildFit(
   trees: AnswerTrees,
   estimates: readonly SkillEstimate[],
   iterations: Uint32Array,
@@ -89,9 +101,9 @@ function fitOf(
 ) {
   const fitted = estimates.filter((_, skill) => isFitted(trees, skill));
   const prior: { readonly parameters: BktParameters; readonly source: ParameterSource } =
-    fitted.length < fitModel.minFittedSkills
+    fitted.length < fitConstants.minFittedSkills
       ? { parameters: defaultParameters, source: 'default' }
-      : { parameters: constrain(meanOf(fitted)), source: 'prior' };
+      : { parameters: constrainParameters(averageParameters(fitted)), source: 'prior' };
   const skills = estimates.map(({ parameters }, skill) => ({
     ...(isFitted(trees, skill) ? { parameters, source: 'fitted' as const } : prior),
     learners: trees.learners[skill] as number,
@@ -102,49 +114,54 @@ function fitOf(
   return { skills, prior, means };
 }
 
-const ruleCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
-  strengths: parametersBy((name) => share * priorStrengths[name]),
+const strengthCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
+  strengths: mapParameters((name) => share * priorStrengths[name]),
   difficultyScale: 0,
 }));
 
 /** The default comes first, because other values need evidence. */
-const scaleCandidates: readonly number[] = [difficultyModel.scale, 0.25, 0.75, 0, 1];
+const scaleCandidates: readonly number[] = [difficultyConstants.scale, 0.25, 0.75, 0, 1];
 
 /** Chooses prior strengths and then the difficulty scale, on a fifth of the learners. */
 export async function chooseFitOptions(
   log: AnswerLog,
-  learners = everyone(log),
+  learners = selectAllLearners(log),
   { rapidBelow = [] }: TreeOptions = {},
 ): Promise<FitOptions> {
-  const fitted = learnersWhere(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
-  const heldOut = learnersWhere(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
+  const fitted = selectLearners(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
+  const heldOut = selectLearners(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
   const options = { rapidBelow };
-  const rule = await preferred(log, heldOut, growTrees(log, fitted, options), ruleCandidates);
+  const rule = await choosePreferred(log, heldOut, growTrees(log, fitted, options), strengthCandidates);
   if (!hasDifficulty(log)) return rule;
   const shifted = growTrees(log, fitted, { ...options, withDifficulty: true });
   const scales = scaleCandidates.map((difficultyScale) => ({ ...rule, difficultyScale }));
-  return preferred(log, heldOut, shifted, scales);
+  return choosePreferred(log, heldOut, shifted, scales);
 }
 
 export const isHeldOut = (learner: number): boolean =>
-  (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitModel.heldOutShare;
+  (mixBits(learner + 1) >>> 0) / 2 ** 32 < fitConstants.heldOutShare;
 
 /** The first within one standard error of the best. */
-async function preferred(
+async function choosePreferred(
   log: AnswerLog,
-  heldOut: Learners,
+  heldOut: LearnerSelection,
   trees: AnswerTrees,
   candidates: readonly FitOptions[],
 ): Promise<FitOptions> {
   const trials: Trial[] = [];
-  for (const candidate of candidates) trials.push(await tryOut(log, heldOut, trees, candidate));
+  for (const candidate of candidates) trials.push(await evaluateCandidate(log, heldOut, trees, candidate));
   const best = trials.reduce((a, b) => (b.meanLoss < a.meanLoss ? b : a));
-  return (trials.find((trial) => isNear(trial, best)) ?? best).candidate;
+  return (trials.find((trial) => isWithinError(trial, best)) ?? best).candidate;
 }
 
-type Trial = Awaited<ReturnType<typeof tryOut>>;
+type Trial = Awaited<ReturnType<typeof evaluateCandidate>>;
 
-async function tryOut(log: AnswerLog, heldOut: Learners, trees: AnswerTrees, candidate: FitOptions) {
+async function evaluateCandidate(
+  log: AnswerLog,
+  heldOut: LearnerSelection,
+  trees: AnswerTrees,
+  candidate: FitOptions,
+) {
   const { skills } = await fitTrees(trees, candidate);
   const model = { ...candidate, skills };
   const { losses, answers } = sumLosses(log, heldOut, model, heldOut.length, (_, learner) => learner);
@@ -154,7 +171,7 @@ async function tryOut(log: AnswerLog, heldOut: Learners, trees: AnswerTrees, can
 }
 
 /** Clustered by learner. */
-function isNear({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
+function isWithinError({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
   const difference = meanLoss - best.meanLoss;
   let squares = 0;
   let learners = 0;

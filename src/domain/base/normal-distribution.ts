@@ -4,13 +4,16 @@
 export function normalCdf(x: number): number {
   const z = Math.abs(x);
   const tail =
-    z > 37 ? 0 : Math.exp((-z * z) / 2) * (z < 7.07106781186547 ? ratio(hart, z) : continuedFraction(z));
+    z > 37
+      ? 0
+      : Math.exp((-z * z) / 2) *
+        (z < 7.07106781186547 ? evaluateRational(hartRational, z) : continuedFraction(z));
   return x > 0 ? 1 - tail : tail;
 }
 
 type Rational = readonly [numerator: readonly number[], denominator: readonly number[]];
 
-const ratio = ([numerator, denominator]: Rational, x: number): number =>
+const evaluateRational = ([numerator, denominator]: Rational, x: number): number =>
   horner(numerator, x) / horner(denominator, x);
 
 function horner(coefficients: readonly number[], x: number): number {
@@ -19,7 +22,7 @@ function horner(coefficients: readonly number[], x: number): number {
   return sum;
 }
 
-const hart: Rational = [
+const hartRational: Rational = [
   [
     3.52624965998911e-2, 0.700383064443688, 6.37396220353165, 33.912866078383, 112.079291497871,
     221.213596169931, 220.206867912376,
@@ -36,12 +39,15 @@ const continuedFraction = (z: number): number =>
 /** Wichura, AS 241 (PPND16), Applied Statistics 37 (1988). Relative error about 1e-16. */
 export function normalQuantile(p: number): number {
   const q = p - 0.5;
-  if (Math.abs(q) <= 0.425) return q * ratio(central, 0.180625 - q * q);
+  if (Math.abs(q) <= 0.425) return q * evaluateRational(centralRational, 0.180625 - q * q);
   const r = Math.sqrt(-Math.log(Math.min(p, 1 - p)));
-  return Math.sign(q) * (r <= 5 ? ratio(middle, r - 1.6) : ratio(tails, r - 5));
+  return (
+    Math.sign(q) *
+    (r <= 5 ? evaluateRational(middleRational, r - 1.6) : evaluateRational(tailRational, r - 5))
+  );
 }
 
-const central: Rational = [
+const centralRational: Rational = [
   [
     2509.0809287301227, 33430.57558358813, 67265.7709270087, 45921.95393154987, 13731.69376550946,
     1971.5909503065513, 133.14166789178438, 3.3871328727963665,
@@ -51,7 +57,7 @@ const central: Rational = [
     687.1870074920579, 42.31333070160091, 1,
   ],
 ];
-const middle: Rational = [
+const middleRational: Rational = [
   [
     0.0007745450142783414, 0.022723844989269184, 0.2417807251774506, 1.2704582524523684, 3.6478483247632045,
     5.769497221460691, 4.630337846156546, 1.4234371107496835,
@@ -61,7 +67,7 @@ const middle: Rational = [
     1.6763848301838038, 2.053191626637759, 1,
   ],
 ];
-const tails: Rational = [
+const tailRational: Rational = [
   [
     2.0103343992922881e-7, 2.7115555687434876e-5, 0.0012426609473880784, 0.026532189526576124,
     0.29656057182850487, 1.7848265399172913, 5.463784911164114, 6.657904643501103,

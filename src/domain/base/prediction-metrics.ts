@@ -1,11 +1,11 @@
-import { normalQuantile } from './normal.js';
+import { normalQuantile } from './normal-distribution.js';
 
 export const logLossClip = 1e-6;
 
 /** Equal-width bins (Guo et al. 2017). */
 export const reliabilityBins = 15;
 
-export function measure(correct: Uint8Array, predictions: Float64Array) {
+export function measurePredictions(correct: Uint8Array, predictions: Float64Array) {
   const answers = correct.length;
   let squares = 0;
   let nats = 0;
@@ -13,17 +13,17 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
   for (let i = 0; i < answers; i++) {
     const p = predictions[i] as number;
     const isCorrect = correct[i] === 1;
-    const given = isCorrect ? p : 1 - p;
-    squares += (1 - given) ** 2;
-    nats += natsOf(given);
+    const outcomeProbability = isCorrect ? p : 1 - p;
+    squares += (1 - outcomeProbability) ** 2;
+    nats += computeNats(outcomeProbability);
     if (p >= 0.5 === isCorrect) hits++;
   }
   // Expected calibration error: |mean prediction - share correct| per bin.
   let weighted = 0;
-  for (const bin of reliabilityOf(correct, predictions))
+  for (const bin of computeReliability(correct, predictions))
     weighted += bin.answers * Math.abs((bin.predicted ?? 0) - (bin.correct ?? 0));
   return {
-    auc: areaUnderCurve(correct, predictions),
+    auc: computeAuc(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
     accuracy: hits / answers,
@@ -31,10 +31,11 @@ export function measure(correct: Uint8Array, predictions: Float64Array) {
   };
 }
 
-const natsOf = (given: number): number => -Math.log(Math.max(given, logLossClip));
+const computeNats = (outcomeProbability: number): number =>
+  -Math.log(Math.max(outcomeProbability, logLossClip));
 
 /** Wilson score interval (1927). */
-export function shareInterval(share: number, answers: number, level = 0.95) {
+export function computeShareInterval(share: number, answers: number, level = 0.95) {
   const z = normalQuantile((1 + level) / 2);
   const middle = share + (z * z) / (2 * answers);
   const reach = z * Math.sqrt((share * (1 - share)) / answers + (z / (2 * answers)) ** 2);
@@ -42,33 +43,33 @@ export function shareInterval(share: number, answers: number, level = 0.95) {
   return { low: Math.max(0, (middle - reach) / whole), high: Math.min(1, (middle + reach) / whole) };
 }
 
-export const answerLoss = (pCorrect: number, correct: number): number =>
-  natsOf(correct === 1 ? pCorrect : 1 - pCorrect);
+export const computeAnswerLoss = (pCorrect: number, correct: number): number =>
+  computeNats(correct === 1 ? pCorrect : 1 - pCorrect);
 
 /** Log loss of `expected` if `share` of the answers are correct. */
-export const shareLogLoss = (expected: number, share: number): number =>
-  share * natsOf(expected) + (1 - share) * natsOf(1 - expected);
+export const computeShareLoss = (expected: number, share: number): number =>
+  share * computeNats(expected) + (1 - share) * computeNats(1 - expected);
 
 /** Null unless there are correct and wrong answers. */
-export function areaUnderCurve(correct: Uint8Array, predictions: Float64Array): number | null {
-  const right = sortedWhere(correct, predictions, 1);
-  const wrong = sortedWhere(correct, predictions, 0);
+export function computeAuc(correct: Uint8Array, predictions: Float64Array): number | null {
+  const right = selectSorted(correct, predictions, 1);
+  const wrong = selectSorted(correct, predictions, 0);
   if (right.length === 0 || wrong.length === 0) return null;
   let below = 0;
-  let notAbove = 0;
+  let belowOrEqual = 0;
   let wins = 0;
   for (const p of right) {
     while (below < wrong.length && (wrong[below] as number) < p) below++;
-    while (notAbove < wrong.length && (wrong[notAbove] as number) <= p) notAbove++;
-    wins += (below + notAbove) / 2;
+    while (belowOrEqual < wrong.length && (wrong[belowOrEqual] as number) <= p) belowOrEqual++;
+    wins += (below + belowOrEqual) / 2;
   }
   return wins / right.length / wrong.length;
 }
 
-const sortedWhere = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
+const selectSorted = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
   predictions.filter((_, i) => correct[i] === value).sort();
 
-export function reliabilityOf(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
+export function computeReliability(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
   const answers = new Float64Array(bins);
   const predicted = new Float64Array(bins);
   const right = new Float64Array(bins);

@@ -1,4 +1,4 @@
-export const newQuadratic = (width: number) => ({
+export const createQuadratic = (width: number) => ({
   gradient: new Float64Array(width),
   /** Symmetric, stored by rows. */
   hessian: new Float64Array(width * width),
@@ -7,16 +7,19 @@ export const newQuadratic = (width: number) => ({
   solution: new Float64Array(width),
 });
 
-export type BoxedQuadratic = ReturnType<typeof newQuadratic>;
+export type BoxedQuadratic = ReturnType<typeof createQuadratic>;
 
-interface Descent {
+interface DescentOptions {
   readonly maxRounds: number;
   readonly tolerance: number;
   /** Added to the curvature, which may be 0. */
   readonly ridge: number;
 }
 
-export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }: Descent): void {
+export function minimizeQuadratic(
+  problem: BoxedQuadratic,
+  { maxRounds, tolerance, ridge }: DescentOptions,
+): void {
   const { gradient, hessian, low, high, solution } = problem;
   const width = solution.length;
   for (let round = 0; round < maxRounds; round++) {
@@ -36,7 +39,7 @@ export function descend(problem: BoxedQuadratic, { maxRounds, tolerance, ridge }
   }
 }
 
-export function mirror(matrix: Float64Array, width: number): void {
+export function mirrorTriangle(matrix: Float64Array, width: number): void {
   for (let i = 0; i < width; i++)
     for (let j = 0; j < i; j++) matrix[j * width + i] = matrix[i * width + j] as number;
 }

@@ -7,36 +7,36 @@ import { accuracyConstants } from '../../base/accuracy-constants.js';
 import { clamp } from '../../base/common.js';
 import {
   type AccuracyModel,
-  type Correction,
-  cellsAround,
-  chanceVariance,
+  type CorrectionSurface,
+  computeChanceVariance,
+  computeVarianceParts,
+  findNeighbourCells,
   historyBands,
-  type Surface,
-  stabilised,
-  startCorrection,
-  sumOfParts,
-  varianceParts,
+  type IntervalCorrection,
+  initialCorrection,
+  stabiliseShare,
+  sumVarianceParts,
   widthLevels,
 } from '../../prediction/accuracy-model.js';
-import type { Observation } from './cases.js';
+import type { Observation } from './accuracy-cases.js';
 
 const { fit: rules } = accuracyConstants;
 
-type Grid = Omit<Surface, 'cells'>;
-type Widths = Pick<Correction, 'below' | 'above'>;
+type Grid = Omit<CorrectionSurface, 'cells'>;
+type IntervalWidths = Pick<IntervalCorrection, 'below' | 'above'>;
 
 const rounds = 2;
 
-export function calibrate(model: AccuracyModel, observed: readonly Observation[]): Surface {
+export function calibrateSurface(model: AccuracyModel, observed: readonly Observation[]): CorrectionSurface {
   const grid = {
     histories: historyBands.map(({ middle }) => Math.log1p(middle)),
     horizons: accuracyConstants.horizons[model.unit].map((horizon) => Math.log1p(horizon)),
   };
   const size = grid.histories.length * grid.horizons.length;
   const across = grid.horizons.length;
-  const deviations = observed.map((one) => deviationOf(model, grid, one));
+  const deviations = observed.map((one) => computeDeviation(model, grid, one));
   const groupsBy = (groups: number, groupOf: (cell: number) => number) =>
-    groupsOf(deviations, groups, groupOf);
+    buildGroups(deviations, groups, groupOf);
   const all = groupsBy(1, () => 0);
   const cells = groupsBy(size, (cell) => cell);
   const byHorizon = groupsBy(across, (cell) => cell % across);
@@ -48,108 +48,116 @@ export function calibrate(model: AccuracyModel, observed: readonly Observation[]
   ];
   let factors = new Array<number>(size).fill(1);
   const widthsOfAll = () =>
-    widthsOf(deviations, factors, all, [startCorrection], rules.tailLearners)[0] as Widths;
+    computeWidths(deviations, factors, all, [initialCorrection], rules.tailLearners)[0] as IntervalWidths;
   for (let round = 0; round < rounds; round++)
     for (const { groups, learners } of groupings)
-      factors = refined(deviations, factors, widthsOfAll(), groups, learners);
-  const start = new Array<Widths>(size).fill(widthsOfAll());
-  const widths = widthsOf(deviations, factors, cells, start, rules.cellTailLearners);
+      factors = refineFactors(deviations, factors, widthsOfAll(), groups, learners);
+  const start = new Array<IntervalWidths>(size).fill(widthsOfAll());
+  const widths = computeWidths(deviations, factors, cells, start, rules.cellTailLearners);
   return { ...grid, cells: widths.map((own, cell) => ({ factor: factors[cell] as number, ...own })) };
 }
 
-type Deviation = ReturnType<typeof deviationOf>;
+type Deviation = ReturnType<typeof computeDeviation>;
 
-const deviationOf = (
+const computeDeviation = (
   { variance }: AccuracyModel,
   grid: Grid,
   { learner, history, span: horizon, answers, right, expected }: Observation,
 ) => ({
   learner,
-  off: stabilised(right / answers) - stabilised(expected),
-  latent: sumOfParts(variance, varianceParts(expected, history, horizon)),
-  chance: chanceVariance(answers),
-  around: cellsAround(grid, { history, horizon }),
+  off: stabiliseShare(right / answers) - stabiliseShare(expected),
+  latent: sumVarianceParts(variance, computeVarianceParts(expected, history, horizon)),
+  chance: computeChanceVariance(answers),
+  around: findNeighbourCells(grid, { history, horizon }),
 });
 
-type Groups = ReturnType<typeof groupsOf>;
+type Groups = ReturnType<typeof buildGroups>;
 
-function groupsOf(deviations: readonly Deviation[], size: number, groupOf: (cell: number) => number) {
+function buildGroups(deviations: readonly Deviation[], size: number, groupOf: (cell: number) => number) {
   const weights = new Float64Array(size);
   const learners = new Float64Array(size);
-  const own = new Float64Array(size);
+  const learnerShares = new Float64Array(size);
   for (const [i, { learner, around }] of deviations.entries()) {
     for (const { cell, weight } of around) {
       const group = groupOf(cell);
       weights[group] = (weights[group] as number) + weight;
-      own[group] = Math.min(1, (own[group] as number) + weight);
+      learnerShares[group] = Math.min(1, (learnerShares[group] as number) + weight);
     }
     if (deviations[i + 1]?.learner === learner) continue;
-    for (const [group, share] of own.entries()) learners[group] = (learners[group] as number) + share;
-    own.fill(0);
+    for (const [group, share] of learnerShares.entries())
+      learners[group] = (learners[group] as number) + share;
+    learnerShares.fill(0);
   }
   return { groupOf, weights, learners };
 }
 
-function quantiles(
+function computeQuantiles(
   deviations: readonly Deviation[],
   values: Float64Array,
   { groupOf, weights }: Groups,
   shares: readonly number[],
 ): number[][] {
-  const found = Array.from(weights, () => shares.map(() => Number.NaN));
+  const result = Array.from(weights, () => shares.map(() => Number.NaN));
   const passed = new Float64Array(weights.length);
   const reached = new Uint8Array(weights.length);
-  for (const place of ascending(values)) {
-    for (const { cell, weight } of (deviations[place] as Deviation).around) {
+  for (const index of sortIndices(values)) {
+    for (const { cell, weight } of (deviations[index] as Deviation).around) {
       const group = groupOf(cell);
       const sum = (passed[group] as number) + weight;
       passed[group] = sum;
       while (
         sum >=
-        (shares[reached[group] as number] ?? Number.POSITIVE_INFINITY) * (weights[group] as number) - rounding
+        (shares[reached[group] as number] ?? Number.POSITIVE_INFINITY) * (weights[group] as number) -
+          sumTolerance
       )
-        (found[group] as number[])[(reached[group] as number)++] = values[place] as number;
+        (result[group] as number[])[(reached[group] as number)++] = values[index] as number;
     }
   }
-  return found;
+  return result;
 }
 
 /** Sorts by value in single precision, then by index. Much faster than with a comparator. */
-function ascending(values: Float64Array): Uint32Array {
+function sortIndices(values: Float64Array): Uint32Array {
   const bits = new Uint32Array(Float32Array.from(values).buffer);
   const keys = new BigUint64Array(values.length);
   const halves = new Uint32Array(keys.buffer);
-  for (let place = 0; place < bits.length; place++) {
-    const own = bits[place] as number;
-    halves[2 * place] = place;
+  for (let index = 0; index < bits.length; index++) {
+    const floatBits = bits[index] as number;
+    halves[2 * index] = index;
     // Negative floats need inverted bits.
-    halves[2 * place + 1] = own >>> 31 === 1 ? ~own : own | 0x80000000;
+    halves[2 * index + 1] = floatBits >>> 31 === 1 ? ~floatBits : floatBits | 0x80000000;
   }
   keys.sort();
   return halves.filter((_, i) => i % 2 === 0);
 }
 
 /** For sums of the same weights in a different order. */
-const rounding = 1e-6;
+const sumTolerance = 1e-6;
 
-const latentVariance = ({ latent, around }: Deviation, factors: readonly number[]): number =>
+const computeLatentVariance = ({ latent, around }: Deviation, factors: readonly number[]): number =>
   latent * around.reduce((sum, { cell, weight }) => sum + weight * (factors[cell] as number), 0);
 
 const tails = widthLevels.map((level) => (1 - level) / 2);
 
 /** Shrinks group quantiles to the start: half with `tailLearners` in the tail. */
-function widthsOf(
+function computeWidths(
   deviations: readonly Deviation[],
   factors: readonly number[],
   groups: Groups,
-  starts: readonly Widths[],
+  starts: readonly IntervalWidths[],
   tailLearners: number,
-): Widths[] {
-  const scaled = (one: Deviation): number => one.off / Math.sqrt(latentVariance(one, factors) + one.chance);
+): IntervalWidths[] {
+  const scaled = (one: Deviation): number =>
+    one.off / Math.sqrt(computeLatentVariance(one, factors) + one.chance);
   const shares = [...tails.toReversed(), ...tails.map((tail) => 1 - tail)].sort((a, b) => a - b);
-  const found = quantiles(deviations, Float64Array.from(deviations, scaled), groups, shares);
+  const quantilesByGroup = computeQuantiles(
+    deviations,
+    Float64Array.from(deviations, scaled),
+    groups,
+    shares,
+  );
   return starts.map((start, group) => {
-    const own = found[group] as number[];
+    const groupQuantiles = quantilesByGroup[group] as number[];
     const side = (starts: readonly number[], of: (level: number) => number): number[] => {
       let widest = 0;
       return starts.map((width, level) => {
@@ -162,34 +170,34 @@ function widthsOf(
     };
     const last = widthLevels.length - 1;
     return {
-      below: side(start.below, (level) => -(own[last - level] as number)),
-      above: side(start.above, (level) => own[last + 1 + level] as number),
+      below: side(start.below, (level) => -(groupQuantiles[last - level] as number)),
+      above: side(start.above, (level) => groupQuantiles[last + 1 + level] as number),
     };
   });
 }
 
 const factorLevel = 0.8;
-const factorPlace = widthLevels.indexOf(factorLevel);
-const leastWidth = 1e-3;
+const factorLevelIndex = widthLevels.indexOf(factorLevel);
+const minWidth = 1e-3;
 
-function refined(
+function refineFactors(
   deviations: readonly Deviation[],
   factors: readonly number[],
-  { below, above }: Widths,
+  { below, above }: IntervalWidths,
   groups: Groups,
   learners: number,
 ): number[] {
   const { low, high } = rules.factor;
   const edges = Float64Array.from(deviations, (one) => {
-    const width = (one.off < 0 ? below : above)[factorPlace] as number;
-    return ((one.off / Math.max(width, leastWidth)) ** 2 - one.chance) / latentVariance(one, factors);
+    const width = (one.off < 0 ? below : above)[factorLevelIndex] as number;
+    return ((one.off / Math.max(width, minWidth)) ** 2 - one.chance) / computeLatentVariance(one, factors);
   });
-  const found = quantiles(deviations, edges, groups, [factorLevel]);
+  const quantilesByGroup = computeQuantiles(deviations, edges, groups, [factorLevel]);
   return factors.map((old, cell) => {
     const group = groups.groupOf(cell);
-    const [missing] = found[group] as [number];
+    const [missing] = quantilesByGroup[group] as [number];
     if (Number.isNaN(missing)) return old;
-    const known = groups.learners[group] as number;
-    return clamp(old * clamp(missing, low, high) ** (known / (known + learners)), low, high);
+    const groupLearners = groups.learners[group] as number;
+    return clamp(old * clamp(missing, low, high) ** (groupLearners / (groupLearners + learners)), low, high);
   });
 }

@@ -1,62 +1,62 @@
 /** Heavy steps of a fit: pure functions, which other threads run on shared columns. */
 
-import type { AnswerLog, Learners } from '../base/answer-log.js';
+import type { AnswerLog, LearnerSelection } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
-import { measureTimes } from '../tracing/pace.js';
-import { fitJudgedAccuracy } from './accuracy/fit.js';
-import { chooseFitOptions, fitRange } from './bkt/fit.js';
-import { heldOutLogLoss, shiftsOf, type TracedModel } from './bkt/trace.js';
-import { growTrees } from './bkt/trees.js';
-import { stepBefore } from './prediction/before.js';
-import { newFitMemory } from './prediction/blocks.js';
+import { measureTimes } from '../tracing/response-times.js';
+import { fitAccuracyChecked } from './accuracy/fit-accuracy.js';
+import { growTrees } from './bkt/answer-trees.js';
+import { chooseFitOptions, fitSkillRange } from './bkt/fit-trees.js';
+import { compareHeldOutLoss, computeShifts, type TracedModel } from './bkt/trace-log.js';
+import { fitOffsets } from './prediction/ability-offsets.js';
 import {
-  calibrate,
-  crossLog,
-  growCrossPart,
-  openCrossPart,
+  createCrossPart,
+  extendCrossPart,
+  fitCalibration,
   restoreTerms,
+  sampleCrossLog,
   saveTerms,
 } from './prediction/cross-fit.js';
-import { fittedPrediction } from './prediction/fitted.js';
-import { fitOffsets } from './prediction/offsets.js';
+import { createFitMemory } from './prediction/fit-memory.js';
+import { buildPrediction } from './prediction/fitted-prediction.js';
+import { moveRanges, solveStep, sumRanges } from './prediction/newton-steps.js';
+import { stepPreviousSkills } from './prediction/previous-skills.js';
 import {
   countItems,
   type ItemFigures,
-  judgeServed,
+  measureServedLoss,
   predictRange,
   replayLearners,
-} from './prediction/replay.js';
-import { moveRanges, solveStep, sumRanges } from './prediction/steps.js';
-import { moveStreaks, solveStreaks, sumStreaks } from './prediction/streaks.js';
+} from './prediction/replay-log.js';
+import { moveStreaks, solveStreaks, sumStreaks } from './prediction/streak-steps.js';
 
 const fitStages = {
   measureTimes,
   chooseFitOptions,
   growTrees,
-  fitRange,
-  heldOutLogLoss,
-  fitOffsets: (log: AnswerLog, learners: Learners, model: TracedModel) =>
-    fitOffsets(log, learners, shiftsOf(log, model)),
+  fitRange: fitSkillRange,
+  heldOutLogLoss: compareHeldOutLoss,
+  fitOffsets: (log: AnswerLog, learners: LearnerSelection, model: TracedModel) =>
+    fitOffsets(log, learners, computeShifts(log, model)),
   replayLearners,
-  newFitMemory,
+  newFitMemory: createFitMemory,
   sumRanges,
   solveStep,
   moveRanges,
-  stepBefore,
+  stepBefore: stepPreviousSkills,
   sumStreaks,
   solveStreaks,
   moveStreaks,
-  crossLog,
-  openCrossPart,
-  growCrossPart,
+  crossLog: sampleCrossLog,
+  openCrossPart: createCrossPart,
+  growCrossPart: extendCrossPart,
   saveTerms,
   restoreTerms,
-  calibrate,
-  fittedPrediction,
+  calibrate: fitCalibration,
+  fittedPrediction: buildPrediction,
   predictRange,
   countItems,
-  judgeServed,
-  fitJudgedAccuracy,
+  judgeServed: measureServedLoss,
+  fitJudgedAccuracy: fitAccuracyChecked,
 } as const;
 
 type Stages = typeof fitStages;
@@ -69,16 +69,19 @@ export interface StageRunner {
   readonly threads: number;
 }
 
-const byName: {
+const stagesByName: {
   [Name in StageName]: (...args: StageArguments[Name]) => StageResults[Name] | Promise<StageResults[Name]>;
 } = fitStages;
 
-export const runHere: StageRunner = { threads: 1, run: async (name, ...args) => byName[name](...args) };
+export const localRunner: StageRunner = {
+  threads: 1,
+  run: async (name, ...args) => stagesByName[name](...args),
+};
 
 const rangesPerThread = 4;
 
 /** @param starts start of each member, and the end of the last */
-export function inRanges<Result>(
+export function runInRanges<Result>(
   { threads }: StageRunner,
   starts: Uint32Array,
   run: (from: number, to: number) => Promise<Result>,
@@ -99,7 +102,7 @@ export function inRanges<Result>(
 export interface FitInput {
   readonly log: AnswerLog;
   readonly skillIds: readonly string[];
-  readonly training: Learners;
+  readonly training: LearnerSelection;
   /** The new model may not be worse than the current one. */
   readonly current: TenantModel;
   readonly currentItems?: ItemFigures | null;
@@ -109,7 +112,7 @@ export interface FitInput {
 }
 
 export interface FitWork extends FitInput {
-  readonly heldOut: Learners;
+  readonly heldOut: LearnerSelection;
   readonly stages: StageRunner;
   readonly onStep: (step: string) => void;
 }

@@ -2,11 +2,11 @@ import type { BktParameters } from '../base/bkt-parameters.js';
 import { round4 } from '../base/common.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { FeatureRow } from '../prediction/features.js';
-import { explain, type Term } from '../prediction/model.js';
-import { termText } from '../prediction/term-texts.js';
+import { explainPrediction, type Term } from '../prediction/prediction-model.js';
+import { formatTerm } from '../prediction/term-texts.js';
 import { traceAnswer } from '../tracing/bkt.js';
-import type { LearnerState } from '../tracing/states.js';
-import { averageQuestion } from './expected.js';
+import type { LearnerState } from '../tracing/learner-states.js';
+import { buildAverageQuestion } from './expected-accuracy.js';
 import type { SkillView } from './skill-view.js';
 
 export interface CountedAnswer {
@@ -22,15 +22,15 @@ export interface CountedAnswer {
  * Previous + forgetting + evidence + learning equals `after` exactly. Fields are null if the stored values do
  * not follow from each other. @param previous mastery after the previous answer
  */
-export function partsOf(answer: CountedAnswer, previous: number | null) {
+export function splitMasteryChange(answer: CountedAnswer, previous: number | null) {
   const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
   const step = traceAnswer(parameters, masteryBefore, isCorrect, difficultyShift);
-  const leadsOn = Math.abs(step.masteryAfter - masteryAfter) <= tolerance;
+  const isReproduced = Math.abs(step.masteryAfter - masteryAfter) <= tolerance;
   const before = round4(masteryBefore);
   const after = round4(masteryAfter);
-  const posterior = leadsOn ? round4(step.posterior) : null;
+  const posterior = isReproduced ? round4(step.posterior) : null;
   const start =
-    previous !== null && isForgotten(previous, masteryBefore, parameters) ? round4(previous) : null;
+    previous !== null && isForgettingStep(previous, masteryBefore, parameters) ? round4(previous) : null;
   return {
     previous: start,
     before,
@@ -46,24 +46,24 @@ export function partsOf(answer: CountedAnswer, previous: number | null) {
 const tolerance = 1e-9;
 
 /** Forgetting moves mastery towards pInit and never past it. */
-const isForgotten = (previous: number, before: number, { pInit }: BktParameters): boolean =>
+const isForgettingStep = (previous: number, before: number, { pInit }: BktParameters): boolean =>
   before <= previous + tolerance && before >= Math.min(previous, pInit) - tolerance;
 
-export const nextMastery = (parameters: BktParameters, mastery: number) => ({
+export const predictNextMastery = (parameters: BktParameters, mastery: number) => ({
   ifCorrect: traceAnswer(parameters, mastery, true).masteryAfter,
   ifWrong: traceAnswer(parameters, mastery, false).masteryAfter,
 });
 
 /** The rounded terms add up to `logOdds` exactly. */
 export function explainExpected(view: SkillView, learner: LearnerState, model: TenantModel, now: number) {
-  const { terms, row } = averageQuestion(view, learner, model, now);
-  return shownTerms(explain(model.prediction, terms, row), row);
+  const { terms, row } = buildAverageQuestion(view, learner, model, now);
+  return formatTerms(explainPrediction(model.prediction, terms, row), row);
 }
 
-export function shownTerms(terms: readonly Term[], row: FeatureRow) {
+export function formatTerms(terms: readonly Term[], row: FeatureRow) {
   const rounded = terms.map(({ name, logits }) => ({ name, logits: round4(logits) }));
   return {
     logOdds: round4(rounded.reduce((sum, { logits }) => sum + logits, 0)),
-    terms: rounded.map((term) => ({ ...term, text: termText(term, row) })),
+    terms: rounded.map((term) => ({ ...term, text: formatTerm(term, row) })),
   };
 }
